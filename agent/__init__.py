@@ -1,0 +1,1 @@
+"""The agent: one process beside each broker, without Django."""

@@ -1,0 +1,48 @@
+"""The driver for NATS."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+import nats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerFacts:
+    """What a broker says about itself when one connects."""
+
+    name: str
+    version: str
+    jetstream: bool
+    max_payload_bytes: int
+    round_trip_s: float
+
+
+async def probe(url: str, *, timeout_s: float = 2.0) -> BrokerFacts:
+    """Connect, read the server's INFO, time one round trip. Raises OSError or nats.errors.Error."""
+
+    async def remember(error: Exception) -> None:
+        problems.append(error)
+
+    problems: list[Exception] = []
+    try:
+        # The client tries for ever by itself; for a question that is no answer.
+        client = await asyncio.wait_for(
+            nats.connect(url, connect_timeout=timeout_s, error_cb=remember), timeout_s
+        )
+    except TimeoutError as error:
+        raise (problems or [error])[-1] from error
+    try:
+        start = time.perf_counter()
+        await asyncio.wait_for(client.flush(), timeout_s)
+        round_trip_s = time.perf_counter() - start
+        info = client._server_info
+        return BrokerFacts(
+            name=str(info.get("server_name", "")),
+            version=str(info.get("version", "")),
+            jetstream=bool(info.get("jetstream", False)),
+            max_payload_bytes=int(info.get("max_payload", 0)),
+            round_trip_s=round_trip_s,
+        )
+    finally:
+        await client.close()

@@ -1,0 +1,67 @@
+"""Who is asking: a browser session, or `Authorization: Bearer weir_…`."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from rest_framework import authentication, exceptions
+from rest_framework.request import Request
+
+from apps.accounts.models import ApiToken, User
+from apps.accounts.services import token_digest
+
+# The time of last use is for people who clean up; a row write per request would be for nobody.
+USE_RECORDED_EVERY = timedelta(minutes=1)
+
+
+class SessionAuthentication(authentication.SessionAuthentication):
+    """Django's session with CSRF; without a session the answer is 401, not 403."""
+
+    def authenticate_header(self, request: Request) -> str:
+        return "Session"
+
+
+class TokenAuthentication(authentication.BaseAuthentication):
+    """A hashed API token."""
+
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        token = (
+            ApiToken.objects.select_related("owner")
+            .filter(digest=token_digest(secret.strip()))
+            .first()
+        )
+        if token is None or not token.usable:
+            raise exceptions.AuthenticationFailed(
+                "This token is unknown, expired or revoked. Make a new one under Settings."
+            )
+        now = timezone.now()
+        if token.last_used_at is None or now - token.last_used_at > USE_RECORDED_EVERY:
+            ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+        return token.owner, token
+
+    def authenticate_header(self, request: Request) -> str:
+        return "Bearer"
+
+
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the schema names the token."""
+
+    target_class = "apps.accounts.api.authentication.TokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer", "bearerFormat": "weir_…"}
+
+
+class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the schema names the browser session."""
+
+    target_class = "apps.accounts.api.authentication.SessionAuthentication"
+    name = "session"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {"type": "apiKey", "in": "cookie", "name": "sessionid"}

@@ -1,0 +1,41 @@
+"""One permission class for every endpoint: a view says what each of its actions needs."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+
+from apps.accounts.models import ApiToken, User
+from apps.accounts.roles import Permission
+
+if TYPE_CHECKING:
+    # At run time this module is imported while rest_framework.views is still being loaded.
+    from rest_framework.views import APIView
+
+
+def granted(request: Request) -> frozenset[Permission]:
+    """What the caller may do: the token's permissions where there is one, else the person's."""
+    if isinstance(request.auth, ApiToken):
+        return request.auth.permissions
+    return request.user.permissions if isinstance(request.user, User) else frozenset()
+
+
+class RolePermission(BasePermission):
+    """Reads need READ; any other action needs what the view's `needs` names, or is refused."""
+
+    message = "Your roles do not allow this."
+
+    def has_permission(self, request: Request, view: "APIView") -> bool:
+        needs: Mapping[str, Permission] = getattr(view, "needs", {})
+        method = (request.method or "").lower()
+        name = getattr(view, "action", method)
+        if name is None or not hasattr(view, method):
+            # Not offered to anybody: the view itself answers 405.
+            return Permission.READ in granted(request)
+        need = needs.get(name)
+        if need is None:
+            if request.method not in SAFE_METHODS:
+                return False
+            need = Permission.READ
+        return need in granted(request)

@@ -1,0 +1,316 @@
+"""Sign in and out; people and tokens."""
+
+from typing import Any
+
+from django.contrib.auth import authenticate, login, logout
+from django.middleware.csrf import get_token
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers, status, viewsets
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.throttling import ScopedRateThrottle
+from rest_framework.views import APIView
+
+from apps.accounts.api.permissions import granted
+from apps.accounts.models import ApiToken, User, role_choices
+from apps.accounts.roles import Permission
+from apps.accounts.services import token_create, token_revoke, user_create, user_update
+from apps.audit.services import record
+from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.preconditions import etag, expected_version
+from apps.common.errors import ApplicationError
+
+IF_MATCH = OpenApiParameter("If-Match", str, OpenApiParameter.HEADER, required=True)
+
+
+class SessionSerializer(serializers.Serializer[dict[str, Any]]):
+    """Who is signed in, and what the installation lets them do."""
+
+    signed_in = serializers.BooleanField()
+    user_id = serializers.UUIDField(allow_null=True)
+    username = serializers.CharField(allow_blank=True)
+    display_name = serializers.CharField(allow_blank=True)
+    roles = serializers.ListField(child=serializers.ChoiceField(choices=role_choices()))
+    allowed_commands = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="create_system, start_run, manage_people, manage_tokens",
+    )
+    csrf_token = serializers.CharField(help_text="Send as X-CSRFToken with every write.")
+
+
+class SignInSerializer(serializers.Serializer[dict[str, str]]):
+    """A name and a password."""
+
+    username = serializers.CharField(max_length=150)
+    password = serializers.CharField(
+        max_length=200, trim_whitespace=False, style={"input_type": "password"}
+    )
+
+
+COMMANDS = {
+    "create_system": Permission.EDIT_MODEL,
+    "start_run": Permission.START_RUN,
+    "manage_people": Permission.ADMINISTER,
+    "manage_tokens": Permission.OWN_ACCOUNT,
+}
+
+
+class SessionView(APIView):
+    """The browser's session."""
+
+    permission_classes = [AllowAny]
+    throttle_scope = "sign-in"
+
+    def get_throttles(self) -> list[Any]:
+        return [ScopedRateThrottle()] if self.request.method == "POST" else []
+
+    def _session(self, request: Request) -> Response:
+        user = request.user if isinstance(request.user, User) else None
+        may = granted(request)
+        return Response(
+            {
+                "signed_in": user is not None,
+                "user_id": user.public_id if user else None,
+                "username": user.username if user else "",
+                "display_name": user.display_name if user else "",
+                "roles": user.roles if user else [],
+                "allowed_commands": [c for c, need in COMMANDS.items() if user and need in may],
+                "csrf_token": get_token(request._request),
+            }
+        )
+
+    @extend_schema(operation_id="session_retrieve", responses=SessionSerializer)
+    def get(self, request: Request) -> Response:
+        """Who is signed in; answered to anybody, with the CSRF token."""
+        return self._session(request)
+
+    @extend_schema(
+        operation_id="session_create", request=SignInSerializer, responses=SessionSerializer
+    )
+    def post(self, request: Request) -> Response:
+        """Sign in."""
+        form = SignInSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        user = authenticate(request._request, **form.validated_data)
+        if not isinstance(user, User):
+            raise ApplicationError(
+                "sign_in_refused",
+                "Name and password do not match an account. Check both and try again.",
+                status=403,
+            )
+        login(request._request, user)
+        request.user = user
+        return self._session(request)
+
+    @extend_schema(operation_id="session_destroy", responses={204: None})
+    def delete(self, request: Request) -> Response:
+        """Sign out."""
+        logout(request._request)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class UserSerializer(serializers.ModelSerializer[User]):
+    """A person."""
+
+    id = serializers.UUIDField(source="public_id", read_only=True)
+    roles = serializers.ListField(child=serializers.ChoiceField(choices=role_choices()))
+    password = serializers.CharField(
+        write_only=True, required=False, trim_whitespace=False, max_length=200
+    )
+    display_name = serializers.CharField(read_only=True)
+    last_login = serializers.DateTimeField(read_only=True, allow_null=True)
+    allowed_commands = serializers.SerializerMethodField()
+
+    class Meta:
+        model = User
+        fields = [
+            "id",
+            "username",
+            "first_name",
+            "last_name",
+            "display_name",
+            "email",
+            "roles",
+            "is_active",
+            "password",
+            "last_login",
+            "version",
+            "allowed_commands",
+        ]
+        read_only_fields = ["version"]
+        extra_kwargs: dict[str, Any] = {"username": {"validators": []}}
+
+    def get_allowed_commands(self, user: User) -> list[str]:
+        return ["edit"]
+
+
+class UserFilter(filters.FilterSet):
+    """By activity."""
+
+    class Meta:
+        model = User
+        fields = ["is_active"]
+
+
+class UserViewSet(viewsets.GenericViewSet[User]):
+    """People; only admins see and change them. Nobody is deleted: make them inactive."""
+
+    queryset = User.objects.all()
+    serializer_class = UserSerializer
+    filterset_class = UserFilter
+    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    search_fields = ["username", "first_name", "last_name", "email"]
+    ordering_fields = ["username", "last_login"]
+    ordering = ["username"]
+    needs = dict.fromkeys(["list", "retrieve", "create", "partial_update"], Permission.ADMINISTER)
+
+    def _answer(self, user: User, http_status: int = 200) -> Response:
+        data = self.get_serializer(user).data
+        return Response(data, status=http_status, headers={"ETag": etag(user.version)})
+
+    def _record(self, request: Request, action: str, user: User, changed: Any) -> None:
+        assert isinstance(request.user, User)
+        shown = {k: "(changed)" if k == "password" else v for k, v in dict(changed).items()}
+        record(
+            actor=request.user,
+            action=action,
+            object_kind="user",
+            object_id=user.public_id,
+            object_name=user.username,
+            after=shown,
+        )
+
+    def list(self, request: Request) -> Response:
+        """Everybody with an account."""
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    def retrieve(self, request: Request, id: str) -> Response:
+        """One person."""
+        return self._answer(self.get_object())
+
+    def create(self, request: Request) -> Response:
+        """Add a person with a first password."""
+        form = self.get_serializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        values = dict(form.validated_data)
+        if not values.get("password"):
+            raise serializers.ValidationError({"password": "Give a first password."})
+        user = user_create(**values)
+        self._record(request, "create", user, values)
+        return self._answer(user, status.HTTP_201_CREATED)
+
+    @extend_schema(parameters=[IF_MATCH])
+    def partial_update(self, request: Request, id: str) -> Response:
+        """Change names, roles, password, or whether the person may sign in."""
+        version = expected_version(request)
+        user = self.get_object()
+        form = self.get_serializer(user, data=request.data, partial=True)
+        form.is_valid(raise_exception=True)
+        values = dict(form.validated_data)
+        changed = user_update(user=user, expected_version=version, values=dict(values))
+        self._record(request, "update", changed, values)
+        return self._answer(changed)
+
+
+class TokenSerializer(serializers.ModelSerializer[ApiToken]):
+    """A token without its secret."""
+
+    id = serializers.UUIDField(source="public_id", read_only=True)
+    owner_name = serializers.CharField(source="owner.display_name", read_only=True)
+    roles = serializers.ListField(child=serializers.ChoiceField(choices=role_choices()))
+    allowed_commands = serializers.SerializerMethodField()
+
+    class Meta:
+        model = ApiToken
+        fields = [
+            "id",
+            "name",
+            "owner_name",
+            "prefix",
+            "roles",
+            "created_at",
+            "expires_at",
+            "revoked_at",
+            "last_used_at",
+            "allowed_commands",
+        ]
+        read_only_fields = ["prefix", "created_at", "revoked_at", "last_used_at"]
+
+    def get_allowed_commands(self, token: ApiToken) -> list[str]:
+        return [] if token.revoked_at else ["revoke"]
+
+
+class NewTokenSerializer(TokenSerializer):
+    """A token just made: the only time that its secret is shown."""
+
+    secret = serializers.CharField(read_only=True)
+
+    class Meta(TokenSerializer.Meta):
+        fields = [*TokenSerializer.Meta.fields, "secret"]
+
+
+class TokenViewSet(viewsets.GenericViewSet[ApiToken]):
+    """One's own tokens; admins see and revoke everybody's."""
+
+    queryset = ApiToken.objects.select_related("owner")
+    serializer_class = TokenSerializer
+    filter_backends = [NameSearch, Ordering]
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    search_fields = ["name", "owner__username"]
+    ordering_fields = ["name", "created_at", "last_used_at"]
+    ordering = ["-id"]
+    needs = dict.fromkeys(["list", "create", "destroy"], Permission.OWN_ACCOUNT)
+
+    def get_queryset(self) -> Any:
+        everything = super().get_queryset()
+        if Permission.ADMINISTER in granted(self.request):
+            return everything
+        assert isinstance(self.request.user, User)
+        return everything.filter(owner=self.request.user)
+
+    def list(self, request: Request) -> Response:
+        """Tokens, newest first."""
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    @extend_schema(responses={201: NewTokenSerializer})
+    def create(self, request: Request) -> Response:
+        """Make a token for oneself; the answer holds the secret, once."""
+        assert isinstance(request.user, User)
+        if isinstance(request.auth, ApiToken):
+            raise ApplicationError(
+                "token_cannot_make_tokens", "Sign in as a person to make a token.", status=403
+            )
+        form = self.get_serializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        token, secret = token_create(owner=request.user, **form.validated_data)
+        self._record(request, "create", token)
+        return Response(
+            {**TokenSerializer(token).data, "secret": secret}, status=status.HTTP_201_CREATED
+        )
+
+    def destroy(self, request: Request, id: str) -> Response:
+        """Revoke a token at once."""
+        token = self.get_object()
+        token_revoke(token=token)
+        self._record(request, "revoke", token)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _record(self, request: Request, action: str, token: ApiToken) -> None:
+        assert isinstance(request.user, User)
+        record(
+            actor=request.user,
+            action=action,
+            object_kind="token",
+            object_id=token.public_id,
+            object_name=token.name,
+            after={"roles": token.roles, "expires_at": token.expires_at},
+        )

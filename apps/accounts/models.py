@@ -1,0 +1,83 @@
+"""People and the hashed tokens of machines."""
+
+from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from apps.accounts.roles import Permission, Role, permissions_of
+from apps.common.models import BaseModel
+
+ROLE_NAMES = [role.value for role in Role]
+
+
+def role_choices() -> list[tuple[str, str]]:
+    """Callable choices: a new role makes no migration."""
+    return [(role.value, role.value.capitalize()) for role in Role]
+
+
+class User(AbstractUser, BaseModel):
+    """A person who signs in with a password."""
+
+    roles: "ArrayField[list[str], list[str]]" = ArrayField(
+        models.CharField(max_length=16, choices=role_choices), default=list, blank=True
+    )
+    version = models.PositiveIntegerField(default=1, editable=False)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(roles__contained_by=ROLE_NAMES), name="user_roles_known"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.username
+
+    @property
+    def display_name(self) -> str:
+        """The full name, or the sign-in name where none is given."""
+        return self.get_full_name() or self.username
+
+    @property
+    def permissions(self) -> frozenset[Permission]:
+        """What this person may do."""
+        return permissions_of(self.roles)
+
+
+class ApiToken(BaseModel):
+    """A machine's credential: only its SHA-256 is stored, its roles never exceed its owner's."""
+
+    name = models.CharField(max_length=100)
+    owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
+    prefix = models.CharField(max_length=12, editable=False)
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    roles: "ArrayField[list[str], list[str]]" = ArrayField(
+        models.CharField(max_length=16, choices=role_choices), default=list, blank=True
+    )
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, editable=False)
+    last_used_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(roles__contained_by=ROLE_NAMES), name="token_roles_known"
+            ),
+            models.UniqueConstraint(fields=["owner", "name"], name="token_name_once_per_owner"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    @property
+    def usable(self) -> bool:
+        """Neither revoked nor expired, and its owner may still sign in."""
+        expired = self.expires_at is not None and self.expires_at <= timezone.now()
+        return self.revoked_at is None and not expired and self.owner.is_active
+
+    @property
+    def permissions(self) -> frozenset[Permission]:
+        """What the token may do: its roles, cut to those its owner has now."""
+        return permissions_of(set(self.roles) & set(self.owner.roles))

@@ -1,0 +1,43 @@
+"""The five roles and what each may do. Roles add up; every account may read."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """What a person or a token is trusted with."""
+
+    VIEWER = "viewer"
+    EDITOR = "editor"
+    APPROVER = "approver"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+class Permission(StrEnum):
+    """What an operation of the API needs."""
+
+    READ = "read"
+    EDIT_MODEL = "edit_model"
+    START_RUN = "start_run"
+    REVIEW_PLAN = "review_plan"
+    EXECUTE_PLAN = "execute_plan"
+    ADMINISTER = "administer"
+    OWN_ACCOUNT = "own_account"
+
+
+GRANTS: dict[Role, frozenset[Permission]] = {
+    Role.VIEWER: frozenset({Permission.READ, Permission.OWN_ACCOUNT}),
+    Role.EDITOR: frozenset({Permission.EDIT_MODEL, Permission.START_RUN}),
+    Role.APPROVER: frozenset({Permission.REVIEW_PLAN}),
+    Role.OPERATOR: frozenset({Permission.EXECUTE_PLAN}),
+    Role.ADMIN: frozenset({Permission.ADMINISTER}),
+}
+
+
+def permissions_of(roles: Iterable[str]) -> frozenset[Permission]:
+    """Everything that the given roles together may do; reading is part of each."""
+    granted = set(GRANTS[Role.VIEWER])
+    for role in roles:
+        granted |= GRANTS[Role(role)]
+    return frozenset(granted)

@@ -1,0 +1,1 @@
+"""Rates and admitted consumers: ask for a run, keep its result, compare."""

@@ -1,0 +1,224 @@
+"""Optimize, and read what came out."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django_filters import rest_framework as filters
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.accounts.models import User
+from apps.accounts.roles import Permission
+from apps.allocations.api.serializers import (
+    AllocationDetailSerializer,
+    AllocationSerializer,
+    ClassPopulationSerializer,
+    ComparisonSerializer,
+    FlowRateSerializer,
+    OptimizerSerializer,
+    OverviewSerializer,
+    ProblemAllocationRequestSerializer,
+    ResourceLoadSerializer,
+    SystemAllocationRequestSerializer,
+)
+from apps.allocations.models import Allocation, ClassPopulation, FlowRate, ResourceLoad
+from apps.allocations.selectors import (
+    allocation_comparison,
+    previous_allocation,
+    systems_overview,
+)
+from apps.allocations.services import allocation_request, allocation_request_for_problem
+from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.preconditions import once
+from apps.common.errors import ApplicationError
+from apps.runs.api.views import RunSerializer, accepted
+from apps.systems.api.entities import IDEMPOTENCY_KEY
+from weir.optimizers import methods
+from weir.plugins import describe
+
+
+class AllocationFilter(filters.FilterSet):
+    """By system and run."""
+
+    system = filters.UUIDFilter(field_name="system__public_id")
+    run = filters.UUIDFilter(field_name="run__public_id")
+
+    class Meta:
+        model = Allocation
+        fields = ["method", "status"]
+
+
+class AllocationViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Allocation]
+):
+    """Rates, admitted consumers and prices that runs have found."""
+
+    queryset = Allocation.objects.select_related(
+        "system", "run__snapshot", "run__asked_by", "run__system"
+    ).defer("run__snapshot__payload", "trace")
+    serializer_class = AllocationSerializer
+    filterset_class = AllocationFilter
+    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    search_fields = ["method", "system__name"]
+    ordering_fields = ["created_at", "utility", "number"]
+    ordering = ["-id"]
+    needs = {"create": Permission.START_RUN, "solve": Permission.START_RUN}
+
+    @extend_schema(responses=AllocationDetailSerializer)
+    def retrieve(self, request: Request, id: str) -> Response:
+        """One allocation with the utility of each iteration."""
+        allocation = self.get_object()
+        context = {**self.get_serializer_context(), "previous": previous_allocation(allocation)}
+        return Response(AllocationDetailSerializer(allocation, context=context).data)
+
+    @extend_schema(
+        request=SystemAllocationRequestSerializer,
+        responses={202: RunSerializer},
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    def create(self, request: Request) -> Response:
+        """Optimize a system: freeze its model and open a run on it."""
+
+        def start() -> Response:
+            assert isinstance(request.user, User)
+            form = SystemAllocationRequestSerializer(data=request.data)
+            form.is_valid(raise_exception=True)
+            return accepted(allocation_request(actor=request.user, **form.validated_data), request)
+
+        return once(request, start)
+
+    @extend_schema(
+        request=ProblemAllocationRequestSerializer,
+        responses={202: RunSerializer},
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @action(detail=False, methods=["post"])
+    def solve(self, request: Request) -> Response:
+        """Optimize a problem that comes with the request; its result is at the run's `/result`."""
+
+        def start() -> Response:
+            assert isinstance(request.user, User)
+            form = ProblemAllocationRequestSerializer(data=request.data)
+            form.is_valid(raise_exception=True)
+            return accepted(
+                allocation_request_for_problem(actor=request.user, **form.validated_data), request
+            )
+
+        return once(request, start)
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("with", OpenApiTypes.UUID, description="Default: the one before.")
+        ],
+        responses=ComparisonSerializer,
+    )
+    @action(detail=True, methods=["get"])
+    def comparison(self, request: Request, id: str) -> Response:
+        """This allocation against the previous one, or the one that `with` names."""
+        allocation = self.get_object()
+        wanted = request.query_params.get("with")
+        if wanted:
+            form = serializers.UUIDField().run_validation(wanted)
+            other = get_object_or_404(Allocation, public_id=form)
+        else:
+            before = previous_allocation(allocation)
+            if before is None:
+                raise ApplicationError(
+                    "nothing_to_compare", f"{allocation} is the first of its system.", status=404
+                )
+            other = before
+        body = {
+            "other": other.public_id,
+            "other_number": other.number,
+            "other_model_version": other.run.snapshot.model_version,
+            **allocation_comparison(allocation, other),
+        }
+        return Response(ComparisonSerializer(body).data)
+
+
+class AllocationRows(mixins.ListModelMixin, viewsets.GenericViewSet[Any]):
+    """Base of the row lists of one allocation."""
+
+    filter_backends = [NameSearch, Ordering]
+    ordering = ["id"]
+
+    def get_queryset(self) -> QuerySet[Any]:
+        rows: QuerySet[Any] = super().get_queryset()
+        if getattr(self, "swagger_fake_view", False):
+            return rows.none()
+        allocation = get_object_or_404(Allocation, public_id=self.kwargs["allocation_id"])
+        return rows.filter(allocation=allocation)
+
+
+class RateViewSet(AllocationRows):
+    """Rate per flow against its bounds."""
+
+    queryset = FlowRate.objects.all()
+    serializer_class = FlowRateSerializer
+    search_fields = ["flow"]
+    ordering_fields = ["flow", "rate_per_s", "utility", "admitted"]
+
+
+class PopulationViewSet(AllocationRows):
+    """Admitted over wanted per class."""
+
+    queryset = ClassPopulation.objects.all()
+    serializer_class = ClassPopulationSerializer
+    search_fields = ["consumer_class", "flow", "node"]
+    ordering_fields = ["consumer_class", "flow", "node", "admitted", "wanted", "utility", "scale"]
+
+
+class LoadViewSet(AllocationRows):
+    """Load per node and link against capacity, with prices."""
+
+    queryset = ResourceLoad.objects.all()
+    serializer_class = ResourceLoadSerializer
+    search_fields = ["name", "resource"]
+    ordering_fields = ["name", "load", "capacity", "price"]
+
+
+class OptimizersView(APIView):
+    """The methods that this installation knows."""
+
+    @extend_schema(
+        operation_id="optimizers_list",
+        responses=inline_serializer("Optimizers", {"results": OptimizerSerializer(many=True)}),
+    )
+    def get(self, request: Request) -> Response:
+        """Every optimizer with the description of its parameters."""
+        found = [
+            {
+                "name": name,
+                "title": method.TITLE,
+                "summary": method.SUMMARY,
+                "parameters": describe(method.Params),
+            }
+            for name, method in sorted(methods().items())
+        ]
+        return Response({"results": found})
+
+
+class OverviewView(APIView):
+    """Every system at a glance."""
+
+    @extend_schema(
+        operation_id="overview_retrieve",
+        responses=inline_serializer("SystemsOverview", {"results": OverviewSerializer(many=True)}),
+    )
+    def get(self, request: Request) -> Response:
+        """Sizes, latest run and allocation, and load of every system."""
+        rows = OverviewSerializer(
+            instance=systems_overview(),  # type: ignore[arg-type]
+            many=True,
+            context={"request": request},
+        )
+        return Response({"results": rows.data})

@@ -1,0 +1,147 @@
+"""`manage.py allocate IN.json --out OUT.json`: solve an allocation problem from a file."""
+
+import json
+import os
+import sys
+import tempfile
+import time
+import uuid
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from apps.allocations.services import DEFAULT_METHOD
+from apps.runs.gateway import JobFailed, SparkAway, spark_solve
+from weir.codec import (
+    canonical_bytes,
+    problem_from_json,
+    result_from_dict,
+    result_to_json,
+)
+from weir.errors import InvalidProblem, UnknownMethod, WeirError
+from weir.model import Problem, Result
+from weir.optimizers import method as find_method
+from weir.optimizers import methods
+from weir.plugins import from_dict
+from weir.stop import never, time_limit
+
+ANSWER, INFEASIBLE, BAD_INPUT, NO_ANSWER = 0, 1, 2, 3
+
+
+class Refused(Exception):
+    """Bad input: the message is the one line that the user sees."""
+
+
+class Command(BaseCommand):
+    """Read a problem, solve it, write the result. Exit status 0, 1, 2 or 3 as in formats.md."""
+
+    help = "Rates and admitted consumers of the problem in IN (formats.md, section 1)."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("input", metavar="IN", help="problem file, - for standard input")
+        parser.add_argument("--out", required=True, help="result file, - for standard output")
+        parser.add_argument("--method", default=DEFAULT_METHOD, help=", ".join(methods()))
+        parser.add_argument(
+            "--param", action="append", default=[], metavar="NAME=VALUE", help="method parameter"
+        )
+        parser.add_argument("--seed", type=int, default=0)
+        parser.add_argument("--time-limit", type=float, metavar="SECONDS")
+        parser.add_argument(
+            "--engine", choices=["local", "spark"], default="local", help="same answer from both"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            status = self._solve(options)
+        except (Refused, InvalidProblem, UnknownMethod) as error:
+            self.stderr.write(f"allocate: {error}")
+            status = BAD_INPUT
+        except (SparkAway, JobFailed, WeirError) as error:
+            self.stderr.write(f"allocate: no answer: {error}")
+            status = NO_ANSWER
+        if status != ANSWER:
+            sys.exit(status)
+
+    def _solve(self, options: dict[str, Any]) -> int:
+        limit = options["time_limit"]
+        if limit is not None and not limit > 0:
+            raise Refused("--time-limit: must be above 0 seconds")
+        if options["seed"] < 0:
+            raise Refused("--seed: must be 0 or more")
+        optimizer = find_method(options["method"])
+        parameters = dict(_parameter(text) for text in options["param"])
+        params = from_dict(optimizer.Params, parameters)
+        out = options["out"]
+        _check_writable(out)
+        problem = problem_from_json(_read(options["input"]))
+        if options["engine"] == "spark":
+            result = _on_spark(problem, options, parameters)
+        else:
+            stop = never if limit is None else time_limit(limit, time.monotonic)
+            result = optimizer.solve(problem, params, stop=stop, seed=options["seed"])
+        _write(out, result_to_json(result))
+        if result.status == "infeasible":
+            self.stderr.write(f"allocate: infeasible: {result.reason}")
+            return INFEASIBLE
+        return ANSWER
+
+
+def _on_spark(problem: Problem, options: dict[str, Any], parameters: dict[str, Any]) -> Result:
+    answer = spark_solve(
+        job="solve",
+        key=f"command-{uuid.uuid4()}",
+        payload=canonical_bytes(problem),
+        parameters={
+            "method": options["method"],
+            "parameters": parameters,
+            "seed": options["seed"],
+            "time_limit_s": options["time_limit"],
+        },
+        keep_going=lambda: True,
+        patience_s=0.0,
+    )
+    return result_from_dict(json.loads(answer))
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise Refused(f"--param {text}: write NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _read(path: str) -> bytes:
+    if path == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise Refused(f"{path}: {error.strerror}") from error
+
+
+def _check_writable(path: str) -> None:
+    """Say so before the computation rather than after it."""
+    if path == "-":
+        return
+    folder = Path(path).absolute().parent
+    if Path(path).is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise Refused(f"{path}: cannot be written; name a file in a folder that exists")
+
+
+def _write(path: str, content: bytes) -> None:
+    """All or nothing: a reader never sees half a result."""
+    if path == "-":
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    target = Path(path).absolute()
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=target.name, delete=False) as part:
+        part.write(content)
+    os.chmod(part.name, 0o644)
+    os.replace(part.name, target)

@@ -1,0 +1,59 @@
+"""Read the record."""
+
+from django.db.models import QuerySet
+from django_filters import rest_framework as filters
+from rest_framework import mixins, serializers, viewsets
+
+from apps.audit.models import AuditEntry
+
+
+class AuditEntrySerializer(serializers.ModelSerializer[AuditEntry]):
+    """One entry; `before` and `after` hold only what changed."""
+
+    id = serializers.UUIDField(source="public_id", read_only=True)
+    system = serializers.UUIDField(source="system_id", read_only=True, allow_null=True)
+    before = serializers.DictField(read_only=True, allow_null=True)
+    after = serializers.DictField(read_only=True, allow_null=True)
+
+    class Meta:
+        model = AuditEntry
+        fields = [
+            "id",
+            "at",
+            "actor_name",
+            "action",
+            "object_kind",
+            "object_id",
+            "object_name",
+            "system",
+            "model_version",
+            "before",
+            "after",
+            "reason",
+        ]
+
+
+class AuditFilter(filters.FilterSet):
+    """By system, object, kind, person and time."""
+
+    system = filters.UUIDFilter(field_name="system_id")
+    object = filters.UUIDFilter(field_name="object_id")
+    since = filters.IsoDateTimeFilter(field_name="at", lookup_expr="gte")
+
+    class Meta:
+        model = AuditEntry
+        fields = ["object_kind", "action", "actor_name"]
+
+
+class AuditViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[AuditEntry]
+):
+    """Who did what, when and why; newest first."""
+
+    queryset: QuerySet[AuditEntry] = AuditEntry.objects.all()
+    serializer_class = AuditEntrySerializer
+    filterset_class = AuditFilter
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    search_fields = ["object_name", "actor_name", "reason"]
+    ordering = ["-id"]

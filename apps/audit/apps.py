@@ -1,0 +1,7 @@
+from django.apps import AppConfig
+
+
+class AuditConfig(AppConfig):
+    """Append-only record of who did what, when and why."""
+
+    name = "apps.audit"

@@ -1,0 +1,56 @@
+import uuid
+
+import django.db.models.deletion
+from django.conf import settings
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    initial = True
+
+    dependencies = [
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+    ]
+
+    operations = [
+        migrations.CreateModel(
+            name="AuditEntry",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("public_id", models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                ("at", models.DateTimeField(auto_now_add=True)),
+                ("actor_name", models.CharField(max_length=150)),
+                ("action", models.CharField(max_length=64)),
+                ("object_kind", models.CharField(max_length=64)),
+                ("object_id", models.UUIDField()),
+                ("object_name", models.CharField(max_length=200)),
+                ("system_id", models.UUIDField(null=True)),
+                ("model_version", models.PositiveIntegerField(null=True)),
+                ("before", models.JSONField(null=True)),
+                ("after", models.JSONField(null=True)),
+                ("reason", models.CharField(blank=True, max_length=500)),
+                (
+                    "actor",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(fields=["object_id", "-id"], name="audit_by_object"),
+                    models.Index(fields=["system_id", "-id"], name="audit_by_system"),
+                ],
+            },
+        ),
+    ]

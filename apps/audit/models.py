@@ -1,0 +1,36 @@
+"""The append-only record; a trigger in the database refuses to change or delete a row."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+
+from apps.common.models import BaseModel
+
+
+class AuditEntry(BaseModel):
+    """One thing that somebody did."""
+
+    at = models.DateTimeField(auto_now_add=True)
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.DO_NOTHING, null=True, db_constraint=False
+    )
+    actor_name = models.CharField(max_length=150)
+    action = models.CharField(max_length=64)
+    object_kind = models.CharField(max_length=64)
+    object_id = models.UUIDField()
+    object_name = models.CharField(max_length=200)
+    system_id = models.UUIDField(null=True)
+    model_version = models.PositiveIntegerField(null=True)
+    before: "models.JSONField[Any, Any]" = models.JSONField(null=True)
+    after: "models.JSONField[Any, Any]" = models.JSONField(null=True)
+    reason = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["object_id", "-id"], name="audit_by_object"),
+            models.Index(fields=["system_id", "-id"], name="audit_by_system"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.actor_name} {self.action} {self.object_kind} {self.object_name}"

@@ -1,0 +1,1 @@
+"""Topics, publishers, consumer classes, utility functions, SLOs, streams, groups, interests."""

@@ -1,0 +1,310 @@
+"""Topics, publishers, classes, utilities, SLOs, streams, groups and subscribers over REST."""
+
+from django.db.models import Count
+from drf_spectacular.utils import extend_schema, inline_serializer
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.accounts.roles import Permission
+from apps.catalog.api.serializers import (
+    ConsumerClassSerializer,
+    CorrelationKeySerializer,
+    GroupSerializer,
+    PublisherSerializer,
+    SloSerializer,
+    StreamSerializer,
+    SubscriberSerializer,
+    TopicSerializer,
+    UtilityFunctionSerializer,
+)
+from apps.catalog.models import (
+    ConsumerClass,
+    CorrelationKey,
+    Group,
+    Publisher,
+    Slo,
+    Stream,
+    Subscriber,
+    Topic,
+    UtilityFunction,
+)
+from apps.catalog.selectors import utility_curve, utility_kind_descriptions
+from apps.systems.api.entities import EntityFilter, EntityViewSet, reference_filter
+
+
+class CorrelationKeyFilter(EntityFilter):
+    """By system and name."""
+
+    class Meta:
+        model = CorrelationKey
+        fields: list[str] = []
+
+
+class CorrelationKeyViewSet(EntityViewSet[CorrelationKey]):
+    """Labels on publishers that tend to send at the same moment."""
+
+    queryset = CorrelationKey.objects.select_related("system")
+    serializer_class = CorrelationKeySerializer
+    filterset_class = CorrelationKeyFilter
+    search_fields = ["name", "description"]
+
+
+class GroupFilter(EntityFilter):
+    """By system and name."""
+
+    class Meta:
+        model = Group
+        fields: list[str] = []
+
+
+class GroupViewSet(EntityViewSet[Group]):
+    """Channels that carry several streams."""
+
+    queryset = Group.objects.select_related("system")
+    serializer_class = GroupSerializer
+    filterset_class = GroupFilter
+    ordering = ["number"]
+    ordering_fields = ["number", "name", "updated_at", "created_at"]
+
+
+class StreamFilter(EntityFilter):
+    """By group."""
+
+    group = reference_filter("group")
+
+    class Meta:
+        model = Stream
+        fields: list[str] = []
+
+
+class StreamViewSet(EntityViewSet[Stream]):
+    """Transport sessions that carry several topics."""
+
+    queryset = Stream.objects.select_related("system", "group")
+    serializer_class = StreamSerializer
+    filterset_class = StreamFilter
+    ordering = ["number"]
+    ordering_fields = ["number", "name", "updated_at", "created_at"]
+
+
+class TopicFilter(EntityFilter):
+    """By pattern, delivery and source."""
+
+    source = reference_filter("source")
+    stream = reference_filter("stream")
+
+    class Meta:
+        model = Topic
+        fields = ["pattern", "delivery"]
+
+
+class TopicViewSet(EntityViewSet[Topic]):
+    """Topics; the optimizer sees the routed traffic of each as one flow."""
+
+    queryset = (
+        Topic.objects.select_related("system", "source", "stream")
+        .prefetch_related("node_costs__broker", "link_costs__link")
+        .annotate(class_count=Count("consumer_classes", distinct=True))
+    )
+    serializer_class = TopicSerializer
+    filterset_class = TopicFilter
+    search_fields = ["name", "description"]
+    ordering_fields = [
+        "name",
+        "pattern",
+        "delivery",
+        "rate_min_per_s",
+        "rate_max_per_s",
+        "updated_at",
+        "created_at",
+    ]
+
+
+class PublisherFilter(EntityFilter):
+    """By topic, broker and correlation key."""
+
+    topic = reference_filter("topic")
+    broker = reference_filter("broker")
+    correlation_key = reference_filter("correlation_key")
+
+    class Meta:
+        model = Publisher
+        fields: list[str] = []
+
+
+class PublisherViewSet(EntityViewSet[Publisher]):
+    """Clients that send."""
+
+    queryset = Publisher.objects.select_related("system", "topic", "broker", "correlation_key")
+    serializer_class = PublisherSerializer
+    filterset_class = PublisherFilter
+    search_fields = ["name", "topic__name"]
+    ordering_fields = ["name", "rate_per_s", "topic__name", "updated_at", "created_at"]
+
+
+class UtilityFunctionFilter(EntityFilter):
+    """By kind."""
+
+    class Meta:
+        model = UtilityFunction
+        fields = ["kind"]
+
+
+class UtilityFunctionViewSet(EntityViewSet[UtilityFunction]):
+    """What one admitted consumer is worth at a rate."""
+
+    queryset = UtilityFunction.objects.select_related("system").annotate(
+        class_count=Count("consumer_classes", distinct=True)
+    )
+    serializer_class = UtilityFunctionSerializer
+    filterset_class = UtilityFunctionFilter
+    search_fields = ["name", "kind"]
+    ordering_fields = ["name", "kind", "updated_at", "created_at"]
+
+
+class ConsumerClassFilter(EntityFilter):
+    """By topic, broker, utility and tier."""
+
+    topic = reference_filter("topic")
+    broker = reference_filter("broker")
+    utility = reference_filter("utility")
+
+    class Meta:
+        model = ConsumerClass
+        fields = ["tier"]
+
+
+class ConsumerClassViewSet(EntityViewSet[ConsumerClass]):
+    """Consumers of one topic at one broker that share a utility function and a cost."""
+
+    queryset = ConsumerClass.objects.select_related(
+        "system", "topic", "broker", "utility"
+    ).prefetch_related("costs")
+    serializer_class = ConsumerClassSerializer
+    filterset_class = ConsumerClassFilter
+    search_fields = ["name", "topic__name", "broker__name", "tier"]
+    ordering_fields = [
+        "name",
+        "topic__name",
+        "broker__name",
+        "tier",
+        "population_max",
+        "updated_at",
+        "created_at",
+    ]
+
+
+class SloFilter(EntityFilter):
+    """By topic and quantity."""
+
+    topic = reference_filter("topic")
+
+    class Meta:
+        model = Slo
+        fields = ["quantity"]
+
+
+class SloViewSet(EntityViewSet[Slo]):
+    """Targets on measured quantities."""
+
+    queryset = Slo.objects.select_related("system", "topic")
+    serializer_class = SloSerializer
+    filterset_class = SloFilter
+    search_fields = ["name", "topic__name"]
+    ordering_fields = ["name", "topic__name", "quantity", "target", "updated_at", "created_at"]
+
+
+class SubscriberFilter(EntityFilter):
+    """By broker and by a topic of interest."""
+
+    broker = reference_filter("broker")
+    topic = reference_filter("interests__topic")
+
+    class Meta:
+        model = Subscriber
+        fields: list[str] = []
+
+
+class SubscriberViewSet(EntityViewSet[Subscriber]):
+    """Users of the messaging system and the topics they want."""
+
+    queryset = Subscriber.objects.select_related("system", "broker").prefetch_related(
+        "interests__topic"
+    )
+    serializer_class = SubscriberSerializer
+    filterset_class = SubscriberFilter
+    search_fields = ["name", "description"]
+
+
+class ParameterDescriptionSerializer(serializers.Serializer[dict[str, object]]):
+    """One parameter, enough to draw its field."""
+
+    name = serializers.CharField()
+    type = serializers.CharField()
+    unit = serializers.CharField(allow_null=True, allow_blank=True)
+    minimum = serializers.FloatField(allow_null=True)
+    maximum = serializers.FloatField(allow_null=True)
+    help = serializers.CharField(allow_blank=True)
+    required = serializers.BooleanField()  # type: ignore[assignment]
+    default = serializers.JSONField(allow_null=True)
+
+
+UtilityKindSerializer = inline_serializer(
+    "UtilityKind",
+    {
+        "kind": serializers.CharField(),
+        "summary": serializers.CharField(),
+        "parameters": ParameterDescriptionSerializer(many=True),
+    },
+)
+
+
+class CurveRequestSerializer(serializers.Serializer[dict[str, object]]):
+    """A utility function that need not be stored, and the rates at which to draw it."""
+
+    kind = serializers.CharField()
+    parameters = serializers.DictField()
+    rates = serializers.ListField(
+        child=serializers.FloatField(min_value=0, max_value=1e12), min_length=1, max_length=1000
+    )
+
+
+CurveSerializer = inline_serializer(
+    "UtilityCurve",
+    {
+        "rates": serializers.ListField(child=serializers.FloatField()),
+        "values": serializers.ListField(child=serializers.FloatField()),
+        "derivatives": serializers.ListField(child=serializers.FloatField()),
+    },
+)
+
+
+class UtilityCurveView(APIView):
+    """The curve of a utility function while it is being edited; stores nothing."""
+
+    needs = {"post": Permission.READ}
+
+    @extend_schema(
+        operation_id="utility_curve", request=CurveRequestSerializer, responses=CurveSerializer
+    )
+    def post(self, request: Request) -> Response:
+        """Value and marginal utility at each rate (msg/s)."""
+        form = CurveRequestSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        return Response(utility_curve(**form.validated_data))
+
+
+class UtilityKindsView(APIView):
+    """The kinds of utility function that this installation knows."""
+
+    @extend_schema(
+        operation_id="utility_kinds_list",
+        responses=inline_serializer(
+            "UtilityKinds", {"results": serializers.ListSerializer(child=UtilityKindSerializer)}
+        ),
+    )
+    def get(self, request: Request) -> Response:
+        """Every kind with the description of its parameters."""
+        return Response({"results": utility_kind_descriptions()})

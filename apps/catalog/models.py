@@ -1,0 +1,319 @@
+"""What flows and who wants it: topics, publishers, classes, utilities, SLOs, streams, interests."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import F, Q
+
+from apps.systems.models import Entity, entity_constraints
+from apps.topology.models import Broker, Link
+from weir.errors import InvalidProblem
+from weir.utility import kinds, utility_from_dict
+
+
+def finite(*names: str, optional: bool = False) -> Q:
+    """All of the columns hold finite numbers that are not negative."""
+    condition = Q()
+    for name in names:
+        sound = Q(**{f"{name}__gte": 0, f"{name}__lt": float("inf")})
+        condition &= (Q(**{name: None}) | sound) if optional else sound
+    return condition
+
+
+class Pattern(models.TextChoices):
+    """How messages of a topic travel (Gryphon paper, section II)."""
+
+    ONE_TO_MANY = "one_to_many", "One to many"
+    ONE_TO_ONE = "one_to_one", "One to one"
+    REQUEST_RESPONSE = "request_response", "Request-response"
+
+
+class Delivery(models.TextChoices):
+    """What is promised about each message."""
+
+    BEST_EFFORT = "best_effort", "Best effort"
+    RELIABLE = "reliable", "Reliable"
+
+
+class CorrelationKey(Entity):
+    """A label on publishers that tend to send at the same moment."""
+
+    description = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = entity_constraints("correlation_key")
+
+
+class Group(Entity):
+    """A channel (multicast group, broker exchange) that carries several streams."""
+
+    number = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            *entity_constraints("group"),
+            models.UniqueConstraint(fields=["system", "number"], name="group_number_once"),
+        ]
+
+
+class Stream(Entity):
+    """A transport session that carries several topics; it sits in at most one group."""
+
+    number = models.PositiveIntegerField()
+    group = models.ForeignKey(
+        Group, on_delete=models.PROTECT, null=True, blank=True, related_name="streams"
+    )
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            *entity_constraints("stream"),
+            models.UniqueConstraint(fields=["system", "number"], name="stream_number_once"),
+        ]
+
+
+class Topic(Entity):
+    """What a user names; the optimizer sees its routed traffic as one flow."""
+
+    description = models.TextField(blank=True)
+    pattern = models.CharField(max_length=20, choices=Pattern.choices, default=Pattern.ONE_TO_MANY)
+    delivery = models.CharField(
+        max_length=16, choices=Delivery.choices, default=Delivery.BEST_EFFORT
+    )
+    rate_min_per_s = models.FloatField(default=0.0)
+    rate_max_per_s = models.FloatField()
+    source = models.ForeignKey(
+        Broker, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    token_rate_per_s = models.FloatField(null=True, blank=True)
+    token_bucket = models.FloatField(null=True, blank=True, help_text="Burst in messages.")
+    stream = models.ForeignKey(
+        Stream, on_delete=models.PROTECT, null=True, blank=True, related_name="topics"
+    )
+    children = {"node_costs": ("broker", "resource"), "link_costs": ("link",)}
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            *entity_constraints("topic"),
+            models.CheckConstraint(
+                condition=finite("rate_min_per_s", "rate_max_per_s"),
+                name="topic_rates_finite_not_negative",
+            ),
+            models.CheckConstraint(
+                condition=Q(rate_min_per_s__lte=F("rate_max_per_s")),
+                name="topic_rate_min_at_most_rate_max",
+            ),
+            models.CheckConstraint(
+                condition=finite("token_rate_per_s", "token_bucket", optional=True),
+                name="topic_token_bucket_finite_not_negative",
+            ),
+            models.CheckConstraint(
+                condition=Q(token_rate_per_s=None, token_bucket=None)
+                | Q(token_rate_per_s__isnull=False, token_bucket__isnull=False),
+                name="topic_token_bucket_whole_or_absent",
+            ),
+            models.CheckConstraint(
+                condition=Q(pattern__in=Pattern.values) & Q(delivery__in=Delivery.values),
+                name="topic_pattern_and_delivery_known",
+            ),
+        ]
+
+
+class TopicNodeCost(models.Model):
+    """Work at a broker per message of the topic, whoever receives it (F in the LRGP paper)."""
+
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="node_costs")
+    broker = models.ForeignKey(Broker, on_delete=models.PROTECT, related_name="+")
+    resource = models.CharField(max_length=32)
+    cost = models.FloatField()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["topic", "broker", "resource"], name="topic_node_cost_once"
+            ),
+            models.CheckConstraint(condition=finite("cost"), name="topic_node_cost_finite"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.topic} at {self.broker}: {self.cost} {self.resource}"
+
+
+class TopicLinkCost(models.Model):
+    """Work on a link per message of the topic (L in the LRGP paper)."""
+
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="link_costs")
+    link = models.ForeignKey(Link, on_delete=models.PROTECT, related_name="+")
+    cost = models.FloatField(default=1.0)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["topic", "link"], name="topic_link_cost_once"),
+            models.CheckConstraint(condition=finite("cost"), name="topic_link_cost_finite"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.topic} on {self.link}: {self.cost}"
+
+
+class Publisher(Entity):
+    """A client that sends on one topic."""
+
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="publishers")
+    broker = models.ForeignKey(
+        Broker, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    correlation_key = models.ForeignKey(
+        CorrelationKey, on_delete=models.PROTECT, null=True, blank=True, related_name="publishers"
+    )
+    rate_per_s = models.FloatField(default=0.0)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            *entity_constraints("publisher"),
+            models.CheckConstraint(condition=finite("rate_per_s"), name="publisher_rate_finite"),
+        ]
+
+
+def utility_kind_choices() -> list[tuple[str, str]]:
+    """The kinds found in `weir/utility/`; callable, so a new kind makes no migration."""
+    return [(name, name) for name in sorted(kinds())]
+
+
+class UtilityFunction(Entity):
+    """What one admitted consumer is worth at a rate; several classes may share one."""
+
+    kind = models.CharField(max_length=32, choices=utility_kind_choices)
+    parameters: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = entity_constraints("utility_function")
+
+    def clean(self) -> None:
+        """The kernel knows which parameters the kind takes; its word is the field's error."""
+        super().clean()
+        if self.kind not in kinds():
+            return
+        if not isinstance(self.parameters, dict):
+            raise ValidationError({"parameters": "An object of the kind's parameters."})
+        try:
+            utility_from_dict({"kind": self.kind, **self.parameters}, "")
+        except InvalidProblem as error:
+            where = error.path.lstrip(".")
+            message = f"{where}: {error.message}" if where else error.message
+            raise ValidationError({"parameters": message}) from error
+
+
+class ConsumerClass(Entity):
+    """Consumers of one topic at one broker that share a utility function and a cost."""
+
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="consumer_classes")
+    broker = models.ForeignKey(Broker, on_delete=models.PROTECT, related_name="consumer_classes")
+    utility = models.ForeignKey(
+        UtilityFunction, on_delete=models.PROTECT, related_name="consumer_classes"
+    )
+    tier = models.CharField(
+        max_length=32, blank=True, help_text="For people: gold, silver, bronze."
+    )
+    population_max = models.PositiveIntegerField(help_text="Consumers that want to be admitted.")
+    children = {"costs": ("resource",)}
+
+    class Meta:
+        ordering = ["name"]
+        constraints = entity_constraints("consumer_class")
+
+
+class ConsumerClassCost(models.Model):
+    """Work per message and admitted consumer of the class (G in the LRGP paper)."""
+
+    consumer_class = models.ForeignKey(
+        ConsumerClass, on_delete=models.CASCADE, related_name="costs"
+    )
+    resource = models.CharField(max_length=32)
+    cost = models.FloatField()
+
+    class Meta:
+        ordering = ["resource"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["consumer_class", "resource"], name="class_cost_once_per_resource"
+            ),
+            models.CheckConstraint(condition=finite("cost"), name="class_cost_finite"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.consumer_class}: {self.cost} {self.resource}"
+
+
+class Quantity(models.TextChoices):
+    """What an SLO promises, with its unit."""
+
+    DELAY_P50_S = "delay_p50_s", "Median delay, s"
+    DELAY_P99_S = "delay_p99_s", "99th percentile of delay, s"
+    LOSS_RATIO = "loss_ratio", "Lost messages, ratio"
+    RATE_PER_S = "rate_per_s", "Delivered rate, msg/s, at least"
+
+
+class Slo(Entity):
+    """A target on a measured quantity of a topic over a window."""
+
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="slos")
+    quantity = models.CharField(max_length=20, choices=Quantity.choices)
+    target = models.FloatField()
+    objective = models.FloatField(
+        default=0.99, help_text="Share of the window in which the target must hold."
+    )
+    window_s = models.PositiveIntegerField(default=30 * 86_400)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            *entity_constraints("slo"),
+            models.CheckConstraint(
+                condition=Q(quantity__in=Quantity.values), name="slo_quantity_known"
+            ),
+            models.CheckConstraint(condition=finite("target"), name="slo_target_finite"),
+            models.CheckConstraint(
+                condition=Q(objective__gt=0) & Q(objective__lt=1),
+                name="slo_objective_between_0_and_1",
+            ),
+            models.CheckConstraint(condition=Q(window_s__gt=0), name="slo_window_positive"),
+        ]
+
+
+class Subscriber(Entity):
+    """A user of the messaging system, with the topics it wants."""
+
+    description = models.TextField(blank=True)
+    broker = models.ForeignKey(
+        Broker, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    children = {"interests": ("topic",)}
+
+    class Meta:
+        ordering = ["name"]
+        constraints = entity_constraints("subscriber")
+
+
+class Interest(models.Model):
+    """A subscriber wants a topic."""
+
+    subscriber = models.ForeignKey(Subscriber, on_delete=models.CASCADE, related_name="interests")
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="interests")
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["subscriber", "topic"], name="interest_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subscriber} wants {self.topic}"

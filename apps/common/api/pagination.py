@@ -1,0 +1,137 @@
+"""Cursor pages: stable while rows come and go; the total is counted for the page's heading."""
+
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import FieldError, ValidationError
+from django.db.models import Q, QuerySet
+from rest_framework.exceptions import NotFound
+from rest_framework.pagination import CursorPagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.urls import replace_query_param
+
+if TYPE_CHECKING:
+    # At run time this module is imported while rest_framework.views is still being loaded.
+    from rest_framework.views import APIView
+
+Values = list[str | None]
+
+
+def _value(row: Any, path: str) -> str | None:
+    """What the row holds at `topic__name`, as text."""
+    for part in path.split("__"):
+        row = getattr(row, part, None)
+    return None if row is None else str(row)
+
+
+def _after(ordering: tuple[str, ...], values: Values) -> Q:
+    """The rows behind these values. Postgres puts missing values last, and first in `-name`."""
+    behind, same = Q(pk__in=[]), Q()
+    for term, value in zip(ordering, values, strict=True):
+        name = term.removeprefix("-")
+        absent = Q(**{f"{name}__isnull": True})
+        if term.startswith("-"):
+            here = ~absent if value is None else Q(**{f"{name}__lt": value})
+        else:
+            here = Q(pk__in=[]) if value is None else Q(**{f"{name}__gt": value}) | absent
+        behind |= same & here
+        same &= absent if value is None else Q(**{name: value})
+    return behind
+
+
+def _turned(ordering: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(t.removeprefix("-") if t.startswith("-") else f"-{t}" for t in ordering)
+
+
+class CursorPages(CursorPagination):
+    """`?cursor=`, `?page_size=` up to 500; answers `{count, next, previous, results}`.
+
+    A cursor holds every value that the order compares, so that neither repeated nor missing
+    values make a page skip or repeat a row (the framework's own compares the first one only).
+    """
+
+    page_size = 50
+    page_size_query_param = "page_size"
+    max_page_size = 500
+    ordering = "id"
+
+    def paginate_queryset(
+        self, queryset: Any, request: Request, view: "APIView | None" = None
+    ) -> list[Any] | None:
+        assert view is not None
+        self.count = queryset.count()
+        self.request = request
+        size = self.get_page_size(request) or self.page_size
+        self.ordering_now = self.get_ordering(request, queryset, view)
+        backwards, values = self._position(request.query_params.get(self.cursor_query_param, ""))
+        order = _turned(self.ordering_now) if backwards else self.ordering_now
+        rows = queryset.order_by(*order)
+        try:
+            if values is not None:
+                rows = rows.filter(_after(order, values))
+            found = list(rows[: size + 1])
+        except (ValueError, TypeError, ValidationError, FieldError) as error:
+            raise NotFound("This cursor leads nowhere; start at the first page.") from error
+        more, found = len(found) > size, found[:size]
+        self.rows = found[::-1] if backwards else found
+        self.has_next = bool(found) and (backwards or more)
+        self.has_previous = bool(found) and (more if backwards else values is not None)
+        return self.rows
+
+    def _position(self, cursor: str) -> tuple[bool, Values | None]:
+        if not cursor:
+            return False, None
+        try:
+            backwards, values = json.loads(urlsafe_b64decode(cursor.encode()))
+            fits = len(values) == len(self.ordering_now) and all(
+                v is None or (isinstance(v, str) and "\x00" not in v) for v in values
+            )
+        except (ValueError, TypeError) as error:
+            raise NotFound("This cursor leads nowhere; start at the first page.") from error
+        if not fits:
+            raise NotFound("This cursor is of another order; start at the first page.")
+        return bool(backwards), values
+
+    def _link(self, row: Any, *, backwards: bool) -> str:
+        values = [_value(row, term.removeprefix("-")) for term in self.ordering_now]
+        cursor = urlsafe_b64encode(json.dumps([backwards, values]).encode()).decode()
+        address = self.request.build_absolute_uri()
+        return str(replace_query_param(address, self.cursor_query_param, cursor))
+
+    def get_next_link(self) -> str | None:
+        return self._link(self.rows[-1], backwards=False) if self.has_next else None
+
+    def get_previous_link(self) -> str | None:
+        return self._link(self.rows[0], backwards=True) if self.has_previous else None
+
+    def get_ordering(
+        self, request: Request, queryset: QuerySet[Any], view: "APIView"
+    ) -> tuple[str, ...]:
+        """The caller's ordering, made total by the key so that equal rows keep their place."""
+        ordering = tuple(super().get_ordering(request, queryset, view))
+        return ordering if ordering[-1] in ("id", "-id") else (*ordering, "id")
+
+    def get_paginated_response(self, data: Any) -> Response:
+        return Response(
+            {
+                "count": self.count,
+                "next": self.get_next_link(),
+                "previous": self.get_previous_link(),
+                "results": data,
+            }
+        )
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        link = {"type": "string", "nullable": True, "format": "uri"}
+        return {
+            "type": "object",
+            "required": ["count", "next", "previous", "results"],
+            "properties": {
+                "count": {"type": "integer", "description": "Rows on all pages together."},
+                "next": link,
+                "previous": link,
+                "results": schema,
+            },
+        }

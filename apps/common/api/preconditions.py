@@ -1,0 +1,81 @@
+"""If-Match on writes and Idempotency-Key on creating POSTs (design.md, section 5)."""
+
+import hashlib
+from collections.abc import Callable
+
+from django.db import IntegrityError, transaction
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.common.errors import ApplicationError, Conflict, PreconditionFailed, PreconditionRequired
+from apps.common.models import IdempotencyKey
+
+
+def etag(version: int) -> str:
+    """The entity tag of a row version."""
+    return f'"{version}"'
+
+
+def expected_version(request: Request) -> int:
+    """The version that If-Match names. Raises PreconditionRequired or PreconditionFailed."""
+    header = request.headers.get("If-Match", "").strip()
+    if not header:
+        raise PreconditionRequired(
+            "if_match_required",
+            "Send If-Match with the ETag (or the quoted `version`) of the object you edit.",
+        )
+    try:
+        return int(header.removeprefix("W/").strip('"'))
+    except ValueError:
+        raise PreconditionFailed(
+            "version_mismatch", f"If-Match {header} names no version of this object."
+        ) from None
+
+
+def _owner(request: Request) -> str:
+    return f"user:{request.user.pk}"
+
+
+def once(request: Request, create: Callable[[], Response]) -> Response:
+    """Run `create`, or give the answer it gave before under the same Idempotency-Key."""
+    key = request.headers.get("Idempotency-Key", "").strip()
+    if not key:
+        return create()
+    if len(key) > 200:
+        raise ApplicationError(
+            "invalid_idempotency_key", "Idempotency-Key: at most 200 characters."
+        )
+    digest = hashlib.sha256(
+        str(request.method).encode() + b" " + request.path.encode() + b"\n" + request._request.body
+    ).hexdigest()
+    try:
+        with transaction.atomic():
+            # The unique row is held until the answer is in it, so a twin request waits for us here.
+            row = IdempotencyKey.objects.create(owner=_owner(request), key=key, request_hash=digest)
+            response = create()
+            row.status, row.body = response.status_code, _plain(response)
+            row.location = response.headers.get("Location", "")
+            row.save(update_fields=["status", "body", "location"])
+            return response
+    except IntegrityError:
+        row_before = IdempotencyKey.objects.filter(owner=_owner(request), key=key).first()
+        if row_before is None:
+            raise
+    if row_before.request_hash != digest:
+        raise Conflict(
+            "idempotency_key_reused",
+            "This Idempotency-Key was used for another request. Use a new one.",
+            status=422,
+        )
+    headers = {"Idempotency-Replayed": "true"}
+    if row_before.location:
+        headers["Location"] = row_before.location
+    return Response(row_before.body, status=row_before.status or 200, headers=headers)
+
+
+def _plain(response: Response) -> object:
+    import json
+
+    from rest_framework.renderers import JSONRenderer
+
+    return json.loads(JSONRenderer().render(response.data) or b"null")

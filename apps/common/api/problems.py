@@ -1,0 +1,152 @@
+"""RFC 9457 problem documents: the one shape of every error the API gives."""
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.db import DataError, OperationalError
+from django.http import Http404, HttpRequest, JsonResponse
+from rest_framework import exceptions
+from rest_framework.response import Response
+
+from apps.common.errors import ApplicationError
+
+logger = logging.getLogger(__name__)
+CONTENT_TYPE = "application/problem+json"
+TITLES = {
+    400: "The request is not valid",
+    401: "Sign in first",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Method not allowed",
+    409: "Not possible in this state",
+    412: "Changed by someone else",
+    413: "Too large",
+    415: "Unsupported media type",
+    428: "Say which version you edit",
+    429: "Too many requests",
+    503: "Not available now",
+}
+
+
+def problem(
+    http_status: int,
+    code: str,
+    detail: str,
+    *,
+    headers: dict[str, str] | None = None,
+    **members: Any,
+) -> Response:
+    """A problem document as a DRF response."""
+    body = {
+        "type": f"urn:weir:problem:{code}",
+        "title": TITLES.get(http_status, "The request failed"),
+        "status": http_status,
+        "code": code,
+        "detail": detail,
+        **{name: value for name, value in members.items() if value},
+    }
+    return Response(body, status=http_status, headers=headers, content_type=CONTENT_TYPE)
+
+
+def _flatten(detail: Any, path: str = "") -> Iterator[dict[str, str]]:
+    """DRF's nested error detail as `{field, message}` entries with dotted paths."""
+    if isinstance(detail, dict):
+        for key, value in detail.items():
+            if isinstance(key, int):
+                yield from _flatten(value, f"{path}[{key}]")
+                continue
+            name = "" if key == "non_field_errors" else str(key)
+            yield from _flatten(value, f"{path}.{name}" if path and name else path or name)
+    elif isinstance(detail, list):
+        for index, value in enumerate(detail):
+            nested = isinstance(value, dict | list)
+            if value:
+                yield from _flatten(value, f"{path}[{index}]" if nested else path)
+    else:
+        yield {"field": path, "message": str(detail)}
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
+    """Turn what a view raised into a problem document; a bug goes on to Django and is logged."""
+    if isinstance(error, ApplicationError):
+        return problem(
+            error.status,
+            error.code,
+            error.message,
+            errors=[{"field": e.field, "message": e.message} for e in error.errors],
+            violated_constraint=error.violated_constraint,
+            **error.extra,
+        )
+    if isinstance(error, exceptions.ValidationError):
+        errors = list(_flatten(error.detail))
+        first = errors[0] if errors else {"field": "", "message": "not valid"}
+        detail = f"{first['field']}: {first['message']}" if first["field"] else first["message"]
+        return problem(400, "invalid", detail, errors=errors)
+    if isinstance(error, Http404):
+        return problem(404, "not_found", "There is no such object, or it was deleted.")
+    if isinstance(error, PermissionDenied):
+        return problem(403, "forbidden", str(error) or "Your roles do not allow this.")
+    if isinstance(error, RequestDataTooBig):
+        return problem(
+            413,
+            "too_large",
+            "A request body may hold 32 MiB. Solve larger problems with manage.py allocate.",
+        )
+    if isinstance(error, OperationalError):
+        logger.warning("database away: %s", error)
+        return problem(
+            503,
+            "database_away",
+            "The database does not answer; nothing was changed. Try again in a few seconds.",
+            headers={"Retry-After": "3"},
+        )
+    if isinstance(error, DataError):
+        # Checked as far as our own rules go; what is left is outside the database's own types.
+        logger.warning("value refused by the database: %s", error)
+        return problem(400, "invalid", "A value is out of the range that the database can hold.")
+    if isinstance(error, RecursionError) and "JSON" in str(error):
+        return problem(400, "parse_error", "The JSON is nested too deeply.")
+    if isinstance(error, exceptions.APIException):
+        codes = error.get_codes()
+        code = codes if isinstance(codes, str) else "invalid"
+        headers = {}
+        wait = getattr(error, "wait", None)
+        if wait is not None:
+            headers["Retry-After"] = str(int(wait))
+        auth_header = getattr(error, "auth_header", None)
+        if auth_header:
+            headers["WWW-Authenticate"] = auth_header
+        return problem(error.status_code, code, str(error.detail), headers=headers)
+    return None
+
+
+def _plain(http_status: int, code: str, detail: str) -> JsonResponse:
+    """A problem document where no view of the API has been reached."""
+    return JsonResponse(
+        {
+            "type": f"urn:weir:problem:{code}",
+            "title": TITLES.get(http_status, "The request failed"),
+            "status": http_status,
+            "code": code,
+            "detail": detail,
+        },
+        status=http_status,
+        content_type=CONTENT_TYPE,
+    )
+
+
+def not_found(request: HttpRequest, exception: Exception) -> JsonResponse:
+    """The problem document for an address that leads nowhere."""
+    return _plain(404, "not_found", f"There is nothing at {request.path[:200]}.")
+
+
+def server_error(request: HttpRequest) -> JsonResponse:
+    """The problem document for a fault of ours; the log has the trace."""
+    return _plain(500, "internal_error", "This is a fault of Weir; its log has the trace.")
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> JsonResponse:
+    """The problem document for a browser request without its CSRF token."""
+    return _plain(403, "csrf_failed", "The page is out of date: reload it and try again.")

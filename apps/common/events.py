@@ -1,0 +1,89 @@
+"""Live news for browsers: published to Valkey on commit, one subscription per process."""
+
+import asyncio
+import contextlib
+import json
+import logging
+from functools import cache, partial
+from typing import Any
+
+import redis
+import redis.asyncio
+from django.conf import settings
+from django.db import transaction
+
+CHANNEL = "weir:events"
+QUEUE_LENGTH = 256
+
+logger = logging.getLogger(__name__)
+
+
+@cache
+def _client() -> redis.Redis:
+    return redis.Redis.from_url(
+        settings.WEIR_BROKER_URL, socket_timeout=1.0, socket_connect_timeout=1.0
+    )
+
+
+def _publish(message: str) -> None:
+    # News is a hint, the truth is in Postgres: a Valkey that is away costs freshness, nothing else.
+    try:
+        _client().publish(CHANNEL, message)
+    except redis.RedisError as error:
+        logger.warning("event not published: %s", error)
+
+
+def publish(kind: str, /, **data: Any) -> None:
+    """Tell every open browser, once the surrounding transaction has committed."""
+    message = json.dumps({"kind": kind, **data}, default=str)
+    transaction.on_commit(partial(_publish, message))
+
+
+class Hub:
+    """One Valkey subscription per process; each listener's short queue drops its oldest."""
+
+    def __init__(self) -> None:
+        self._queues: set[asyncio.Queue[str]] = set()
+        self._pump: asyncio.Task[None] | None = None
+
+    def join(self) -> asyncio.Queue[str]:
+        """A queue that receives everything published from now on."""
+        queue: asyncio.Queue[str] = asyncio.Queue(QUEUE_LENGTH)
+        self._queues.add(queue)
+        if self._pump is None or self._pump.done():
+            self._pump = asyncio.create_task(self._run())
+        return queue
+
+    def leave(self, queue: asyncio.Queue[str]) -> None:
+        """Stop listening; with the last listener the subscription ends."""
+        self._queues.discard(queue)
+        if not self._queues and self._pump is not None:
+            self._pump.cancel()
+            self._pump = None
+
+    def _offer(self, message: str) -> None:
+        for queue in self._queues:
+            if queue.full():
+                queue.get_nowait()
+            queue.put_nowait(message)
+
+    async def _run(self) -> None:
+        while True:
+            client = redis.asyncio.Redis.from_url(settings.WEIR_BROKER_URL)
+            try:
+                async with client.pubsub() as subscription:
+                    await subscription.subscribe(CHANNEL)
+                    # After a gap nobody knows what they missed; tell them to look again.
+                    self._offer(json.dumps({"kind": "resync"}))
+                    async for item in subscription.listen():
+                        if item["type"] == "message":
+                            self._offer(item["data"].decode())
+            except (redis.RedisError, OSError) as error:
+                logger.warning("event subscription lost, trying again: %s", error)
+                await asyncio.sleep(1.0)
+            finally:
+                with contextlib.suppress(redis.RedisError, OSError):
+                    await client.aclose()
+
+
+hub = Hub()

@@ -1,0 +1,37 @@
+"""Base classes of Weir's tables: integer keys inside, UUIDs outside."""
+
+import uuid
+from typing import Any
+
+from django.db import models
+
+
+class BaseModel(models.Model):
+    """A row with a public id and its times."""
+
+    public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True, editable=False)
+    updated_at = models.DateTimeField(auto_now=True, editable=False)
+
+    class Meta:
+        abstract = True
+
+
+class IdempotencyKey(models.Model):
+    """The answer given to a creating POST, so that a repeated one gets the same."""
+
+    owner = models.CharField(max_length=64)
+    key = models.CharField(max_length=200)
+    request_hash = models.CharField(max_length=64)
+    status = models.PositiveSmallIntegerField(null=True)
+    body: "models.JSONField[Any, Any]" = models.JSONField(null=True)
+    location = models.CharField(max_length=300, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "key"], name="idempotency_key_once_per_owner")
+        ]
+
+    def __str__(self) -> str:
+        return self.key

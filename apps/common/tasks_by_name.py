@@ -1,0 +1,43 @@
+"""Start a Celery task by its name, after the surrounding transaction has committed."""
+
+import logging
+from functools import cache, partial
+
+from celery import Celery
+from django.conf import settings
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+logger = logging.getLogger(__name__)
+
+
+@cache
+def _client() -> Celery:
+    """A sender only: which application runs the tasks is none of the web's business."""
+    client = Celery("weir-client", set_as_current=False)
+    client.config_from_object("django.conf:settings", namespace="CELERY")
+    client.conf.broker_transport_options = {
+        "socket_connect_timeout": 2,
+        "socket_timeout": 2,
+        # Kombu connects with patience of its own, whatever `retry` says.
+        "max_retries": 1,
+        "interval_start": 0,
+        "interval_step": 0,
+    }
+    return client
+
+
+def _send(name: str, kwargs: dict[str, object]) -> None:
+    # A broker that is down must not fail the request: the run stays `queued` in Postgres and the
+    # reaper sends it again. Retrying here would hold the request open.
+    try:
+        _client().send_task(
+            name, kwargs=kwargs, queue=settings.CELERY_TASK_DEFAULT_QUEUE, retry=False
+        )
+    except (OperationalError, OSError) as error:
+        logger.warning("task %s %s not sent, message broker away: %s", name, kwargs, error)
+
+
+def enqueue(name: str, **kwargs: object) -> None:
+    """Send the task `name` on commit. Ids travel, never objects."""
+    transaction.on_commit(partial(_send, name, kwargs))

@@ -1,0 +1,7 @@
+from django.apps import AppConfig
+
+
+class RunsConfig(AppConfig):
+    """Snapshots and the life of a run, blind to its purpose; gateway.py is the door to Spark."""
+
+    name = "apps.runs"

@@ -1,0 +1,131 @@
+"""Snapshots (frozen, hashed inputs), runs and their results."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from apps.common.models import BaseModel
+from apps.systems.models import System
+from weir.lifecycle.runs import ENDED, RunState
+
+# Sorted, so that the constraints read the same in every process and need no new migration.
+STATE_NAMES = sorted(state.value for state in RunState)
+ENDED_NAMES = sorted(state.value for state in ENDED)
+
+
+class Snapshot(BaseModel):
+    """What a run saw: canonical bytes of a problem, their hash, and the model version they show."""
+
+    system = models.ForeignKey(System, on_delete=models.CASCADE, null=True, related_name="+")
+    kind = models.CharField(max_length=32)
+    model_version = models.PositiveIntegerField(null=True)
+    content_hash = models.CharField(max_length=64)
+    payload = models.BinaryField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["system", "kind", "content_hash", "model_version"],
+                name="snapshot_once_per_content",
+                nulls_distinct=False,
+            ),
+            models.CheckConstraint(
+                condition=Q(content_hash__regex=r"^[0-9a-f]{64}$"), name="snapshot_hash_is_sha256"
+            ),
+            models.CheckConstraint(
+                condition=Q(system=None, model_version=None)
+                | Q(system__isnull=False, model_version__isnull=False),
+                name="snapshot_of_a_system_names_its_version",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.content_hash[:8]
+
+
+class Run(BaseModel):
+    """One computation: from a snapshot, a method, its parameters and a seed to a result."""
+
+    kind = models.CharField(max_length=32)
+    system = models.ForeignKey(System, on_delete=models.CASCADE, null=True, related_name="runs")
+    snapshot = models.ForeignKey(Snapshot, on_delete=models.CASCADE, related_name="runs")
+    task = models.CharField(max_length=64)
+    method = models.CharField(max_length=64)
+    parameters: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
+    seed = models.PositiveIntegerField(default=0)
+    time_limit_s = models.FloatField(null=True)
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    rerun_of = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="reruns"
+    )
+
+    state = models.CharField(max_length=16, default=RunState.QUEUED)
+    attempt = models.PositiveSmallIntegerField(default=0)
+    worker = models.CharField(max_length=200, blank=True)
+    sent_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+    heartbeat_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    cancel_requested_at = models.DateTimeField(null=True)
+    progress: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
+    failure_code = models.CharField(max_length=64, blank=True)
+    failure = models.TextField(blank=True)
+    kernel_version = models.CharField(max_length=32, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["state", "heartbeat_at"], name="run_by_state"),
+            models.Index(fields=["system", "-id"], name="run_by_system"),
+        ]
+        constraints = [
+            models.CheckConstraint(condition=Q(state__in=STATE_NAMES), name="run_state_known"),
+            models.CheckConstraint(
+                condition=Q(state__in=ENDED_NAMES, finished_at__isnull=False)
+                | Q(~Q(state__in=ENDED_NAMES), finished_at=None),
+                name="run_ended_has_a_time",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state=RunState.RUNNING) | Q(heartbeat_at__isnull=False),
+                name="run_running_has_a_heartbeat",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state__in=[RunState.FAILED, RunState.INFEASIBLE]) | ~Q(failure=""),
+                name="run_failed_has_a_reason",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"R-{self.pk}"
+
+
+class RunResult(models.Model):
+    """What the kernel answered, byte for byte, so that a rerun can be held against it."""
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="result")
+    payload = models.BinaryField()
+    content_hash = models.CharField(max_length=64)
+
+    def __str__(self) -> str:
+        return f"result of {self.run}"
+
+
+class RunEvent(models.Model):
+    """The history of a run, one row per transition, written in the transition's transaction."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
+    at = models.DateTimeField(auto_now_add=True)
+    command = models.CharField(max_length=32)
+    state = models.CharField(max_length=16)
+    attempt = models.PositiveSmallIntegerField()
+    note = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.run} {self.command}"

@@ -1,0 +1,299 @@
+"""The life of a run. Every transition is made here, under the row's lock, with its event row."""
+
+import hashlib
+import logging
+import os
+import socket
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core import signing
+from django.db import transaction
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.audit.services import record
+from apps.common.errors import Conflict
+from apps.common.events import publish
+from apps.common.tasks_by_name import enqueue
+from apps.runs.models import Run, RunEvent, RunResult, Snapshot
+from apps.runs.selectors import run_news
+from apps.systems.models import System
+from weir.errors import IllegalTransition
+from weir.lifecycle.runs import ENDED, RunCommand, RunState, advance
+
+logger = logging.getLogger(__name__)
+PROGRESS_SALT = "weir.runs.progress"
+
+
+class RunTakenAway(Exception):
+    """The run was given to another worker, or ended, while this one worked on it."""
+
+
+def snapshot_freeze(*, kind: str, payload: bytes, system: System | None) -> Snapshot:
+    """Keep the canonical bytes of a problem under their hash; the same content is kept once."""
+    digest = hashlib.sha256(payload).hexdigest()
+    snapshot, _ = Snapshot.objects.get_or_create(
+        system=system,
+        kind=kind,
+        content_hash=digest,
+        model_version=system.model_version if system else None,
+        defaults={"payload": payload},
+    )
+    return snapshot
+
+
+@transaction.atomic
+def run_open(
+    *,
+    task: str,
+    snapshot: Snapshot,
+    method: str,
+    parameters: dict[str, Any],
+    seed: int,
+    time_limit_s: float | None,
+    actor: User | None,
+    rerun_of: Run | None = None,
+) -> Run:
+    """Open a queued run and send its task on commit."""
+    run = Run.objects.create(
+        kind=snapshot.kind,
+        task=task,
+        system=snapshot.system,
+        snapshot=snapshot,
+        method=method,
+        parameters=parameters,
+        seed=seed,
+        time_limit_s=time_limit_s,
+        asked_by=actor,
+        rerun_of=rerun_of,
+        sent_at=timezone.now(),
+    )
+    _note(run, "open")
+    record(
+        actor=actor,
+        action="start",
+        object_kind="run",
+        object_id=run.public_id,
+        object_name=str(run),
+        system_id=snapshot.system.public_id if snapshot.system else None,
+        model_version=snapshot.model_version,
+        after={"method": method, "parameters": parameters, "seed": seed},
+    )
+    enqueue(task, run_id=run.pk)
+    return run
+
+
+def run_again(*, run: Run, actor: User | None) -> Run:
+    """A new run on the same snapshot with the same method, parameters and seed."""
+    if run.state not in ENDED:
+        raise Conflict("run_is_active", f"{run} is still {run.state}; cancel it or let it end.")
+    return run_open(
+        task=run.task,
+        snapshot=run.snapshot,
+        method=run.method,
+        parameters=run.parameters,
+        seed=run.seed,
+        time_limit_s=run.time_limit_s,
+        actor=actor,
+        rerun_of=run,
+    )
+
+
+def _note(run: Run, command: str, note: str = "") -> None:
+    RunEvent.objects.create(
+        run=run, command=command, state=run.state, attempt=run.attempt, note=note
+    )
+    publish("run", **run_news(run))
+
+
+def _move(run: Run, command: RunCommand, note: str = "", **columns: Any) -> None:
+    """Make one transition of a locked row."""
+    run.state = advance(RunState(run.state), command)
+    if run.state in ENDED:
+        columns["finished_at"] = timezone.now()
+    for name, value in columns.items():
+        setattr(run, name, value)
+    run.save()
+    _note(run, command.value, note)
+
+
+def worker_name() -> str:
+    """This process, for people who look for it."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+@transaction.atomic
+def run_claim(*, run_id: int) -> Run | None:
+    """Take a queued run for this worker; None when there is nothing (left) to do."""
+    run = (
+        Run.objects.select_for_update(skip_locked=True, of=("self",))
+        .select_related("snapshot", "system")
+        .filter(pk=run_id, state=RunState.QUEUED)
+        .first()
+    )
+    if run is None:
+        return None
+    now = timezone.now()
+    _move(
+        run,
+        RunCommand.START,
+        note=worker_name(),
+        attempt=run.attempt + 1,
+        worker=worker_name(),
+        started_at=run.started_at or now,
+        heartbeat_at=now,
+        progress={},
+    )
+    return run
+
+
+def run_heartbeat(*, run: Run) -> bool:
+    """Say that this attempt lives. False: somebody asked to cancel. Raises RunTakenAway."""
+    mine = Run.objects.filter(pk=run.pk, attempt=run.attempt, state=RunState.RUNNING)
+    if not mine.update(heartbeat_at=Now()):
+        raise RunTakenAway(f"{run} attempt {run.attempt}")
+    return not mine.filter(cancel_requested_at__isnull=False).exists()
+
+
+def _lock_attempt(run: Run) -> Run:
+    """The row, locked, if this attempt still owns it. Raises RunTakenAway."""
+    row = (
+        Run.objects.select_for_update(of=("self",))
+        .select_related("system")
+        .filter(pk=run.pk, attempt=run.attempt, state=RunState.RUNNING)
+        .first()
+    )
+    if row is None:
+        raise RunTakenAway(f"{run} attempt {run.attempt}")
+    return row
+
+
+@transaction.atomic
+def run_finish(
+    *,
+    run: Run,
+    payload: bytes,
+    kernel_version: str,
+    infeasible_because: str | None,
+    progress: dict[str, Any],
+) -> None:
+    """Keep the kernel's answer and end the run; the caller's rows go into the same transaction."""
+    row = _lock_attempt(run)
+    RunResult.objects.create(
+        run=row, payload=payload, content_hash=hashlib.sha256(payload).hexdigest()
+    )
+    command = RunCommand.SUCCEED if infeasible_because is None else RunCommand.FIND_INFEASIBLE
+    _move(
+        row,
+        command,
+        kernel_version=kernel_version,
+        failure=infeasible_because or "",
+        failure_code="" if infeasible_because is None else "infeasible",
+        progress=progress,
+    )
+
+
+@transaction.atomic
+def run_fail(*, run: Run, code: str, reason: str) -> None:
+    """End this attempt's run with a sentence a person can act on."""
+    row = _lock_attempt(run)
+    _move(row, RunCommand.FAIL, note=reason, failure_code=code, failure=reason)
+
+
+@transaction.atomic
+def run_lost(*, run: Run, code: str, reason: str) -> None:
+    """This attempt lost its server: queue the run again, or fail it after the last try."""
+    _retry_or_fail(_lock_attempt(run), code, reason)
+
+
+def _retry_or_fail(row: Run, code: str, reason: str) -> None:
+    if row.cancel_requested_at is not None:
+        _move(row, RunCommand.CANCEL, note=reason)
+    elif row.attempt >= settings.WEIR_RUN_MAX_ATTEMPTS:
+        tries = f"{reason} Given up after {row.attempt} attempts; start it again when it is mended."
+        _move(row, RunCommand.FAIL, note=reason, failure_code=code, failure=tries)
+    else:
+        _move(
+            row, RunCommand.RETRY, note=reason, worker="", heartbeat_at=None, sent_at=timezone.now()
+        )
+        enqueue(row.task, run_id=row.pk)
+
+
+@transaction.atomic
+def run_cancelled(*, run: Run) -> None:
+    """The worker has stopped the job that somebody asked to cancel."""
+    _move(_lock_attempt(run), RunCommand.CANCEL)
+
+
+@transaction.atomic
+def run_cancel(*, run: Run, actor: User) -> Run:
+    """Ask for an end: a queued run ends now, a running one as soon as its worker has stopped it."""
+    row = Run.objects.select_for_update(of=("self",)).select_related("system").get(pk=run.pk)
+    if row.state == RunState.RUNNING:
+        if row.cancel_requested_at is None:
+            row.cancel_requested_at = timezone.now()
+            row.save(update_fields=["cancel_requested_at", "updated_at"])
+            _note(row, "cancel_requested", note=actor.display_name)
+    else:
+        try:
+            _move(row, RunCommand.CANCEL, note=actor.display_name)
+        except IllegalTransition as error:
+            raise Conflict("run_has_ended", f"{row} has already ended: {row.state}.") from error
+    record(
+        actor=actor,
+        action="cancel",
+        object_kind="run",
+        object_id=row.public_id,
+        object_name=str(row),
+        system_id=row.system.public_id if row.system else None,
+    )
+    return row
+
+
+def progress_token(run: Run) -> str:
+    """What a job shows when it reports progress of this attempt, and of no other."""
+    return signing.dumps([run.pk, run.attempt], salt=PROGRESS_SALT)
+
+
+def run_progress(*, token: str, progress: dict[str, Any]) -> bool:
+    """Keep what a job reports. False tells the job to stop: cancelled, or no longer its run."""
+    pk, attempt = signing.loads(token, salt=PROGRESS_SALT, max_age=7 * 86_400)
+    with transaction.atomic():
+        mine = Run.objects.filter(pk=pk, attempt=attempt, state=RunState.RUNNING)
+        if not mine.update(progress=progress):
+            return False
+        run = mine.select_related("system").first()
+        if run is None:
+            return False
+        publish("run", **run_news(run))
+        return run.cancel_requested_at is None
+
+
+def runs_reap() -> int:
+    """Find runs whose worker fell silent and runs that nobody picked up. Returns how many."""
+    now = timezone.now()
+    silent = timedelta(seconds=settings.WEIR_RUN_SILENCE_S)
+    reaped = 0
+    with transaction.atomic():
+        # The database's clock decides: it also wrote the heartbeats.
+        for row in (
+            Run.objects.select_for_update(skip_locked=True, of=("self",))
+            .select_related("system")
+            .filter(state=RunState.RUNNING, heartbeat_at__lt=Now() - silent)
+        ):
+            logger.warning("%s: worker %s fell silent", row, row.worker)
+            _retry_or_fail(row, "worker_lost", f"The worker {row.worker} stopped answering.")
+            reaped += 1
+        unsent = Run.objects.select_for_update(skip_locked=True).filter(
+            state=RunState.QUEUED, sent_at__lt=now - silent
+        )
+        for row in unsent:
+            # The message may be lost or only late; a second one does no harm: the claim is atomic.
+            row.sent_at = now
+            row.save(update_fields=["sent_at"])
+            enqueue(row.task, run_id=row.pk)
+            reaped += 1
+    return reaped

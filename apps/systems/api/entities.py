@@ -1,0 +1,272 @@
+"""The one way a system's objects reach the API: serializer base, references, viewset base."""
+
+from typing import Any, Generic, TypeVar
+
+from django.db import models
+from django.db.models import QuerySet
+from django_filters import rest_framework as filters
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from rest_framework import serializers, status, viewsets
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.api.permissions import granted
+from apps.accounts.models import User
+from apps.accounts.roles import Permission
+from apps.common.api.fields import Amount, PublicId
+from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.preconditions import etag, expected_version, once
+from apps.systems.models import Entity, System
+from apps.systems.services import entity_create, entity_delete, entity_update
+
+E = TypeVar("E", bound=Entity)
+
+IF_MATCH = OpenApiParameter(
+    "If-Match", str, OpenApiParameter.HEADER, required=True, description="ETag of what you edit."
+)
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key", str, OpenApiParameter.HEADER, description="Makes a repeat harmless."
+)
+REASON = OpenApiParameter(
+    "reason", str, OpenApiParameter.QUERY, description="Why; kept in the history."
+)
+
+
+@extend_schema_field(OpenApiTypes.UUID)
+class Reference(PublicId):
+    """Another object of the same system, by its public id."""
+
+    where = " in this system"
+
+    def __init__(self, model: type[models.Model] | None = None, **kwargs: Any) -> None:
+        if model is not None and not kwargs.get("read_only"):
+            kwargs["queryset"] = model._default_manager.all()
+        super().__init__(**kwargs)
+
+    def get_queryset(self) -> QuerySet[Any]:
+        queryset: QuerySet[Any] | None = super().get_queryset()
+        assert queryset is not None
+        system = self.context.get("system")
+        return queryset if system is None else queryset.filter(system=system)
+
+
+@extend_schema_field(OpenApiTypes.UUID)
+class SystemReference(PublicId):
+    """A system, by its public id."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("queryset", System.objects.all())
+        super().__init__(**kwargs)
+
+
+def object_commands(request: Request | None) -> list[str]:
+    """What the caller may do with an object of a model now."""
+    may = request is not None and Permission.EDIT_MODEL in granted(request)
+    return ["edit", "delete"] if may else []
+
+
+R = TypeVar("R", bound=models.Model)
+AMOUNTS = {**serializers.ModelSerializer.serializer_field_mapping, models.FloatField: Amount}
+
+
+class RowSerializer(serializers.ModelSerializer[R], Generic[R]):
+    """A row of a child list. Lists are replaced as a whole, so a row is whole in an edit too."""
+
+    serializer_field_mapping = AMOUNTS
+
+    def to_internal_value(self, data: Any) -> Any:
+        values = super().to_internal_value(data)
+        missing = {
+            name: [field.error_messages["required"]]
+            for name, field in self.fields.items()
+            if field.required and not field.read_only and field.source not in values
+        }
+        if missing:
+            raise serializers.ValidationError(missing)
+        return values
+
+
+class EntitySerializer(serializers.ModelSerializer[E], Generic[E]):
+    """Base of every entity's serializer: id, system, name, version, commands, reason."""
+
+    id = serializers.UUIDField(source="public_id", read_only=True)
+    system = SystemReference(help_text="Cannot be changed later.")
+    version = serializers.IntegerField(read_only=True)
+    allowed_commands = serializers.SerializerMethodField()
+    reason = serializers.CharField(
+        write_only=True,
+        required=False,
+        allow_blank=True,
+        max_length=500,
+        help_text="Why; kept in the history.",
+    )
+
+    serializer_field_mapping = AMOUNTS
+
+    # The view's context is one mutable dict; what is found out while reading goes into it.
+    context: dict[str, Any]
+
+    BASE_FIELDS = (
+        "id",
+        "system",
+        "name",
+        "version",
+        "created_at",
+        "updated_at",
+        "allowed_commands",
+        "reason",
+    )
+
+    def get_allowed_commands(self, instance: E) -> list[str]:
+        return object_commands(self.context.get("request"))
+
+    def to_internal_value(self, data: Any) -> Any:
+        # References are looked up within the system, so that must be known before the fields run.
+        if self.instance is not None:
+            self.context["system"] = self.instance.system
+        elif isinstance(data, dict):
+            try:
+                self.context["system"] = self.fields["system"].to_internal_value(data.get("system"))
+            except serializers.ValidationError:
+                self.context["system"] = None
+        return super().to_internal_value(data)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if self.instance is not None and attrs.get("system", self.instance.system) != (
+            self.instance.system
+        ):
+            raise serializers.ValidationError({"system": "An object stays in its system."})
+        return attrs
+
+    def run_validators(self, value: Any) -> None:
+        # Uniqueness and row constraints are checked once, by the service, under the system's lock.
+        return None
+
+    def get_unique_together_validators(self) -> list[Any]:
+        return []
+
+
+class EntityFilter(filters.FilterSet):
+    """Every list of entities can be narrowed to one system."""
+
+    system = filters.UUIDFilter(field_name="system__public_id")
+    name = filters.CharFilter(field_name="name")
+
+
+def reference_filter(path: str) -> filters.UUIDFilter:
+    """Narrow to the rows that refer to the object with this public id."""
+    return filters.UUIDFilter(field_name=f"{path}__public_id")
+
+
+class EntityViewSet(viewsets.GenericViewSet[E], Generic[E]):
+    """List, create, read, change, delete; edits need If-Match and EDIT_MODEL."""
+
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    filter_backends: list[Any] = [
+        filters.DjangoFilterBackend,
+        NameSearch,
+        Ordering,
+    ]
+    search_fields = ["name"]
+    ordering_fields: list[str] = ["name", "updated_at", "created_at"]
+    ordering = ["name"]
+    needs = {
+        "create": Permission.EDIT_MODEL,
+        "partial_update": Permission.EDIT_MODEL,
+        "destroy": Permission.EDIT_MODEL,
+    }
+
+    def _model(self) -> type[E]:
+        return self.get_queryset().model
+
+    def _answer(self, instance: E, http_status: int = status.HTTP_200_OK) -> Response:
+        fresh = self.get_queryset().get(pk=instance.pk)
+        headers = {"ETag": etag(fresh.version)}
+        if http_status == status.HTTP_201_CREATED:
+            headers["Location"] = f"{self.request.path.rstrip('/')}/{fresh.public_id}"
+        return Response(self.get_serializer(fresh).data, status=http_status, headers=headers)
+
+    def _split(self, data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], str]:
+        names = self._model().children
+        children = {name: data.pop(name) for name in names if name in data}
+        reason = data.pop("reason", "")
+        data.pop("system", None)
+        return data, children, reason
+
+    def list(self, request: Request) -> Response:
+        """All objects of this kind, by page."""
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    def retrieve(self, request: Request, id: str) -> Response:
+        """One object, with its ETag."""
+        return self._answer(self.get_object())
+
+    @extend_schema(parameters=[IDEMPOTENCY_KEY])
+    def create(self, request: Request) -> Response:
+        """Add an object; the system's model version advances."""
+
+        def run() -> Response:
+            serializer = self.get_serializer(data=request.data)
+            serializer.is_valid(raise_exception=True)
+            system = serializer.validated_data["system"]
+            values, children, reason = self._split(dict(serializer.validated_data))
+            instance = entity_create(
+                model=self._model(),
+                system=system,
+                actor=_actor(request),
+                values=values,
+                children=children,
+                reason=reason,
+            )
+            return self._answer(instance, status.HTTP_201_CREATED)
+
+        return once(request, run)
+
+    @extend_schema(parameters=[IF_MATCH])
+    def partial_update(self, request: Request, id: str) -> Response:
+        """Change the fields that are given; lists are replaced as a whole."""
+        version = expected_version(request)
+        instance = self.get_object()
+        serializer = self.get_serializer(instance, data=request.data, partial=True)
+        serializer.is_valid(raise_exception=True)
+        values, children, reason = self._split(dict(serializer.validated_data))
+        changed = entity_update(
+            instance=instance,
+            actor=_actor(request),
+            expected_version=version,
+            values=values,
+            children=children,
+            reason=reason,
+        )
+        return self._answer(changed)
+
+    @extend_schema(parameters=[IF_MATCH, REASON])
+    def destroy(self, request: Request, id: str) -> Response:
+        """Delete the object; refused while others refer to it."""
+        entity_delete(
+            instance=self.get_object(),
+            actor=_actor(request),
+            expected_version=expected_version(request),
+            reason=reason_of(request),
+        )
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class _Reason(serializers.Serializer[dict[str, str]]):
+    reason = serializers.CharField(allow_blank=True, max_length=500)
+
+
+def reason_of(request: Request) -> str:
+    """Why something is deleted, from the address."""
+    form = _Reason(data={"reason": request.query_params.get("reason", "")})
+    form.is_valid(raise_exception=True)
+    return str(form.validated_data["reason"])
+
+
+def _actor(request: Request) -> User:
+    assert isinstance(request.user, User)
+    return request.user

@@ -1,0 +1,150 @@
+"""Systems over REST."""
+
+from typing import Any
+
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status, viewsets
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.api.permissions import granted
+from apps.accounts.models import User
+from apps.accounts.roles import Permission
+from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.preconditions import etag, expected_version, once
+from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, REASON, object_commands, reason_of
+from apps.systems.models import System
+from apps.systems.services import system_create, system_delete, system_update
+
+
+class SystemSerializer(serializers.ModelSerializer[System]):
+    """A system; `allowed_commands` also says whether one may add objects to it and optimize it."""
+
+    id = serializers.UUIDField(source="public_id", read_only=True)
+    product_name = serializers.CharField(source="get_product_display", read_only=True)
+    allowed_commands = serializers.SerializerMethodField()
+    reason = serializers.CharField(
+        write_only=True, required=False, allow_blank=True, max_length=500
+    )
+
+    class Meta:
+        model = System
+        fields = [
+            "id",
+            "name",
+            "description",
+            "product",
+            "product_name",
+            "resources",
+            "model_version",
+            "version",
+            "created_at",
+            "updated_at",
+            "allowed_commands",
+            "reason",
+        ]
+        read_only_fields = ["model_version", "version"]
+
+    def get_allowed_commands(self, system: System) -> list[str]:
+        request = self.context.get("request")
+        commands = object_commands(request)
+        if commands:
+            commands = [*commands, "add"]
+        if request is not None and Permission.START_RUN in granted(request):
+            commands.append("optimize")
+        return commands
+
+    def validate_resources(self, value: list[str]) -> list[str]:
+        if len(set(value)) != len(value):
+            raise serializers.ValidationError("A resource is named twice.")
+        return value
+
+
+class SystemFilter(filters.FilterSet):
+    """By product."""
+
+    class Meta:
+        model = System
+        fields = ["product", "name"]
+
+
+class SystemViewSet(viewsets.GenericViewSet[System]):
+    """Managed messaging systems."""
+
+    queryset = System.objects.all()
+    serializer_class = SystemSerializer
+    filterset_class = SystemFilter
+    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    search_fields = ["name", "description"]
+    ordering_fields = ["name", "product", "updated_at", "created_at"]
+    ordering = ["name"]
+    needs = dict.fromkeys(["create", "partial_update", "destroy"], Permission.EDIT_MODEL)
+
+    def _answer(self, system: System, http_status: int = status.HTTP_200_OK) -> Response:
+        headers = {"ETag": etag(system.version)}
+        if http_status == status.HTTP_201_CREATED:
+            headers["Location"] = f"{self.request.path.rstrip('/')}/{system.public_id}"
+        return Response(self.get_serializer(system).data, status=http_status, headers=headers)
+
+    def list(self, request: Request) -> Response:
+        """All systems, by page."""
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    def retrieve(self, request: Request, id: str) -> Response:
+        """One system."""
+        return self._answer(self.get_object())
+
+    @extend_schema(parameters=[IDEMPOTENCY_KEY])
+    def create(self, request: Request) -> Response:
+        """Start managing a system."""
+
+        def run() -> Response:
+            values, reason = self._checked(request)
+            system = system_create(actor=self._actor(), values=values, reason=reason)
+            return self._answer(system, status.HTTP_201_CREATED)
+
+        return once(request, run)
+
+    @extend_schema(parameters=[IF_MATCH])
+    def partial_update(self, request: Request, id: str) -> Response:
+        """Rename, describe, or change the resources."""
+        version = expected_version(request)
+        system = self.get_object()
+        values, reason = self._checked(request, system)
+        return self._answer(
+            system_update(
+                system=system,
+                actor=self._actor(),
+                expected_version=version,
+                values=values,
+                reason=reason,
+            )
+        )
+
+    @extend_schema(parameters=[IF_MATCH, REASON])
+    def destroy(self, request: Request, id: str) -> Response:
+        """Stop managing the system and delete its model, runs and allocations."""
+        system_delete(
+            system=self.get_object(),
+            actor=self._actor(),
+            expected_version=expected_version(request),
+            reason=reason_of(request),
+        )
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _checked(
+        self, request: Request, system: System | None = None
+    ) -> tuple[dict[str, Any], str]:
+        form = self.get_serializer(system, data=request.data, partial=system is not None)
+        form.is_valid(raise_exception=True)
+        values = dict(form.validated_data)
+        return values, values.pop("reason", "")
+
+    def _actor(self) -> User:
+        assert isinstance(self.request.user, User)
+        return self.request.user

@@ -1,0 +1,80 @@
+"""A system: one managed messaging system, and the base of everything that belongs to one."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Length
+
+from apps.common.models import BaseModel
+
+models.CharField.register_lookup(Length)
+
+NAME_HELP = "Unique within its kind; letters, digits and . _ - / are safe everywhere."
+
+
+def default_resources() -> list[str]:
+    """Most systems are bounded by CPU alone."""
+    return ["cpu"]
+
+
+class Product(models.TextChoices):
+    """What runs the messages."""
+
+    SIMULATED = "simulated", "Simulated"
+    NATS = "nats", "NATS"
+    KAFKA = "kafka", "Kafka"
+    RABBITMQ = "rabbitmq", "RabbitMQ"
+    MQTT = "mqtt", "MQTT"
+
+
+class System(BaseModel):
+    """One managed messaging system. Every edit of anything in it advances `model_version`."""
+
+    name = models.CharField(max_length=100, unique=True)
+    description = models.TextField(blank=True)
+    product = models.CharField(max_length=16, choices=Product.choices, default=Product.SIMULATED)
+    resources: "ArrayField[list[str], list[str]]" = ArrayField(
+        models.CharField(max_length=32), default=default_resources, size=8
+    )
+    model_version = models.PositiveIntegerField(default=1, editable=False)
+    version = models.PositiveIntegerField(default=1, editable=False)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(condition=~Q(name=""), name="system_name_given"),
+            models.CheckConstraint(
+                condition=Q(product__in=Product.values), name="system_product_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(resources__len__gte=1), name="system_has_a_resource"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Entity(BaseModel):
+    """Something named that belongs to one system; edited only through `apps.systems.services`."""
+
+    system = models.ForeignKey(System, on_delete=models.CASCADE)
+    name = models.CharField(max_length=200, help_text=NAME_HELP)
+    version = models.PositiveIntegerField(default=1, editable=False)
+
+    # Child tables edited together with their parent: related name -> what identifies a child.
+    children: "dict[str, tuple[str, ...]]" = {}
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def entity_constraints(prefix: str) -> list[models.BaseConstraint]:
+    """The constraints every entity has: a name, once per system."""
+    return [
+        models.UniqueConstraint(fields=["system", "name"], name=f"{prefix}_name_once_per_system"),
+        models.CheckConstraint(condition=~Q(name=""), name=f"{prefix}_name_given"),
+    ]

@@ -1,0 +1,1 @@
+"""Brokers, links, overlays and goal topologies."""

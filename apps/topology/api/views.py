@@ -1,0 +1,174 @@
+"""Brokers, links and overlays over REST."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.systems.api.entities import (
+    EntityFilter,
+    EntitySerializer,
+    EntityViewSet,
+    Reference,
+    RowSerializer,
+    reference_filter,
+)
+from apps.topology.models import Broker, BrokerCapacity, Link, Overlay, OverlayEdge, OverlayPurpose
+
+
+class BrokerCapacitySerializer(RowSerializer[BrokerCapacity]):
+    """Capacity of one resource."""
+
+    class Meta:
+        model = BrokerCapacity
+        fields = ["resource", "capacity"]
+
+
+class BrokerSerializer(EntitySerializer[Broker]):
+    """A broker with its capacities."""
+
+    capacities = BrokerCapacitySerializer(many=True)
+
+    class Meta:
+        model = Broker
+        fields = [*EntitySerializer.BASE_FIELDS, "region", "map_x", "map_y", "capacities"]
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        attrs = super().validate(attrs)
+        system = attrs.get("system") or getattr(self.instance, "system", None)
+        check_resources(attrs.get("capacities", []), system, "capacities")
+        return attrs
+
+
+def check_resources(rows: list[dict[str, Any]], system: Any, field: str) -> None:
+    """Refuse a resource that the system does not have."""
+    for index, row in enumerate(rows):
+        if system is not None and row["resource"] not in system.resources:
+            known = ", ".join(system.resources)
+            raise serializers.ValidationError(
+                {f"{field}[{index}].resource": f'No resource "{row["resource"]}": {known}.'}
+            )
+
+
+class LinkSerializer(EntitySerializer[Link]):
+    """A link between two brokers."""
+
+    source = Reference(Broker)  # type: ignore[assignment]
+    target = Reference(Broker)
+    source_name = serializers.CharField(source="source.name", read_only=True)
+    target_name = serializers.CharField(source="target.name", read_only=True)
+
+    class Meta:
+        model = Link
+        fields = [
+            *EntitySerializer.BASE_FIELDS,
+            "source",
+            "source_name",
+            "target",
+            "target_name",
+            "capacity",
+            "latency_s",
+        ]
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        attrs = super().validate(attrs)
+        source = attrs.get("source", getattr(self.instance, "source", None))
+        if source == attrs.get("target", getattr(self.instance, "target", None)):
+            raise serializers.ValidationError({"target": "A link joins two different brokers."})
+        return attrs
+
+
+class OverlayEdgeSerializer(RowSerializer[OverlayEdge]):
+    """One edge of a tree."""
+
+    a = Reference(Broker)
+    b = Reference(Broker)
+    a_name = serializers.CharField(source="a.name", read_only=True)
+    b_name = serializers.CharField(source="b.name", read_only=True)
+
+    class Meta:
+        model = OverlayEdge
+        fields = ["a", "a_name", "b", "b_name"]
+        validators: list[Any] = []
+
+
+class OverlaySerializer(EntitySerializer[Overlay]):
+    """A tree of brokers."""
+
+    edges = OverlayEdgeSerializer(many=True)
+
+    class Meta:
+        model = Overlay
+        fields = [*EntitySerializer.BASE_FIELDS, "purpose", "in_force", "note", "edges"]
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        attrs = super().validate(attrs)
+        if not attrs.get("in_force", getattr(self.instance, "in_force", False)):
+            return attrs
+        purpose = attrs.get("purpose", getattr(self.instance, "purpose", OverlayPurpose.OVERLAY))
+        if purpose != OverlayPurpose.OVERLAY:
+            raise serializers.ValidationError({"in_force": "A goal topology is not in force."})
+        system = attrs.get("system") or getattr(self.instance, "system", None)
+        others = Overlay.objects.filter(system=system, in_force=True)
+        if self.instance is not None:
+            others = others.exclude(pk=self.instance.pk)
+        now = others.first()
+        if now is not None:
+            raise serializers.ValidationError({"in_force": f"{now} is in force; end that first."})
+        return attrs
+
+
+class LinkFilter(EntityFilter):
+    """By broker at either end."""
+
+    source = reference_filter("source")
+    target = reference_filter("target")
+
+    class Meta:
+        model = Link
+        fields: list[str] = []
+
+
+class OverlayFilter(EntityFilter):
+    """By purpose."""
+
+    class Meta:
+        model = Overlay
+        fields = ["purpose", "in_force"]
+
+
+class BrokerFilter(EntityFilter):
+    """By region."""
+
+    class Meta:
+        model = Broker
+        fields = ["region"]
+
+
+class BrokerViewSet(EntityViewSet[Broker]):
+    """Brokers (nodes of the model) with capacities per resource."""
+
+    queryset = Broker.objects.select_related("system").prefetch_related("capacities")
+    serializer_class = BrokerSerializer
+    filterset_class = BrokerFilter
+    search_fields = ["name", "region"]
+    ordering_fields = ["name", "region", "updated_at", "created_at"]
+
+
+class LinkViewSet(EntityViewSet[Link]):
+    """Links with their capacities."""
+
+    queryset = Link.objects.select_related("system", "source", "target")
+    serializer_class = LinkSerializer
+    filterset_class = LinkFilter
+    search_fields = ["name", "source__name", "target__name"]
+    ordering_fields = ["name", "capacity", "latency_s", "updated_at", "created_at"]
+
+
+class OverlayViewSet(EntityViewSet[Overlay]):
+    """Overlays (versioned trees) and goal topologies."""
+
+    queryset = Overlay.objects.select_related("system").prefetch_related("edges__a", "edges__b")
+    serializer_class = OverlaySerializer
+    filterset_class = OverlayFilter
+    search_fields = ["name", "note"]
+    ordering_fields = ["name", "purpose", "updated_at", "created_at"]

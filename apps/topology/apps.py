@@ -1,0 +1,7 @@
+from django.apps import AppConfig
+
+
+class TopologyConfig(AppConfig):
+    """Brokers, links, overlays and goal topologies."""
+
+    name = "apps.topology"

@@ -1,0 +1,109 @@
+"""The environment, read once and typed; what is missing or malformed stops the start."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+
+class ConfigurationError(Exception):
+    """A variable of the environment is missing or malformed; the message names it and the mend."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """What the control plane needs to know about the machine it runs on."""
+
+    database_url: str
+    broker_url: str
+    spark_remote: str
+    nats_url: str
+    secret_key: str
+    data_dir: Path
+    web_url: str
+    allowed_hosts: tuple[str, ...]
+    secure_cookies: bool
+    run_silence_s: float
+
+
+def _need(source: Mapping[str, str], name: str, scheme: tuple[str, ...] = ()) -> str:
+    value = _secret(source, name)
+    if not value:
+        raise ConfigurationError(
+            f"{name} is not set. `make up` sets it for the embedded servers; "
+            "`python -m config.stack env` prints it for a running system; .env.example explains it."
+        )
+    if scheme and urlsplit(value).scheme not in scheme:
+        raise ConfigurationError(f"{name} must start with {' or '.join(s + '://' for s in scheme)}")
+    return value
+
+
+def _secret(source: Mapping[str, str], name: str) -> str:
+    """The variable, or the content of the file that NAME_FILE points to (container secrets)."""
+    path = source.get(f"{name}_FILE", "")
+    if not path:
+        return source.get(name, "").strip()
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ConfigurationError(f"{name}_FILE={path} cannot be read: {error.strerror}") from error
+
+
+def _flag(source: Mapping[str, str], name: str, *, default: bool) -> bool:
+    value = source.get(name, "").strip().lower()
+    if value in ("", "0", "false", "no", "1", "true", "yes"):
+        return default if value == "" else value in ("1", "true", "yes")
+    raise ConfigurationError(f"{name}={value!r}: write 1 or 0")
+
+
+def _seconds(source: Mapping[str, str], name: str, *, default: float) -> float:
+    value = source.get(name, "").strip()
+    try:
+        seconds = float(value) if value else default
+    except ValueError:
+        seconds = 0.0
+    if not 1 <= seconds <= 86_400:
+        raise ConfigurationError(f"{name}={value!r}: write seconds between 1 and 86400")
+    return seconds
+
+
+def read_environment(source: Mapping[str, str] | None = None) -> Environment:
+    """Read and check all variables. Raises ConfigurationError naming the first wrong one."""
+    env = os.environ if source is None else source
+    return Environment(
+        database_url=_need(env, "DATABASE_URL", ("postgres", "postgresql")),
+        broker_url=_need(env, "WEIR_BROKER_URL", ("redis", "rediss", "unix")),
+        spark_remote=_need(env, "WEIR_SPARK_REMOTE", ("sc",)),
+        nats_url=_need(env, "NATS_URL", ("nats", "tls")),
+        secret_key=_need(env, "WEIR_SECRET_KEY"),
+        data_dir=Path(_need(env, "WEIR_DATA_DIR")),
+        web_url=_need(env, "WEIR_WEB_URL", ("http", "https")).rstrip("/"),
+        allowed_hosts=tuple(
+            h for h in env.get("WEIR_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]").split(",") if h
+        ),
+        secure_cookies=_flag(env, "WEIR_SECURE_COOKIES", default=False),
+        run_silence_s=_seconds(env, "WEIR_RUN_SILENCE_S", default=20.0),
+    )
+
+
+def database_settings(url: str) -> dict[str, object]:
+    """Django's DATABASES entry for a postgres:// address."""
+    parts = urlsplit(url)
+    try:
+        port = str(parts.port or "")
+    except ValueError as error:
+        raise ConfigurationError(f"DATABASE_URL: {error}; write host:5432") from error
+    if not parts.path.strip("/"):
+        raise ConfigurationError("DATABASE_URL names no database: postgres://user:password@host/db")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": parts.path.strip("/"),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": parts.hostname or "",
+        "PORT": port,
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {"connect_timeout": 5},
+    }

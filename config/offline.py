@@ -1,0 +1,20 @@
+"""Addresses at which nothing listens, for commands that need no server (`allocate`, types)."""
+
+from collections.abc import MutableMapping
+
+ADDRESSES = {
+    "DATABASE_URL": "postgres://weir@127.0.0.1:1/weir",
+    "WEIR_BROKER_URL": "redis://127.0.0.1:1/0",
+    "WEIR_SPARK_REMOTE": "sc://127.0.0.1:1",
+    "NATS_URL": "nats://127.0.0.1:1",
+    "WEIR_SECRET_KEY": "signs-nothing-that-lasts",
+    "WEIR_DATA_DIR": "var/offline",
+    "WEIR_WEB_URL": "http://127.0.0.1:1",
+}
+
+
+def fill(environment: MutableMapping[str, str]) -> None:
+    """Give what is missing; what is set, directly or as NAME_FILE, stays."""
+    for name, value in ADDRESSES.items():
+        if f"{name}_FILE" not in environment:
+            environment.setdefault(name, value)

@@ -1,0 +1,1 @@
+"""Django settings: `base` holds what is common, `dev`, `test` and `prod` what differs."""

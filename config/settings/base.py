@@ -1,0 +1,161 @@
+"""Settings shared by every way of running the control plane."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+from celery.schedules import schedule
+
+from config.env import database_settings, read_environment
+
+# WhiteNoise hands its few, small files to ASGI as synchronous streams, which is all they need.
+warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous")
+
+BASE_DIR = Path(__file__).resolve().parents[2]
+ENV = read_environment()
+
+SECRET_KEY = ENV.secret_key
+DEBUG = False
+ALLOWED_HOSTS = list(ENV.allowed_hosts)
+ROOT_URLCONF = "config.urls"
+ASGI_APPLICATION = "config.asgi.application"
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.postgres",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "django_celery_beat",
+    "apps.common",
+    "apps.accounts",
+    "apps.audit",
+    "apps.systems",
+    "apps.topology",
+    "apps.catalog",
+    "apps.runs",
+    "apps.allocations",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+TEMPLATES: list[dict[str, Any]] = [
+    {"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}
+]
+
+DATABASES = {"default": database_settings(ENV.database_url)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+AUTH_USER_MODEL = "accounts.User"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+SESSION_COOKIE_AGE = 12 * 3600
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = ENV.secure_cookies
+CSRF_COOKIE_SECURE = ENV.secure_cookies
+CSRF_FAILURE_VIEW = "apps.common.api.problems.csrf_failure"
+X_FRAME_OPTIONS = "DENY"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+FRONTEND_DIST = BASE_DIR / "frontend" / "dist"
+STATIC_URL = "/static/"
+WHITENOISE_ROOT = str(FRONTEND_DIST) if FRONTEND_DIST.is_dir() else None
+WHITENOISE_INDEX_FILE = False
+
+# One request body may hold a whole problem; anything larger is for `manage.py allocate`.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 32 * 1024 * 1024
+
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "apps.accounts.api.authentication.TokenAuthentication",
+        "apps.accounts.api.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["apps.accounts.api.permissions.RolePermission"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PAGINATION_CLASS": "apps.common.api.pagination.CursorPages",
+    "DEFAULT_FILTER_BACKENDS": [
+        "django_filters.rest_framework.DjangoFilterBackend",
+        "apps.common.api.filters.NameSearch",
+    ],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "apps.common.api.problems.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+    "DEFAULT_THROTTLE_RATES": {"sign-in": "30/min"},
+}
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "Weir",
+    "DESCRIPTION": (
+        "The control plane for publish/subscribe systems. Every account may read; writes need a "
+        "role. Errors are RFC 9457 problem documents with a stable `code`."
+    ),
+    "VERSION": "1",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "apps.common.api.schema.add_problem_responses",
+    ],
+    "ENUM_NAME_OVERRIDES": {
+        "RunStateEnum": "apps.runs.api.views.RUN_STATES",
+        "DeliveryEnum": "apps.catalog.models.Delivery.choices",
+        "PatternEnum": "apps.catalog.models.Pattern.choices",
+        "RoleEnum": "apps.accounts.models.role_choices",
+    },
+}
+
+CELERY_BROKER_URL = ENV.broker_url
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# Two queues: runs wait for a slot of a worker, the upkeep of runs never waits behind them.
+CELERY_TASK_DEFAULT_QUEUE = "runs"
+CELERY_TASK_ROUTES = {"runs.reap": {"queue": "control"}}
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BEAT_SCHEDULE = {
+    "runs.reap": {"task": "runs.reap", "schedule": schedule(run_every=5.0)},
+}
+
+WEIR_BROKER_URL = ENV.broker_url
+WEIR_SPARK_REMOTE = ENV.spark_remote
+WEIR_NATS_URL = ENV.nats_url
+WEIR_DATA_DIR = ENV.data_dir
+WEIR_WEB_URL = ENV.web_url
+# A run whose worker has been silent this long is taken from it.
+WEIR_RUN_SILENCE_S = ENV.run_silence_s
+WEIR_RUN_MAX_ATTEMPTS = 3
+# A Spark server that is restarted needs a few seconds for its JVM.
+WEIR_SPARK_PATIENCE_S = 60.0
+
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    # The reaper's two lines every five seconds would bury everything else.
+    "loggers": {
+        "celery.worker.strategy": {"level": "WARNING"},
+        "celery.app.trace": {"level": "WARNING"},
+    },
+}

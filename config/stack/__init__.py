@@ -1,0 +1,6 @@
+"""The embedded stack: every server that Weir needs, supervised, from one state directory."""
+
+from config.stack.errors import PartError, StackError
+from config.stack.stack import Stack, Status
+
+__all__ = ["PartError", "Stack", "StackError", "Status"]

@@ -1,0 +1,26 @@
+"""Has the code changed since the processes were started from it?"""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from config.stack.site import ROOT
+
+FOLDERS = ("config", "apps", "weir", "spark_tasks")
+
+
+def _sources(root: Path) -> Iterator[Path]:
+    for folder in FOLDERS:
+        yield from sorted((root / folder).rglob("*.py"))
+    yield from sorted((root / "requirements").glob("*.txt"))
+    # The web server lists the built pages once, at its start.
+    yield from (root / "frontend" / "dist").glob("index.html")
+
+
+def fingerprint(root: Path = ROOT) -> str:
+    """Changes when any file changes that the web server, the worker or the scheduler load."""
+    digest = hashlib.sha256()
+    for path in _sources(root):
+        digest.update(str(path.relative_to(root)).encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()

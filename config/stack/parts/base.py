@@ -1,0 +1,67 @@
+"""What the launcher needs to know about a part."""
+
+import signal
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from config.stack.proc import StopSteps
+from config.stack.site import ROOT, Site
+
+CHECK_TIMEOUT_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program, and what its process does between fork and exec."""
+
+    arguments: list[str]
+    environment: dict[str, str] = field(default_factory=dict)
+    before_exec: Callable[[], None] | None = None
+    user: int | None = None
+    directory: Path = ROOT
+
+
+def _nothing(site: Site) -> None:
+    return None
+
+
+def _no_address(site: Site) -> dict[str, str]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One supervised server or process."""
+
+    name: str
+    command: Callable[[Site], Command]
+    ready: Callable[[Site], str | None]
+    """None when it answers, else what is in the way. Works on the user's own server too."""
+    advice: str
+    """What to do when it does not start."""
+    needs: tuple[str, ...] = ()
+    ports: Mapping[str, int] = field(default_factory=dict)
+    """Port name -> preferred number; the first is the one the part is known by."""
+    address: Callable[[Site], dict[str, str]] = _no_address
+    """The variables by which others find it, when it runs in the stack."""
+    replaced_by: str | None = None
+    """The variable that names the user's own server instead."""
+    prepare: Callable[[Site], None] = _nothing
+    stop: StopSteps = ((signal.SIGTERM, 5.0),)
+    start_timeout_s: float = 60.0
+
+    @property
+    def stop_s(self) -> float:
+        return sum(grace for _, grace in self.stop)
+
+
+def host_and_port(url: str, default_port: int) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return parts.hostname or "127.0.0.1", parts.port or default_port
+
+
+def connect(url: str, default_port: int) -> socket.socket:
+    return socket.create_connection(host_and_port(url, default_port), timeout=CHECK_TIMEOUT_S)

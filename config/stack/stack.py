@@ -1,0 +1,361 @@
+"""Start and stop the whole: the order of things, and cleaning up when one fails."""
+
+import os
+import signal
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from config.stack import ports, proc
+from config.stack.console import Console
+from config.stack.environment import compute, resolve_files
+from config.stack.errors import PartError, StackError
+from config.stack.oneshots import OneShots, tail
+from config.stack.parts import PARTS
+from config.stack.parts.base import Part
+from config.stack.signals import deaf, interruptible
+from config.stack.site import ROOT, Site
+from config.stack.supervisor import Supervisor
+
+OWN_PROCESSES = ("web", "worker", "control", "beat")  # the parts that run our code on our database
+FAILURES = 2  # quick failures in a row until `up` gives up on a part
+SWEEP_GRACE_S = 5.0
+EXTERNAL_S = 3.0  # for the user's own server to answer
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How one part is."""
+
+    part: str
+    state: str
+    pid: int | None
+    port: int | None
+    since: str | None
+    log: str
+    detail: str | None = None
+
+
+class Stack:
+    """The servers and processes of one state directory.
+
+    >>> stack = Stack(state_dir="var/test", parts=("postgres", "valkey"))
+    >>> stack.up()
+    >>> stack.environment()["DATABASE_URL"]
+    >>> stack.down()
+    """
+
+    def __init__(
+        self,
+        state_dir: Path | str = ROOT / "var",
+        parts: Iterable[str] | None = None,
+        *,
+        console: Console | None = None,
+        given: Mapping[str, str] | None = None,
+    ) -> None:
+        self.site = Site.open(state_dir)
+        self.supervisor = Supervisor(self.site)
+        self.console = console or Console(quiet=True)
+        self.given = resolve_files(os.environ if given is None else given)
+        self.asked = tuple(PARTS if parts is None else parts)
+        # What this `up` starts, in order, so that a failure can take it back.
+        self._started: list[str] = []
+        self._supervisor_is_ours = False
+        unknown = sorted(set(self.asked) - set(PARTS))
+        if unknown:
+            raise StackError(f"no part {', '.join(unknown)}; there are: {', '.join(PARTS)}")
+
+    # --- asking
+
+    def environment(self) -> dict[str, str]:
+        """What a process needs to reach the running stack."""
+        self.site = Site.open(self.site.state_dir)
+        self.supervisor.site = self.site
+        if not self.site.environment:
+            raise StackError(f"nothing was started yet in {self.site.state_dir}: run `up` first")
+        return dict(self.site.environment)
+
+    def pid(self, part: str) -> int | None:
+        """The part's real process, not its launcher."""
+        identity = self.site.process(part)
+        return None if identity is None else identity.pid
+
+    def kill(self, part: str, number: signal.Signals = signal.SIGKILL) -> int:
+        """Send a signal to the part's real process; returns which it was."""
+        pid = self.pid(part)
+        if pid is None:
+            raise StackError(f"{part} does not run")
+        proc.send(pid, number)
+        return pid
+
+    def is_ready(self, part: str) -> bool:
+        return self._obstacle(PARTS[part]) is None
+
+    def wait_ready(self, part: str, seconds: float = 60.0) -> None:
+        """Wait until the part answers; for the time after a kill."""
+        deadline = time.monotonic() + seconds
+        while (obstacle := self._obstacle(PARTS[part])) is not None:
+            if time.monotonic() > deadline:
+                raise PartError(f"{part} did not answer within {seconds:.0f} s: {obstacle}")
+            time.sleep(0.1)
+
+    def _obstacle(self, part: Part) -> str | None:
+        if not self._external(part) and self.site.process(part.name) is None:
+            return "not running"
+        return part.ready(self.site)
+
+    def _external(self, part: Part) -> bool:
+        """Replaced by the user's own server."""
+        return part.name in self.site.external
+
+    def status(self) -> list[Status]:
+        states = self.supervisor.states()
+        return [self._status_of(part, states.get(part.name)) for part in PARTS.values()]
+
+    def _status_of(self, part: Part, word: str | None) -> Status:
+        record = self.site.record(part.name)
+        port = self.site.ports.get(next(iter(part.ports), ""))
+        log = str(self.site.log_file(part.name))
+        if part.replaced_by and self._external(part):
+            reason = part.ready(self.site)
+            state = "external" if reason is None else "unreachable"
+            return Status(part.name, state, None, None, None, log, reason or part.replaced_by)
+        if word in (None, "STOPPED", "FATAL"):
+            return Status(part.name, "stopped", None, None, None, log)
+        pid = self.pid(part.name)
+        since = record.get("started_at") if pid else None
+        if pid is None:
+            waits = record.get("waiting_for")
+            detail = f"for {waits}" if waits else record.get("problem")
+            return Status(part.name, record.get("phase", "starting"), None, port, None, log, detail)
+        reason = part.ready(self.site)
+        state = "ready" if reason is None else "starting"
+        return Status(part.name, state, pid, port, since, log, reason)
+
+    # --- starting
+
+    def up(self) -> None:
+        """Start what does not run yet and wait until everything answers."""
+        with interruptible(), self.site.lock(self.console.say):
+            self.site = Site.open(self.site.state_dir)
+            self.supervisor.site = self.site
+            self.site.make()
+            self._started = []
+            self._supervisor_is_ours = not self.supervisor.alive()
+            try:
+                self._up()
+            except BaseException:
+                self._take_back()
+                raise
+
+    def _up(self) -> None:
+        if self._supervisor_is_ours:
+            self._sweep()
+        wanted = self._with_needs()
+        self.site.external = {
+            part.name for part in PARTS.values() if self.given.get(part.replaced_by or "")
+        }
+        inside = [part for part in wanted if not self._external(part)]
+        running = {part.name for part in inside if self._on_its_way(part)}
+        self._choose_ports(inside, running)
+        self._settle_environment(running)
+        for part in wanted:
+            if self._external(part):
+                self._check_external(part)
+        if self._supervisor_is_ours:
+            self.supervisor.start(PARTS.values())
+        else:
+            self.supervisor.learn(PARTS.values())
+        servers = [part for part in inside if part.name not in OWN_PROCESSES]
+        own = [part for part in inside if part.name in OWN_PROCESSES]
+        began = time.monotonic()
+        if own:
+            # Java takes seconds to start: let it, while the tables are brought up to date.
+            early = [part for part in servers if part.name in ("postgres", "valkey")]
+            self._start(servers)
+            self._await(early, began)
+            self._bring_tables_up_to_date(own)
+            self._start(own)
+            self._await([part for part in servers if part not in early], began)
+        else:
+            self._start(servers)
+            self._await(servers, began)
+        self._await(own, began)
+        if any(part.name == "web" for part in own):
+            self._oneshots().load_demo()
+
+    def _with_needs(self) -> list[Part]:
+        names = set(self.asked)
+        todo = list(names)
+        while todo:
+            for need in PARTS[todo.pop()].needs:
+                if need not in names:
+                    names.add(need)
+                    todo.append(need)
+        return [part for part in PARTS.values() if part.name in names]
+
+    def _on_its_way(self, part: Part) -> bool:
+        """Runs or is about to, so that its port must stay; not one that keeps failing."""
+        if self._supervisor_is_ours or self.site.process(part.name, "launcher") is None:
+            return False
+        return self.site.record(part.name).get("phase") in ("starting", "waiting", "running")
+
+    def _choose_ports(self, inside: list[Part], running: set[str]) -> None:
+        for part in PARTS.values():
+            for name, preferred in part.ports.items():
+                before = self.site.ports.get(name)
+                # A part that is not asked for gets a number too: every variable has a value then.
+                if before is not None and (part.name in running or part not in inside):
+                    continue
+                ours = {port for other, port in self.site.ports.items() if other != name}
+                wished = int(self.given.get(f"WEIR_{name.upper()}_PORT") or before or preferred)
+                port = ports.choose(wished, self.site.id, ours)
+                if port != wished and part in inside:
+                    self.console.say(
+                        f"  {name}: port {wished} is taken by another program, using {port}", "warn"
+                    )
+                self.site.ports[name] = port
+
+    def _settle_environment(self, running: set[str]) -> None:
+        before = self.site.environment
+        self.site.environment = compute(self.site, PARTS, self.given)
+        Path(self.site.environment["WEIR_DATA_DIR"]).mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.site.save()
+        changed = sorted(
+            name
+            for name in before.keys() | self.site.environment.keys()
+            if before.get(name) != self.site.environment.get(name)
+        )
+        affected = {*OWN_PROCESSES}
+        if any(name.startswith(("WEIR_SPARK_M", "WEIR_JAVA")) for name in changed):
+            affected.add("spark")
+        stale = [name for name in PARTS if name in affected & running]
+        if stale and before and changed:
+            self.console.say(f"  {', '.join(changed)} changed: restarting {', '.join(stale)}")
+            self.supervisor.stop_parts(PARTS[name] for name in stale)
+
+    def _check_external(self, part: Part) -> None:
+        deadline = time.monotonic() + EXTERNAL_S
+        while (obstacle := part.ready(self.site)) is not None:
+            if time.monotonic() > deadline:
+                raise PartError(
+                    f"{part.name}: the server that {part.replaced_by} names cannot be reached: "
+                    f"{obstacle}\nCorrect {part.replaced_by}, or unset it to use the built-in one."
+                )
+            time.sleep(0.3)
+        self.console.part(part.name, "ready", f"your own ({part.replaced_by})")
+
+    def _start(self, parts: Iterable[Part]) -> None:
+        states = self.supervisor.states()
+        for part in parts:
+            state = states.get(part.name)
+            if state == "RUNNING":
+                if self.site.record(part.name).get("phase") != "backing off":
+                    continue
+                self.supervisor.stop_parts([part])  # do not wait for its next try
+            else:
+                self._started.append(part.name)
+            self.site.record_file(part.name).unlink(missing_ok=True)
+            self.supervisor.start_part(part.name)
+
+    def _await(self, parts: Iterable[Part], began: float) -> None:
+        """Wait for all of them, saying each as it answers; the first that fails ends it."""
+        waiting = list(parts)
+        while waiting:
+            for part in list(waiting):
+                if self._obstacle(part) is None:
+                    waiting.remove(part)
+                    took = time.monotonic() - began if part.name in self._started else None
+                    self.console.part(part.name, "ready", self._where(part), took)
+                    continue
+                self._give_up_on(part, time.monotonic() - began)
+            if waiting:
+                time.sleep(0.1)
+
+    def _give_up_on(self, part: Part, waited_s: float) -> None:
+        record = self.site.record(part.name)
+        if int(record.get("quick_failures", 0)) >= FAILURES:
+            reason = record.get("problem") or "it ended at once"
+        elif waited_s > part.start_timeout_s + (30.0 if part.needs else 0.0):
+            reason = f"it did not answer within {waited_s:.0f} s: {self._obstacle(part)}"
+        else:
+            return
+        self.console.part(part.name, "failed", seconds=waited_s)
+        log = self.site.log_file(part.name)
+        raise PartError(
+            f"{part.name} cannot start: {reason}\n"
+            f"--- the end of {log}\n{tail(log)}\n---\nWhat to do: {part.advice}"
+        )
+
+    def _where(self, part: Part) -> str:
+        port = self.site.ports.get(next(iter(part.ports), ""))
+        return "" if port is None else f"127.0.0.1:{port}"
+
+    def _oneshots(self) -> OneShots:
+        return OneShots(self.site, self.console, self.given)
+
+    def _bring_tables_up_to_date(self, own: list[Part]) -> None:
+        """Migrate, and end processes that still run older code."""
+        oneshots = self._oneshots()
+        running = [part for part in own if self.site.process(part.name) is not None]
+        changed = oneshots.code_changed()
+        if not changed and len(running) == len(own):
+            return
+        oneshots.migrate()
+        # Only now: when the new tables cannot be made, the old code goes on running on the old.
+        if running and changed:
+            names = ", ".join(part.name for part in running)
+            self.console.say(f"  the code changed since it was started: restarting {names}")
+            self.supervisor.stop_parts(running)
+
+    # --- stopping
+
+    def _take_back(self) -> None:
+        """Undo this `up`: what ran before goes on running, everything else ends."""
+        with deaf():
+            if self._supervisor_is_ours:
+                self._stop_all()
+            elif self._started:
+                self.supervisor.stop_parts(PARTS[name] for name in self._started)
+
+    def restart(self, part: str) -> None:
+        """Stop and start one part."""
+        with interruptible(), self.site.lock(self.console.say):
+            self._started = [part]
+            self.supervisor.stop_parts([PARTS[part]])
+            self._start([PARTS[part]])
+            self._await([PARTS[part]], time.monotonic())
+
+    def down(self) -> list[str]:
+        """Stop everything, users of a server before the server; returns what ran."""
+        with self.site.lock(self.console.say), deaf():
+            return self._stop_all()
+
+    def _stop_all(self) -> list[str]:
+        stopped: list[str] = []
+        try:
+            states = self.supervisor.states()
+        except StackError:
+            states = {}  # it hangs: end() below uses force
+        active = [name for name, state in states.items() if state in ("RUNNING", "STARTING")]
+        for names in (OWN_PROCESSES, ("spark", "nats"), ("postgres", "valkey")):
+            group = [PARTS[name] for name in names if name in active]
+            began = time.monotonic()
+            self.supervisor.stop_parts(group)
+            for part in group:
+                self.console.part(part.name, "stopped", seconds=time.monotonic() - began)
+                stopped.append(part.name)
+        self.supervisor.end()
+        left = self._sweep()
+        if left:
+            self.console.say(f"  ended {len(left)} processes that were left over")
+        if self.site.socket_dir != self.site.run_dir and self.site.socket_dir.exists():
+            self.site.supervisor_socket.unlink(missing_ok=True)
+            self.site.socket_dir.rmdir()
+        return stopped
+
+    def _sweep(self) -> list[int]:
+        """End every process that carries this stack's mark, whoever its parent is."""
+        steps = ((signal.SIGTERM, SWEEP_GRACE_S),)
+        return proc.end(lambda: proc.tagged([self.site.tag]), steps)

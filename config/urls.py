@@ -1,0 +1,85 @@
+"""Every address: the API, what machines ask, and the single page of the browser."""
+
+from django.urls import include, path, re_path
+from drf_spectacular.views import SpectacularAPIView
+from rest_framework.routers import SimpleRouter
+
+from apps.accounts.api.views import SessionView, TokenViewSet, UserViewSet
+from apps.allocations.api.views import (
+    AllocationViewSet,
+    LoadViewSet,
+    OptimizersView,
+    OverviewView,
+    PopulationViewSet,
+    RateViewSet,
+)
+from apps.audit.api.views import AuditViewSet
+from apps.catalog.api.views import (
+    ConsumerClassViewSet,
+    CorrelationKeyViewSet,
+    GroupViewSet,
+    PublisherViewSet,
+    SloViewSet,
+    StreamViewSet,
+    SubscriberViewSet,
+    TopicViewSet,
+    UtilityCurveView,
+    UtilityFunctionViewSet,
+    UtilityKindsView,
+)
+from apps.runs.api.events import events
+from apps.runs.api.views import RunViewSet, report_progress
+from apps.systems.api.views import SystemViewSet
+from apps.topology.api.views import BrokerViewSet, LinkViewSet, OverlayViewSet
+from config.health import livez, metrics, readyz
+from config.page import page
+
+router = SimpleRouter(trailing_slash=False, use_regex_path=False)
+router.register("users", UserViewSet)
+router.register("tokens", TokenViewSet)
+router.register("systems", SystemViewSet)
+router.register("brokers", BrokerViewSet)
+router.register("links", LinkViewSet)
+router.register("overlays", OverlayViewSet)
+router.register("topics", TopicViewSet)
+router.register("publishers", PublisherViewSet)
+router.register("correlation-keys", CorrelationKeyViewSet)
+router.register("consumer-classes", ConsumerClassViewSet)
+router.register("utility-functions", UtilityFunctionViewSet)
+router.register("slos", SloViewSet)
+router.register("streams", StreamViewSet)
+router.register("groups", GroupViewSet)
+router.register("subscribers", SubscriberViewSet)
+router.register("runs", RunViewSet)
+router.register("allocations", AllocationViewSet)
+router.register("allocations/<uuid:allocation_id>/rates", RateViewSet, basename="allocation-rate")
+router.register(
+    "allocations/<uuid:allocation_id>/populations",
+    PopulationViewSet,
+    basename="allocation-population",
+)
+router.register("allocations/<uuid:allocation_id>/loads", LoadViewSet, basename="allocation-load")
+router.register("audit", AuditViewSet)
+
+api = [
+    path("session", SessionView.as_view()),
+    path("overview", OverviewView.as_view()),
+    path("utility-kinds", UtilityKindsView.as_view()),
+    path("utility-kinds/curve", UtilityCurveView.as_view()),
+    path("optimizers", OptimizersView.as_view()),
+    path("schema", SpectacularAPIView.as_view(authentication_classes=[], permission_classes=[])),
+    *router.urls,
+]
+
+handler404 = "apps.common.api.problems.not_found"
+handler500 = "apps.common.api.problems.server_error"
+
+urlpatterns = [
+    path("api/v1/events", events),
+    path("api/v1/", include(api)),
+    path("internal/runs/progress", report_progress),
+    path("livez", livez),
+    path("readyz", readyz),
+    path("metrics", metrics),
+    re_path(r"^(?!api/|internal/|assets/|static/).*$", page),
+]

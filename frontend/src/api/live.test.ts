@@ -1,0 +1,109 @@
+import { QueryClient } from "@tanstack/react-query";
+import { renderHook, act } from "@testing-library/react";
+import { vi } from "vitest";
+
+import { addPoint, hear, listen, useLive } from "./live";
+import { keys } from "./query-keys";
+
+const news = (iteration: number, state: "running" | "succeeded" = "running") =>
+  ({
+    kind: "run",
+    id: "r1",
+    number: 1,
+    system: null,
+    method: "lrgp",
+    state,
+    attempt: 1,
+    progress: { iteration, utility: iteration * 10, best_utility: iteration * 10 },
+    cancel_requested: false,
+    failure: "",
+  }) as const;
+
+it("keeps the trace of a run and starts it again with a new attempt", () => {
+  const one = addPoint([], { iteration: 1, utility: 5, best_utility: 6 });
+  const two = addPoint(one, { iteration: 9, utility: 4, best_utility: 6 });
+  expect(two.map((point) => point.iteration)).toEqual([1, 9]);
+  expect(two[1]?.best).toBe(6);
+  expect(addPoint(two, { iteration: 2, utility: 1 })).toHaveLength(1);
+  expect(addPoint(two, {})).toBe(two);
+});
+
+it("turns news into fresh queries", () => {
+  const queries = new QueryClient();
+  const invalidate = vi.spyOn(queries, "invalidateQueries");
+  const { result } = renderHook(() => useLive());
+  act(() => hear(queries, news(1)));
+  expect(result.current.status).toBe("live");
+  expect(invalidate).toHaveBeenCalledWith({ queryKey: keys.runs.all });
+  invalidate.mockClear();
+  act(() => hear(queries, news(2)));
+  // Progress alone changes numbers in place; nothing is asked again.
+  expect(invalidate).not.toHaveBeenCalled();
+  expect(result.current.traces.r1?.map((point) => point.iteration)).toEqual([1, 2]);
+  act(() => hear(queries, news(3, "succeeded")));
+  expect(invalidate).toHaveBeenCalledWith({ queryKey: keys.overview });
+  act(() => hear(queries, { kind: "system", id: "s", model_version: 3 }));
+  expect(invalidate).toHaveBeenCalledWith({ queryKey: keys.catalog.all });
+});
+
+it("forgets runs that ended while nothing was heard", () => {
+  const queries = new QueryClient();
+  const { result } = renderHook(() => useLive());
+  act(() => hear(queries, { ...news(1), id: "lost" }));
+  expect(result.current.runs.lost?.state).toBe("running");
+  act(() => hear(queries, { kind: "snapshot", runs: [] }));
+  expect(result.current.runs.lost).toBeUndefined();
+});
+
+describe("the stream", () => {
+  class Stream {
+    static readonly CLOSED = 2;
+    static opened: Stream[] = [];
+    readyState = 1;
+    onmessage: ((event: { data: string }) => void) | null = null;
+    onerror: (() => void) | null = null;
+    constructor() {
+      Stream.opened.push(this);
+    }
+    close() {
+      this.readyState = Stream.CLOSED;
+    }
+    say(message: object) {
+      this.onmessage?.({ data: JSON.stringify(message) });
+    }
+    fail(state: number) {
+      this.readyState = state;
+      this.onerror?.();
+    }
+  }
+
+  it("is offline only when a reconnect fails, and asks again for everything afterwards", () => {
+    vi.useFakeTimers();
+    vi.stubGlobal("EventSource", Stream);
+    const queries = new QueryClient();
+    const invalidate = vi.spyOn(queries, "invalidateQueries");
+    const { result } = renderHook(() => useLive());
+    const close = listen(queries);
+    const first = Stream.opened[0];
+    act(() => first?.say({ kind: "heartbeat" }));
+    expect(result.current.status).toBe("live");
+    // The server ends every stream after a while; the browser reconnects by itself.
+    act(() => first?.fail(0));
+    expect(result.current.status).toBe("connecting");
+    act(() => first?.fail(Stream.CLOSED));
+    expect(result.current.status).toBe("offline");
+    expect(result.current.offlineSince).not.toBeNull();
+    act(() => vi.advanceTimersByTime(5000));
+    expect(Stream.opened).toHaveLength(2);
+    invalidate.mockClear();
+    act(() => Stream.opened[1]?.say({ kind: "heartbeat" }));
+    expect(result.current.status).toBe("live");
+    expect(invalidate).toHaveBeenCalledWith();
+    act(() => {
+      close();
+    });
+    expect(result.current.status).toBe("connecting");
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+  });
+});

@@ -1,0 +1,183 @@
+/** Live news: one EventSource for the whole page, a small store, and the queries that it makes fresh. */
+import type { QueryClient } from "@tanstack/react-query";
+import { useEffect, useState, useSyncExternalStore } from "react";
+
+import type { Schemas } from "./client";
+import { keys } from "./query-keys";
+
+/** A heartbeat comes every 10 s; after this silence what is shown may be old. */
+export const STALE_AFTER_MS = 25_000;
+const RETRY_MS = 5_000;
+
+export type Progress = { iteration?: number; utility?: number; best_utility?: number };
+
+export type RunNews = {
+  id: string;
+  number: number;
+  system: string | null;
+  method: string;
+  state: Schemas["Run"]["state"];
+  attempt: number;
+  progress: Progress;
+  cancel_requested: boolean;
+  failure: string;
+};
+
+export type TracePoint = { iteration: number; utility: number; best: number };
+
+export type LiveState = {
+  status: "connecting" | "live" | "offline";
+  lastAt: number | null;
+  offlineSince: number | null;
+  runs: Readonly<Record<string, RunNews>>;
+  /** Utility by iteration as it was heard, for runs that this page has watched. */
+  traces: Readonly<Record<string, readonly TracePoint[]>>;
+};
+
+const START: LiveState = {
+  status: "connecting",
+  lastAt: null,
+  offlineSince: null,
+  runs: {},
+  traces: {},
+};
+
+let state = START;
+const listeners = new Set<() => void>();
+
+function set(change: Partial<LiveState>) {
+  state = { ...state, ...change };
+  listeners.forEach((listener) => listener());
+}
+
+const subscribe = (listener: () => void) => {
+  listeners.add(listener);
+  return () => {
+    listeners.delete(listener);
+  };
+};
+
+export const useLive = (): LiveState => useSyncExternalStore(subscribe, () => state);
+
+export const useOnline = (): boolean => useLive().status !== "offline";
+
+/** How long ago something was heard, ticking once a second. */
+export function useSilence(): { seconds: number | null; stale: boolean } {
+  const { lastAt } = useLive();
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  if (lastAt === null) return { seconds: null, stale: false };
+  const silence = Math.max(0, now - lastAt);
+  return { seconds: Math.floor(silence / 1000), stale: silence > STALE_AFTER_MS };
+}
+
+/** The points of a trace, one per iteration; a new attempt starts it again. */
+export function addPoint(trace: readonly TracePoint[], progress: Progress): readonly TracePoint[] {
+  const { iteration, utility, best_utility: best = utility } = progress;
+  if (iteration === undefined || utility === undefined || best === undefined) return trace;
+  const point = { iteration, utility, best };
+  const last = trace.at(-1);
+  if (last && iteration < last.iteration) return [point];
+  if (last?.iteration === iteration) return trace;
+  return [...trace, point].slice(-4000);
+}
+
+const ACTIVE: readonly string[] = ["queued", "running"];
+
+type Message =
+  | { kind: "heartbeat" | "resync" }
+  | { kind: "snapshot"; runs: RunNews[] }
+  | ({ kind: "run" } & RunNews)
+  | { kind: "allocation"; id: string; system: string | null }
+  | { kind: "system"; id: string; model_version: number | null };
+
+function freshen(queries: QueryClient, branches: readonly (readonly unknown[])[]) {
+  for (const queryKey of branches) void queries.invalidateQueries({ queryKey });
+}
+
+function hearRun(queries: QueryClient, run: RunNews) {
+  const before = state.runs[run.id];
+  set({
+    runs: { ...state.runs, [run.id]: run },
+    traces: { ...state.traces, [run.id]: addPoint(state.traces[run.id] ?? [], run.progress) },
+  });
+  const moved =
+    before?.state !== run.state ||
+    before.attempt !== run.attempt ||
+    before.cancel_requested !== run.cancel_requested;
+  if (moved) freshen(queries, [keys.runs.all, keys.overview]);
+}
+
+export function hear(queries: QueryClient, message: Message) {
+  set({ status: "live", lastAt: Date.now(), offlineSince: null });
+  switch (message.kind) {
+    case "snapshot": {
+      // It names every run that has not ended; what else was active has ended unheard.
+      const known = Object.values(state.runs).filter((run) => !ACTIVE.includes(run.state));
+      set({ runs: Object.fromEntries([...known, ...message.runs].map((run) => [run.id, run])) });
+      for (const run of message.runs) {
+        set({
+          traces: { ...state.traces, [run.id]: addPoint(state.traces[run.id] ?? [], run.progress) },
+        });
+      }
+      break;
+    }
+    case "run":
+      hearRun(queries, message);
+      break;
+    case "allocation":
+      freshen(queries, [keys.allocations.all, keys.overview, keys.runs.all]);
+      break;
+    case "system":
+      freshen(queries, [keys.systems.all, keys.catalog.all, keys.overview, keys.audit.all]);
+      break;
+    case "resync":
+      void queries.invalidateQueries();
+      break;
+    case "heartbeat":
+      break;
+  }
+}
+
+/** Open the stream; the returned function closes it. */
+export function listen(queries: QueryClient): () => void {
+  let source: EventSource | null = null;
+  let retry: ReturnType<typeof setTimeout> | undefined;
+  let closed = false;
+  let wasOffline = false;
+
+  const open = () => {
+    if (closed) return;
+    source = new EventSource("/api/v1/events");
+    source.onmessage = (event: MessageEvent<string>) => {
+      hear(queries, JSON.parse(event.data) as Message);
+      if (wasOffline) {
+        wasOffline = false;
+        // What happened meanwhile was not heard.
+        void queries.invalidateQueries();
+      }
+    };
+    source.onerror = () => {
+      // The server ends every stream after a while; only a failed reconnect is an outage.
+      if (source?.readyState === EventSource.CLOSED || state.status !== "live") {
+        wasOffline = true;
+        set({ status: "offline", offlineSince: state.offlineSince ?? Date.now() });
+        void queries.invalidateQueries({ queryKey: keys.session });
+      } else {
+        set({ status: "connecting" });
+      }
+      if (source?.readyState === EventSource.CLOSED) retry = setTimeout(open, RETRY_MS);
+    };
+  };
+
+  open();
+  return () => {
+    closed = true;
+    clearTimeout(retry);
+    source?.close();
+    set(START);
+  };
+}

@@ -1,0 +1,43 @@
+/** Runs: lists, one run, and the commands that a person may give. */
+import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+
+import { client, take, type Page, type Schemas } from "./client";
+import type { ListQuery } from "./catalog";
+import { keys } from "./query-keys";
+
+export type Run = Schemas["Run"];
+export type RunDetail = Schemas["RunDetail"];
+
+export const ENDED = ["succeeded", "infeasible", "failed", "cancelled"];
+
+export const runsQuery = (query: ListQuery) =>
+  queryOptions({
+    queryKey: keys.runs.list(query),
+    queryFn: async ({ signal }): Promise<Page<Run>> =>
+      await take(client.GET("/api/v1/runs", { params: { query }, signal })),
+  });
+
+export const runQuery = (id: string) =>
+  queryOptions({
+    queryKey: keys.runs.one(id),
+    queryFn: ({ signal }) =>
+      take(client.GET("/api/v1/runs/{id}", { params: { path: { id } }, signal })),
+  });
+
+export function useCancelRun() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (id: string) =>
+      take(client.POST("/api/v1/runs/{id}/cancel", { params: { path: { id } } })),
+    onSettled: () => queries.invalidateQueries({ queryKey: keys.runs.all }),
+  });
+}
+
+export function useRerun() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (id: string) =>
+      take(client.POST("/api/v1/runs/{id}/rerun", { params: { path: { id } } })),
+    onSettled: () => queries.invalidateQueries({ queryKey: keys.runs.all }),
+  });
+}

@@ -1,0 +1,114 @@
+/** The frame of every page: navigation, top bar, live news, palette, keys. */
+import { useQueryClient } from "@tanstack/react-query";
+import { Suspense, useEffect, useState } from "react";
+import { Navigate, Outlet, useLocation, useNavigate } from "react-router";
+
+import { PageErrorBoundary } from "./error-boundary";
+import { Nav, useCurrentSystem } from "./nav";
+import { Palette } from "./palette";
+import { OfflineBar, TopBar } from "./top-bar";
+
+import { onSignedOut } from "@/api/client";
+import { listen } from "@/api/live";
+import { keys } from "@/api/query-keys";
+import { useSession } from "@/api/session";
+import { Dialog } from "@/components/ui/dialogs";
+import { Failure, Loading } from "@/components/ui/panel";
+import { useKeys } from "@/lib/keyboard";
+import { to } from "@/lib/kinds";
+
+const KEYS: readonly [string, string][] = [
+  ["Ctrl K", "Go to or do anything"],
+  ["/", "Find in this list"],
+  ["G H", "Home"],
+  ["G R", "Runs"],
+  ["G T", "Topology"],
+  ["G U", "Utilities"],
+  ["G A", "Allocation"],
+  ["J  K", "Next row, previous row"],
+  ["Enter", "Open the row"],
+  ["E", "Edit"],
+  ["Ctrl S", "Save"],
+  ["Esc", "Close"],
+  ["?", "This list"],
+];
+
+function KeysDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
+  return (
+    <Dialog title="Keyboard" open={open} onClose={onClose}>
+      <dl className="keys">
+        {KEYS.map(([key, meaning]) => (
+          <div key={key} style={{ display: "contents" }}>
+            <dt>
+              {key.split("  ").map((part) => (
+                <kbd key={part} style={{ marginLeft: 4 }}>
+                  {part}
+                </kbd>
+              ))}
+            </dt>
+            <dd>{meaning}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  );
+}
+
+/** Nobody passes without a session; where one wanted to go is kept for after the sign-in. */
+export function SignedIn() {
+  const session = useSession();
+  const location = useLocation();
+  if (session.isPending) return <Loading rows={6} label="Loading the session" />;
+  if (session.data?.signed_in) return <Shell />;
+  if (session.error && !session.data) {
+    return (
+      <Failure error={session.error} what="Your session" retry={() => void session.refetch()} />
+    );
+  }
+  return <Navigate to="/sign-in" replace state={{ from: location.pathname + location.search }} />;
+}
+
+function Shell() {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const location = useLocation();
+  const system = useCurrentSystem();
+  const [showKeys, setShowKeys] = useState(false);
+  useEffect(() => listen(queries), [queries]);
+  useEffect(
+    () => onSignedOut(() => void queries.invalidateQueries({ queryKey: keys.session })),
+    [queries],
+  );
+  const go = (path: string | null) => () => {
+    if (path) void navigate(path);
+  };
+  useKeys({
+    "g h": go(to.home),
+    "g r": go(to.runs),
+    "g t": go(system && to.topology(system)),
+    "g u": go(system && to.kind(system, "utility-functions")),
+    "g a": go(system && to.allocations(system)),
+    "?": () => setShowKeys(true),
+  });
+  return (
+    <div className="shell">
+      <a className="skip btn" href="#content">
+        To the content
+      </a>
+      <Nav />
+      <div>
+        <TopBar />
+        <OfflineBar />
+        <main id="content" tabIndex={-1} style={{ outline: "none" }}>
+          <PageErrorBoundary key={location.pathname}>
+            <Suspense fallback={<Loading rows={6} label="Loading the page" />}>
+              <Outlet />
+            </Suspense>
+          </PageErrorBoundary>
+        </main>
+      </div>
+      <Palette onKeys={() => setShowKeys(true)} />
+      <KeysDialog open={showKeys} onClose={() => setShowKeys(false)} />
+    </div>
+  );
+}

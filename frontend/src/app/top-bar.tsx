@@ -1,0 +1,130 @@
+/** The top bar: where one is, the palette, whether what is shown is live, the theme, the person. */
+import { Menu } from "@mantine/core";
+import { spotlight } from "@mantine/spotlight";
+import { useQueryClient } from "@tanstack/react-query";
+import { Link, useNavigate } from "react-router";
+
+import { useLive, useSilence } from "@/api/live";
+import { signOut, useSession } from "@/api/session";
+import { Icon } from "@/components/ui/icons";
+import { tellFailure } from "@/components/ui/toast";
+import { useCrumbs } from "@/lib/crumbs";
+import { to } from "@/lib/kinds";
+import { toggleTheme, useTheme } from "@/lib/theme";
+import { clockText } from "@/lib/time";
+
+function LiveState() {
+  const { status } = useLive();
+  const { seconds, stale } = useSilence();
+  if (status === "offline") {
+    return (
+      <span className="live off" role="status">
+        <i />
+        Offline
+      </span>
+    );
+  }
+  if (seconds === null) {
+    return (
+      <span className="live stale">
+        <i />
+        Connecting
+      </span>
+    );
+  }
+  return (
+    <span className={stale ? "live stale" : "live"} title="When the server was last heard">
+      <i />
+      {stale ? `${seconds} s old` : `Live \u00b7 ${seconds} s ago`}
+    </span>
+  );
+}
+
+export function OfflineBar() {
+  const { status, offlineSince } = useLive();
+  if (status !== "offline") return null;
+  return (
+    <div className="offline" role="status">
+      <Icon name="offline" small />
+      Offline since {clockText(offlineSince === null ? null : new Date(offlineSince))} UTC, trying
+      again every few seconds. Values on the page are kept; commands wait.
+    </div>
+  );
+}
+
+function initials(name: string): string {
+  const words = name.split(/\s+/).filter(Boolean);
+  const [first, second] = words;
+  return ((first?.[0] ?? "?") + (second?.[0] ?? first?.[1] ?? "")).toUpperCase();
+}
+
+function Person() {
+  const session = useSession().data;
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const leave = async () => {
+    try {
+      await signOut();
+      queries.clear();
+      await navigate("/sign-in");
+    } catch (error) {
+      tellFailure("Not signed out", error);
+    }
+  };
+  const name = session?.display_name ?? session?.username ?? "";
+  return (
+    <Menu position="bottom-end" width={220}>
+      <Menu.Target>
+        <button type="button" className="ava" aria-label={`Person: ${name}`}>
+          {initials(name)}
+        </button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>
+          {name}
+          <br />
+          {session?.roles.join(", ")}
+        </Menu.Label>
+        <Menu.Item onClick={() => void navigate(to.settings)}>Settings</Menu.Item>
+        <Menu.Item onClick={() => void leave()}>Sign out</Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+export function TopBar() {
+  const crumbs = useCrumbs();
+  const theme = useTheme();
+  return (
+    <header className="top">
+      <nav className="crumbs" aria-label="Breadcrumb">
+        {crumbs.map((crumb, index) => (
+          <span key={`${index}-${crumb.label}`} className="crumbs">
+            {index > 0 ? <Icon name="right" /> : null}
+            {crumb.to && index < crumbs.length - 1 ? (
+              <Link to={crumb.to}>{crumb.label}</Link>
+            ) : (
+              <b aria-current={index === crumbs.length - 1 ? "page" : undefined}>{crumb.label}</b>
+            )}
+          </span>
+        ))}
+      </nav>
+      <button type="button" className="find" onClick={() => spotlight.open()}>
+        <Icon name="search" small />
+        Go to or do anything
+        <kbd>Ctrl K</kbd>
+      </button>
+      <LiveState />
+      <button
+        type="button"
+        className="iconbtn"
+        aria-label={theme === "dark" ? "Switch to light" : "Switch to dark"}
+        title={theme === "dark" ? "Switch to light" : "Switch to dark"}
+        onClick={toggleTheme}
+      >
+        <Icon name={theme === "dark" ? "sun" : "moon"} />
+      </button>
+      <Person />
+    </header>
+  );
+}

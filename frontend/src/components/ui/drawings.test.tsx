@@ -1,0 +1,141 @@
+import { screen } from "@testing-library/react";
+
+import { AdmissionBar, BoundBar, boundPosition, LevelStrip, LoadBar } from "./bars";
+import { BrokerTanks, tankPicture } from "./broker-tank";
+import { FigureStrip } from "./figure-strip";
+import { LoadBadge, StateBadge } from "./state-badge";
+import { Delta, UnitNumber } from "./unit-number";
+import { WhyPanel, type Why } from "./why-panel";
+
+import { renderUi } from "@/testing/render";
+
+describe("bars", () => {
+  it("say their value, because no text stands on a fill", () => {
+    renderUi(
+      <>
+        <LoadBar fraction={1.075} />
+        <AdmissionBar admitted={0} wanted={1500} />
+        <BoundBar value={16.88} min={10} max={1000} previous={16.71} />
+        <LevelStrip
+          levels={[
+            { name: "a", fraction: 0.4 },
+            { name: "b", fraction: 1.08 },
+          ]}
+        />
+      </>,
+    );
+    expect(screen.getByRole("img", { name: "107.5 % of capacity" })).toBeInTheDocument();
+    expect(screen.getByRole("img", { name: "0 of 1,500 admitted" })).toBeInTheDocument();
+    expect(
+      screen.getByRole("img", { name: "rate 16.88 between 10.00 and 1,000 msg/s, before 16.71" }),
+    ).toBeInTheDocument();
+    expect(
+      screen.getByRole("img", { name: "load of 2 brokers, highest b 108 %" }),
+    ).toBeInTheDocument();
+  });
+
+  it("hatch what is over capacity and who is refused", () => {
+    const { container } = renderUi(
+      <>
+        <LoadBar fraction={1.1} />
+        <AdmissionBar admitted={0} wanted={10} />
+      </>,
+    );
+    expect(container.querySelector('[fill="url(#spill)"]')).not.toBeNull();
+    expect(container.querySelector('[fill="url(#ghosth)"]')).not.toBeNull();
+  });
+
+  it("place a rate between its bounds on a logarithmic scale", () => {
+    expect(boundPosition(10, 10, 1000)).toBe(0);
+    expect(boundPosition(100, 10, 1000)).toBeCloseTo(0.5);
+    expect(boundPosition(5000, 10, 1000)).toBe(1);
+    expect(boundPosition(0, 0, 100)).toBe(0);
+    expect(boundPosition(7, 7, 7)).toBe(1);
+  });
+});
+
+describe("tanks", () => {
+  it("name every broker with its load", () => {
+    renderUi(<BrokerTanks tanks={[{ name: "S0", fraction: 1, previous: 0.87 }]} />);
+    expect(screen.getByRole("img", { name: "Load of S0 100.0 %" })).toBeInTheDocument();
+  });
+
+  it("are drawn as a picture for the map", () => {
+    const picture = decodeURIComponent(tankPicture(1.1, (name) => `[${name}]`));
+    expect(picture).toContain("[load-5]");
+    expect(picture).toContain("url(#s)");
+    expect(decodeURIComponent(tankPicture(null, (name) => `[${name}]`))).not.toContain("[load-0]");
+  });
+});
+
+describe("badges and numbers", () => {
+  it("show the word of the lifecycle, never the colour alone", () => {
+    renderUi(
+      <>
+        <StateBadge state="infeasible" />
+        <StateBadge state="brand_new_state" />
+        <LoadBadge state="at" />
+      </>,
+    );
+    expect(screen.getByText("Infeasible")).toBeInTheDocument();
+    expect(screen.getByText("Brand new state")).toBeInTheDocument();
+    expect(screen.getByText("At crest")).toBeInTheDocument();
+  });
+
+  it("show a unit with every known number and a dash for the unknown", () => {
+    const { container } = renderUi(
+      <>
+        <UnitNumber value={394_321} as="rate-figure" />
+        <UnitNumber value={null} as="rate" />
+        <Delta value={20_744.5} decimals={1} better="up" />
+        <Delta value={0} />
+      </>,
+    );
+    expect(container).toHaveTextContent("394.3k msg/s\u2013+20,744.5\u00b10");
+    expect(screen.getByText("+20,744.5")).toHaveClass("up");
+  });
+
+  it("keeps at most five figures", () => {
+    renderUi(
+      <FigureStrip figures={Array.from({ length: 6 }, (_, i) => ({ label: `L${i}`, value: i }))} />,
+    );
+    expect(screen.getByText("L4")).toBeInTheDocument();
+    expect(screen.queryByText("L5")).toBeNull();
+  });
+});
+
+describe("why a class is in or out", () => {
+  const why: Why = {
+    name: "c8",
+    topic: "f2",
+    broker: "S1",
+    rate: 10.06,
+    admitted: 0,
+    wanted: 1500,
+    value: 24.03,
+    cost: 56.44,
+    work: [{ resource: "cpu", unitsPerS: 191.1, price: 0.2953 }],
+    weight: 10,
+  };
+
+  it("explains a refusal by value against price", () => {
+    renderUi(<WhyPanel why={why} />);
+    expect(screen.getByRole("heading", { name: "Why was c8 refused?" })).toBeInTheDocument();
+    expect(
+      screen.getByText(/costs more than it brings, so all 1,500 stay out/),
+    ).toBeInTheDocument();
+    expect(screen.getByText("23.5")).toBeInTheDocument();
+    expect(screen.getByText("0.1257")).toBeInTheDocument();
+  });
+
+  it("says when a class is in, in part, or pays nothing", () => {
+    const { rerender } = renderUi(<WhyPanel why={{ ...why, admitted: 34, value: 56.5 }} />);
+    expect(screen.getByText(/sits at the margin: 34 of 1,500/)).toBeInTheDocument();
+    rerender(<WhyPanelIn why={{ ...why, admitted: 1500, cost: 0, work: [] }} />);
+    expect(screen.getByText(/Nothing that it takes is scarce/)).toBeInTheDocument();
+  });
+});
+
+function WhyPanelIn({ why }: { why: Why }) {
+  return <WhyPanel why={why} />;
+}

@@ -1,0 +1,180 @@
+/** The state of a list lives in the address: search, filters, ordering, page. */
+import { useEffect, useRef, useState } from "react";
+import { useSearchParams } from "react-router";
+
+import { Icon } from "./icons";
+
+import { useKeys } from "@/lib/keyboard";
+import { fixed } from "@/lib/numbers";
+
+export type ListAddress = {
+  search: string;
+  ordering: string;
+  cursor: string;
+  filters: Record<string, string>;
+  set: (change: Partial<{ search: string; ordering: string; cursor: string }>) => void;
+  setFilter: (name: string, value: string) => void;
+  clear: () => void;
+  isNarrowed: boolean;
+};
+
+const PAGING = ["q", "order", "cursor"];
+
+export function useListAddress(filterNames: readonly string[] = [], ordering = ""): ListAddress {
+  const [params, setParams] = useSearchParams();
+  const change = (pairs: Record<string, string | undefined>) =>
+    setParams(
+      (old) => {
+        const next = new URLSearchParams(old);
+        for (const [name, value] of Object.entries(pairs)) {
+          if (value === undefined) continue;
+          if (value === "") next.delete(name);
+          else next.set(name, value);
+        }
+        // Whatever narrows or reorders the list starts again on its first page.
+        if (!("cursor" in pairs)) next.delete("cursor");
+        return next;
+      },
+      { replace: true },
+    );
+  const filters = Object.fromEntries(
+    filterNames.map((name) => [name, params.get(name) ?? ""] as const),
+  );
+  const search = params.get("q") ?? "";
+  return {
+    search,
+    ordering: params.get("order") ?? ordering,
+    cursor: params.get("cursor") ?? "",
+    filters,
+    set: (given) => {
+      const pairs: Record<string, string | undefined> = {};
+      if (given.search !== undefined) pairs.q = given.search;
+      if (given.ordering !== undefined) pairs.order = given.ordering;
+      if (given.cursor !== undefined) pairs.cursor = given.cursor;
+      change(pairs);
+    },
+    setFilter: (name, value) => change({ [name]: value }),
+    clear: () => change(Object.fromEntries([...PAGING, ...filterNames].map((name) => [name, ""]))),
+    isNarrowed: search !== "" || Object.values(filters).some((value) => value !== ""),
+  };
+}
+
+/** The search field of a list; "/" jumps to it, typing waits a moment before it asks the server. */
+export function SearchField({
+  value,
+  onSearch,
+  label,
+}: {
+  value: string;
+  onSearch: (text: string) => void;
+  label: string;
+}) {
+  const [typed, setTyped] = useState<string | null>(null);
+  const input = useRef<HTMLInputElement>(null);
+  const latest = useRef(onSearch);
+  useEffect(() => {
+    latest.current = onSearch;
+  });
+  useKeys({ "/": () => input.current?.focus() });
+  useEffect(() => {
+    if (typed === null) return;
+    const timer = setTimeout(() => {
+      latest.current(typed.trim());
+      setTyped(null);
+    }, 250);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  return (
+    <div className="inp grow">
+      <Icon name="search" small />
+      <input
+        ref={input}
+        type="search"
+        aria-label={label}
+        placeholder={label}
+        value={typed ?? value}
+        onChange={(event) => setTyped(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") event.currentTarget.blur();
+        }}
+      />
+      <kbd>/</kbd>
+    </div>
+  );
+}
+
+export function FilterSelect({
+  label,
+  value,
+  options,
+  onChange,
+}: {
+  label: string;
+  value: string;
+  options: readonly { value: string; label: string }[];
+  onChange: (value: string) => void;
+}) {
+  return (
+    <select
+      className="inp"
+      aria-label={label}
+      value={value}
+      onChange={(event) => onChange(event.target.value)}
+    >
+      <option value="">{label}: all</option>
+      {options.map((option) => (
+        <option key={option.value} value={option.value}>
+          {option.label}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** The cursor inside a page link of the API; empty for the first page. */
+export function cursorOf(link: string | null | undefined): string | null {
+  if (!link) return null;
+  return new URL(link, location.origin).searchParams.get("cursor") ?? "";
+}
+
+export function Pager({
+  page,
+  shown,
+  what,
+  onCursor,
+}: {
+  page: { count: number; next: string | null; previous: string | null };
+  shown: number;
+  what: string;
+  onCursor: (cursor: string) => void;
+}) {
+  const previous = cursorOf(page.previous);
+  const next = cursorOf(page.next);
+  return (
+    <div className="pager">
+      <span>
+        {fixed(shown)} of {fixed(page.count)} {what}
+      </span>
+      <span className="r">
+        <button
+          type="button"
+          className="btn sm"
+          disabled={previous === null}
+          onClick={() => onCursor(previous ?? "")}
+        >
+          <Icon name="left" small />
+          Previous page
+        </button>
+        <button
+          type="button"
+          className="btn sm"
+          disabled={next === null}
+          onClick={() => onCursor(next ?? "")}
+        >
+          Next page
+          <Icon name="right" small />
+        </button>
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,204 @@
+/** The allocations of one system, newest first, and the command that makes the next. */
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useParams, useSearchParams } from "react-router";
+
+import { OptimizeDialog } from "./optimize-dialog";
+
+import { allocationsQuery, type Allocation } from "@/api/allocations";
+import { useLive } from "@/api/live";
+import { useSystem } from "@/api/systems";
+import { Command } from "@/components/ui/command";
+import { DataTable, type Column } from "@/components/ui/data-table";
+import { Icon } from "@/components/ui/icons";
+import { Pager, useListAddress } from "@/components/ui/list-tools";
+import { PageHead } from "@/components/ui/page";
+import { Empty, Panel, QueryBody } from "@/components/ui/panel";
+import { StateBadge } from "@/components/ui/state-badge";
+import { UnitNumber } from "@/components/ui/unit-number";
+import { useCurrentSystemIs } from "@/lib/current-system";
+import { to } from "@/lib/kinds";
+import { fixed, gapText, UNKNOWN } from "@/lib/numbers";
+import { clockText, exactTime } from "@/lib/time";
+
+const COLUMNS: Column<Allocation>[] = [
+  {
+    key: "number",
+    title: "Allocation",
+    orderBy: "number",
+    cell: (row) => (
+      <Link className="ent" to={to.allocation(row.id)}>
+        A-{row.number}
+      </Link>
+    ),
+  },
+  { key: "status", title: "Answer", cell: (row) => <StateBadge state={row.status} /> },
+  {
+    key: "utility",
+    title: "Total utility",
+    number: true,
+    strong: true,
+    orderBy: "utility",
+    cell: (row) => fixed(row.utility, 1),
+  },
+  {
+    key: "gap",
+    title: "Gap to bound",
+    unit: "%",
+    number: true,
+    cell: (row) => (row.upper_bound === null ? UNKNOWN : gapText(row.utility, row.upper_bound)),
+  },
+  { key: "admitted", title: "Admitted", number: true, cell: (row) => fixed(row.admitted) },
+  {
+    key: "wanted",
+    title: "Wanted",
+    number: true,
+    cell: (row) => <span className="faint">{fixed(row.wanted)}</span>,
+  },
+  { key: "iterations", title: "Iterations", number: true, cell: (row) => fixed(row.iterations) },
+  { key: "method", title: "Method", cell: (row) => row.method },
+  {
+    key: "model",
+    title: "Model",
+    cell: (row) => (row.model_version === null ? UNKNOWN : `v${row.model_version}`),
+  },
+  {
+    key: "run",
+    title: "Run",
+    cell: (row) => <Link to={to.run(row.run)}>R-{row.run_number}</Link>,
+  },
+  {
+    key: "took",
+    title: "Took",
+    number: true,
+    cell: (row) => (
+      <UnitNumber
+        as="duration"
+        value={(new Date(row.finished_at).getTime() - new Date(row.started_at).getTime()) / 1000}
+      />
+    ),
+  },
+  {
+    key: "created",
+    title: "Found",
+    unit: "UTC",
+    number: true,
+    orderBy: "created_at",
+    cell: (row) => (
+      <span className="faint" title={exactTime(row.created_at)}>
+        {clockText(row.created_at)}
+      </span>
+    ),
+  },
+];
+
+export default function AllocationsPage() {
+  const { systemId = "" } = useParams();
+  useCurrentSystemIs(systemId);
+  const navigate = useNavigate();
+  const system = useSystem(systemId);
+  const live = useLive();
+  const [params, setParams] = useSearchParams();
+  const address = useListAddress([], "");
+  const query = {
+    system: systemId,
+    ordering: address.ordering || undefined,
+    cursor: address.cursor || undefined,
+    page_size: 50,
+  };
+  const list = useQuery({ ...allocationsQuery(query), placeholderData: keepPreviousData });
+  const mayOptimize = system.data?.allowed_commands.includes("optimize") ?? false;
+  const ask = (open: boolean) =>
+    setParams(
+      (old) => {
+        const next = new URLSearchParams(old);
+        if (open) next.set("optimize", "1");
+        else next.delete("optimize");
+        return next;
+      },
+      { replace: true },
+    );
+  const active = Object.values(live.runs).filter(
+    (run) => run.system === systemId && ["queued", "running"].includes(run.state),
+  );
+  const button = mayOptimize ? (
+    <Command primary icon="play" onClick={() => ask(true)}>
+      Optimize
+    </Command>
+  ) : null;
+  return (
+    <>
+      <PageHead
+        title="Allocation"
+        crumbs={[{ label: system.data?.name ?? "System", to: to.topology(systemId) }]}
+        commands={button}
+        plainFacts={
+          <span>
+            {system.data ? `model v${fixed(system.data.model_version)}. ` : ""}
+            Rates, admitted consumers and prices that runs have found for this system.
+          </span>
+        }
+      />
+      <div className="main">
+        {active.map((run) => (
+          <div className="note" key={run.id}>
+            <Icon name="progress" />
+            <span>
+              <Link to={to.run(run.id)}>R-{run.number}</Link> is {run.state}
+              {run.progress.iteration === undefined
+                ? "."
+                : `, iteration ${fixed(run.progress.iteration)}, best utility ${fixed(run.progress.best_utility, 1)}.`}
+            </span>
+          </div>
+        ))}
+        <Panel
+          title="Allocations"
+          sub={list.data ? `${fixed(list.data.count)}, newest first` : undefined}
+          flush
+          footer={
+            list.data && list.data.results.length > 0 ? (
+              <Pager
+                page={{
+                  count: list.data.count,
+                  next: list.data.next ?? null,
+                  previous: list.data.previous ?? null,
+                }}
+                shown={list.data.results.length}
+                what="allocations"
+                onCursor={(cursor) => address.set({ cursor })}
+              />
+            ) : undefined
+          }
+        >
+          <QueryBody query={list} what="Allocations">
+            {(page) =>
+              page.results.length === 0 ? (
+                <Empty command={button ?? undefined}>
+                  An allocation gives every topic its rate and every class its admitted consumers.
+                  This system has none yet.
+                </Empty>
+              ) : (
+                <DataTable
+                  label="Allocations"
+                  columns={COLUMNS}
+                  rows={page.results}
+                  rowKey={(row) => row.id}
+                  ordering={address.ordering}
+                  onOrder={(ordering) => address.set({ ordering })}
+                  onOpen={(row) => void navigate(to.allocation(row.id))}
+                  keys
+                />
+              )
+            }
+          </QueryBody>
+        </Panel>
+      </div>
+      {system.data && mayOptimize ? (
+        <OptimizeDialog
+          system={system.data}
+          open={params.has("optimize")}
+          onClose={() => ask(false)}
+        />
+      ) : null}
+    </>
+  );
+}

@@ -1,0 +1,133 @@
+import { screen, waitFor, within } from "@testing-library/react";
+
+import AllocationPage from "./allocation-page";
+import AllocationsPage from "./allocations-page";
+import { byRank, costsOf, scarcest, tally } from "./outcome";
+
+import { renderPage } from "@/testing/render";
+import {
+  allocation,
+  comparison,
+  load,
+  optimizers,
+  page,
+  population,
+  rate,
+  run,
+  session,
+  SYSTEM,
+  system,
+} from "@/testing/samples";
+import { ok, problem, serve, type Asked } from "@/testing/server";
+
+const A = allocation();
+const rows = [
+  population(),
+  population({ consumer_class: "c9", node: "S2", admitted: 34, price_of_one: 24.12 }),
+  population({ consumer_class: "c18", scale: 100, admitted: 1500, value_of_one: 321.75 }),
+];
+const answers = {
+  "GET /api/v1/session": ok(session()),
+  [`GET /api/v1/systems/${SYSTEM}`]: ok(system()),
+  [`GET /api/v1/allocations/${A.id}`]: ok(A),
+  [`GET /api/v1/allocations/${A.id}/rates`]: ok(page([rate()])),
+  [`GET /api/v1/allocations/${A.id}/populations`]: ok(page(rows)),
+  [`GET /api/v1/allocations/${A.id}/loads`]: ok(
+    page([load(), load({ name: "S2", price: 0.1262 })]),
+  ),
+  [`GET /api/v1/allocations/${A.id}/comparison`]: ok(comparison()),
+  "GET /api/v1/allocations": ok(page([A])),
+  [`GET /api/v1/runs/${A.run}/snapshot`]: ok({ classes: [{ id: "c8", costs: { cpu: 19 } }] }),
+};
+
+describe("an allocation", () => {
+  it("shows figures, rates, classes, loads and the comparison, all from the answers", async () => {
+    serve(answers);
+    renderPage(<AllocationPage />, "/allocations/:id", `/allocations/${A.id}`);
+    expect(await screen.findByText("1,329,009.2")).toBeInTheDocument();
+    expect(screen.getByText("0.0003")).toBeInTheDocument();
+    expect(await screen.findByText("1 full, 1 in part, 1 refused")).toBeInTheDocument();
+    expect(
+      await screen.findByRole("img", {
+        name: "rate 10.06 between 10.00 and 1,000 msg/s, before 10.00",
+      }),
+    ).toBeInTheDocument();
+    expect(await screen.findByRole("heading", { name: "Against A-26" })).toBeInTheDocument();
+    expect(screen.getByText(/S2 was raised from 780,000 to 900,000/)).toBeInTheDocument();
+    expect(screen.getByText("+1.59 %")).toBeInTheDocument();
+    expect(screen.getByText("2.3 times the price at S2")).toBeInTheDocument();
+  });
+
+  it("explains the class that one picks", async () => {
+    serve(answers);
+    const { user } = renderPage(<AllocationPage />, "/allocations/:id", `/allocations/${A.id}`);
+    expect(await screen.findByRole("heading", { name: "Why was c8 refused?" })).toBeInTheDocument();
+    expect(await screen.findByText(/takes 191.1 cpu unit\/s/)).toBeInTheDocument();
+    const table = within(screen.getByRole("table", { name: "Consumers by class" }));
+    await user.click(table.getByText("c18"));
+    expect(screen.getByRole("heading", { name: "Why was c18 admitted?" })).toBeInTheDocument();
+    await user.click(screen.getByRole("button", { name: "Refused 1" }));
+    expect(table.queryByText("c18")).toBeNull();
+  });
+});
+
+describe("optimize", () => {
+  const path = "/systems/:systemId/allocations";
+  const at = `/systems/${SYSTEM}/allocations`;
+
+  it("asks for a run with the method's parameters and goes to it", async () => {
+    const asked = serve({
+      ...answers,
+      "GET /api/v1/optimizers": ok(optimizers),
+      "POST /api/v1/allocations": { status: 202, body: run({ state: "queued" }) },
+    });
+    const { user, router } = renderPage(<AllocationsPage />, path, at);
+    await user.click(await screen.findByRole("button", { name: "Optimize" }));
+    const dialog = within(await screen.findByRole("dialog", { name: "Optimize Base workload" }));
+    await user.click(await dialog.findByRole("button", { name: /Show the 1 parameters/ }));
+    await user.clear(dialog.getByLabelText("Max iterations"));
+    await user.type(dialog.getByLabelText("Max iterations"), "50");
+    await user.clear(dialog.getByLabelText("Seed"));
+    await user.type(dialog.getByLabelText("Seed"), "7");
+    await user.click(dialog.getByRole("button", { name: "Start run" }));
+    await waitFor(() => expect(router.state.location.pathname).toBe(`/runs/${run().id}`));
+    expect(asked.find((one: Asked) => one.method === "POST")?.body).toEqual({
+      system: SYSTEM,
+      method: "lrgp",
+      parameters: { max_iterations: 50 },
+      seed: 7,
+      time_limit_s: null,
+    });
+  });
+
+  it("shows why the server refused", async () => {
+    serve({
+      ...answers,
+      "GET /api/v1/optimizers": ok(optimizers),
+      "POST /api/v1/allocations": problem(409, "nothing_to_optimize", "It has no topics yet."),
+    });
+    const { user } = renderPage(<AllocationsPage />, path, `${at}?optimize=1`);
+    await user.click(await screen.findByRole("button", { name: "Start run" }));
+    expect(await screen.findByRole("alert")).toHaveTextContent("It has no topics yet.");
+  });
+
+  it("is not offered to those who may not start runs", async () => {
+    serve({
+      ...answers,
+      [`GET /api/v1/systems/${SYSTEM}`]: ok(system({ allowed_commands: [] })),
+    });
+    renderPage(<AllocationsPage />, path, at);
+    expect(await screen.findByRole("link", { name: "A-27" })).toBeInTheDocument();
+    expect(screen.queryByRole("button", { name: "Optimize" })).toBeNull();
+  });
+});
+
+describe("what is said about rows", () => {
+  it("ranks, tallies and finds the scarcest", () => {
+    expect(byRank(rows).map((row) => row.consumer_class)).toEqual(["c18", "c8", "c9"]);
+    expect(tally(rows)).toEqual({ all: 1, part: 1, refused: 1 });
+    expect(scarcest([load({ price: 0 })])).toBeNull();
+    expect(costsOf(null).size).toBe(0);
+    expect(costsOf({ classes: [{ id: "c", costs: { cpu: 1 } }] }).get("c")).toEqual({ cpu: 1 });
+  });
+});

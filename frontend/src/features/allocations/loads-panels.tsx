@@ -1,0 +1,236 @@
+/** Load of nodes and links against capacity, with the price of each. */
+import { useState } from "react";
+
+import { scarcest } from "./outcome";
+
+import type { ResourceLoad } from "@/api/allocations";
+import { LoadBar } from "@/components/ui/bars";
+import { BrokerTanks } from "@/components/ui/broker-tank";
+import { DataTable, type Column } from "@/components/ui/data-table";
+import { Segments } from "@/components/ui/page";
+import { Empty, Panel } from "@/components/ui/panel";
+import { PriceTag } from "@/components/ui/price-tag";
+import { Badge } from "@/components/ui/state-badge";
+import { AT_CREST, isOver, NEAR_CREST } from "@/lib/load";
+import { countText, fixed, percentText, priceDecimals, signed } from "@/lib/numbers";
+
+const MOST_TANKS = 12;
+
+const fractionOf = (load: ResourceLoad) => (load.capacity > 0 ? load.load / load.capacity : 0);
+const keyOf = (load: ResourceLoad) => (load.resource ? `${load.name}.${load.resource}` : load.name);
+const order = (a: ResourceLoad, b: ResourceLoad) =>
+  a.name.localeCompare(b.name, "en", { numeric: true });
+
+function CrestBadge({ loads }: { loads: readonly ResourceLoad[] }) {
+  const over = loads.filter((load) => isOver(fractionOf(load))).length;
+  const full = loads.filter((load) => fractionOf(load) >= AT_CREST).length;
+  const near = loads.filter((load) => fractionOf(load) > NEAR_CREST).length;
+  if (over > 0) {
+    return (
+      <Badge tone="bad" icon="alert">
+        {over} of {loads.length} over
+      </Badge>
+    );
+  }
+  if (full > 0) {
+    return (
+      <Badge tone="warn" icon="crest">
+        {full} of {loads.length} at the crest
+      </Badge>
+    );
+  }
+  return near > 0 ? (
+    <Badge tone="warn" icon="crest">
+      {near} of {loads.length} near crest
+    </Badge>
+  ) : (
+    <Badge tone="good" icon="check">
+      Room left
+    </Badge>
+  );
+}
+
+export function NodesPanel({
+  loads,
+  formerPrices,
+  formerCapacities,
+}: {
+  loads: readonly ResourceLoad[];
+  formerPrices: ReadonlyMap<string, number | null>;
+  formerCapacities: ReadonlyMap<string, number | null>;
+}) {
+  const nodes = loads.filter((load) => load.place === "node");
+  const resources = [...new Set(nodes.map((load) => load.resource ?? ""))];
+  const [chosen, setChosen] = useState<string | null>(null);
+  const resource = chosen ?? resources[0] ?? "";
+  const rows = nodes.filter((load) => load.resource === resource).sort(order);
+  const decimals = priceDecimals(rows.map((row) => row.price));
+  const compared = formerPrices.size > 0;
+  // The former capacity drawn on today's vessel, where it was another one.
+  const previous = (row: ResourceLoad) => {
+    const before = formerCapacities.get(keyOf(row));
+    return before !== undefined && before !== null && before !== row.capacity && row.capacity > 0
+      ? before / row.capacity
+      : null;
+  };
+  const moved = rows.find((row) => previous(row) !== null);
+  const most = scarcest(rows);
+  const columns: Column<ResourceLoad>[] = [
+    { key: "name", title: "Node", cell: (row) => <span className="ent">{row.name}</span> },
+    ...(rows.length > MOST_TANKS
+      ? [
+          {
+            key: "load",
+            title: "Load",
+            number: true,
+            cell: (row: ResourceLoad) => percentText(fractionOf(row), 1),
+          },
+        ]
+      : []),
+    {
+      key: "capacity",
+      title: "Capacity",
+      unit: "unit/s",
+      number: true,
+      cell: (row) => fixed(row.capacity),
+    },
+    {
+      key: "price",
+      title: "Price",
+      unit: "utility/unit",
+      number: true,
+      strong: true,
+      cell: (row) => fixed(row.price, decimals),
+    },
+    ...(compared
+      ? [
+          {
+            key: "change",
+            title: "Change",
+            number: true,
+            cell: (row: ResourceLoad) => {
+              const before = formerPrices.get(keyOf(row));
+              return signed(
+                before === undefined || before === null ? null : row.price - before,
+                decimals,
+              );
+            },
+          },
+        ]
+      : []),
+  ];
+  return (
+    <Panel
+      title="Node load and price"
+      sub={resources.length > 1 ? undefined : resource}
+      right={
+        <>
+          {resources.length > 1 ? (
+            <Segments
+              label="Resource"
+              value={resource}
+              options={resources.map((value) => ({ value, label: value }))}
+              onChange={setChosen}
+            />
+          ) : null}
+          {rows.length > 0 ? <CrestBadge loads={rows} /> : null}
+        </>
+      }
+      flush
+      footer={
+        most ? (
+          <>
+            <PriceTag
+              price={most.load.price}
+              resource={most.load.resource ?? ""}
+              place={most.load.name}
+            />
+            {moved ? (
+              <>
+                {" "}
+                The dashed line is {moved.name}&rsquo;s capacity before,{" "}
+                {fixed(formerCapacities.get(keyOf(moved)))}.
+              </>
+            ) : null}
+          </>
+        ) : rows.length > 0 ? (
+          "No node is short of this resource: its price is 0 everywhere."
+        ) : undefined
+      }
+    >
+      {rows.length === 0 ? (
+        <Empty>The problem has no nodes with a capacity.</Empty>
+      ) : (
+        <>
+          {rows.length <= MOST_TANKS ? (
+            <div className="body" style={{ paddingBottom: 6 }}>
+              <BrokerTanks
+                tanks={rows.map((row) => ({
+                  name: row.name,
+                  fraction: fractionOf(row),
+                  previous: previous(row),
+                }))}
+              />
+            </div>
+          ) : null}
+          <DataTable label="Node load and price" columns={columns} rows={rows} rowKey={keyOf} />
+        </>
+      )}
+    </Panel>
+  );
+}
+
+export function LinksPanel({ loads }: { loads: readonly ResourceLoad[] }) {
+  const links = loads
+    .filter((load) => load.place === "link")
+    .sort((a, b) => fractionOf(b) - fractionOf(a) || order(a, b));
+  const [all, setAll] = useState(false);
+  if (links.length === 0) return null;
+  const shown = all ? links : links.slice(0, 12);
+  const decimals = priceDecimals(links.map((link) => link.price));
+  return (
+    <Panel
+      title="Link load and price"
+      sub={`${countText(links.length, "link")}, busiest first`}
+      flush
+      footer={
+        shown.length < links.length ? (
+          <button type="button" className="link" onClick={() => setAll(true)}>
+            Show all {fixed(links.length)}
+          </button>
+        ) : undefined
+      }
+    >
+      <DataTable
+        label="Link load and price"
+        rows={shown}
+        rowKey={(row) => row.name}
+        columns={[
+          {
+            key: "name",
+            title: "Link",
+            cell: (row) => <span className="ent">{row.name}</span>,
+          },
+          {
+            key: "bar",
+            title: "",
+            cell: (row) => <LoadBar fraction={fractionOf(row)} width={84} />,
+          },
+          {
+            key: "load",
+            title: "Load",
+            number: true,
+            strong: true,
+            cell: (row) => percentText(fractionOf(row)),
+          },
+          {
+            key: "price",
+            title: "Price",
+            number: true,
+            cell: (row) => (row.price === 0 ? "0" : fixed(row.price, decimals)),
+          },
+        ]}
+      />
+    </Panel>
+  );
+}

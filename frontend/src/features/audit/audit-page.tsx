@@ -1,0 +1,209 @@
+/** Who did what, when and why, over the whole installation. */
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link } from "react-router";
+
+import { auditQuery, type AuditEntry } from "@/api/administration";
+import { useSystems } from "@/api/systems";
+import { Differences, valueText } from "@/components/ui/audit-trail";
+import { DataTable, type Column } from "@/components/ui/data-table";
+import { Dialog } from "@/components/ui/dialogs";
+import { FilterSelect, Pager, SearchField, useListAddress } from "@/components/ui/list-tools";
+import { PageHead } from "@/components/ui/page";
+import { Empty, Panel, QueryBody } from "@/components/ui/panel";
+import { kindOfAudit, KINDS, to } from "@/lib/kinds";
+import { fixed, UNKNOWN } from "@/lib/numbers";
+import { clockText, exactTime } from "@/lib/time";
+
+const ACTIONS = ["create", "update", "delete"];
+
+function addressOf(entry: AuditEntry): string | null {
+  const kind = kindOfAudit(entry.object_kind);
+  if (entry.action === "delete") return null;
+  if (entry.object_kind === "system") return to.system(entry.object_id);
+  if (entry.object_kind === "run") return to.run(entry.object_id);
+  return kind && entry.system ? to.object(entry.system, kind, entry.object_id) : null;
+}
+
+function wordOf(entry: AuditEntry): string {
+  const kind = kindOfAudit(entry.object_kind);
+  return kind ? KINDS[kind].one : entry.object_kind.replaceAll("_", " ");
+}
+
+function ObjectName({ entry }: { entry: AuditEntry }) {
+  const address = addressOf(entry);
+  return (
+    <>
+      <span className="faint">{wordOf(entry)}</span>{" "}
+      {address ? (
+        <Link className="ent" to={address}>
+          {entry.object_name}
+        </Link>
+      ) : (
+        <span className="ent">{entry.object_name}</span>
+      )}
+    </>
+  );
+}
+
+function summary(entry: AuditEntry): string {
+  if (entry.before && entry.after) {
+    return Object.keys(entry.after)
+      .map((name) => name.replaceAll("_", " "))
+      .join(", ");
+  }
+  return "";
+}
+
+export default function AuditPage() {
+  const systems = useSystems().data?.results ?? [];
+  const nameOf = (id: string | null) => systems.find((system) => system.id === id)?.name;
+  const address = useListAddress(["system", "action"], "");
+  const [open, setOpen] = useState<AuditEntry | null>(null);
+  const query = {
+    search: address.search || undefined,
+    cursor: address.cursor || undefined,
+    system: address.filters.system || undefined,
+    action: address.filters.action || undefined,
+    page_size: 50,
+  };
+  const audit = useQuery({ ...auditQuery(query), placeholderData: keepPreviousData });
+  const columns: Column<AuditEntry>[] = [
+    {
+      key: "at",
+      title: "When",
+      unit: "UTC",
+      cell: (entry) => (
+        <button
+          type="button"
+          className="link"
+          title={exactTime(entry.at)}
+          onClick={() => setOpen(entry)}
+        >
+          {clockText(entry.at)}
+        </button>
+      ),
+    },
+    { key: "actor", title: "Who", cell: (entry) => entry.actor_name },
+    { key: "action", title: "Did", cell: (entry) => <span className="tag">{entry.action}</span> },
+    { key: "object", title: "What", cell: (entry) => <ObjectName entry={entry} /> },
+    {
+      key: "changed",
+      title: "Changed",
+      cell: (entry) => <div className="clip faint">{summary(entry)}</div>,
+    },
+    {
+      key: "system",
+      title: "System",
+      cell: (entry) => nameOf(entry.system) ?? <span className="faint">{UNKNOWN}</span>,
+    },
+    {
+      key: "version",
+      title: "Model",
+      number: true,
+      cell: (entry) => (entry.model_version ? `v${entry.model_version}` : UNKNOWN),
+    },
+    {
+      key: "reason",
+      title: "Why",
+      cell: (entry) => <div className="clip">{entry.reason ?? ""}</div>,
+    },
+  ];
+  return (
+    <>
+      <PageHead
+        title="Audit"
+        plainFacts={<span>The record can only grow; nothing in it is changed or deleted.</span>}
+      />
+      <div className="main">
+        <Panel
+          title="Entries"
+          sub={audit.data ? `${fixed(audit.data.count)}, newest first` : undefined}
+          flush
+          stale={audit.isPlaceholderData}
+          footer={
+            audit.data && audit.data.results.length > 0 ? (
+              <Pager
+                page={{
+                  count: audit.data.count,
+                  next: audit.data.next ?? null,
+                  previous: audit.data.previous ?? null,
+                }}
+                shown={audit.data.results.length}
+                what="entries"
+                onCursor={(cursor) => address.set({ cursor })}
+              />
+            ) : undefined
+          }
+        >
+          <div className="tools">
+            <SearchField
+              label="Find entries"
+              value={address.search}
+              onSearch={(search) => address.set({ search })}
+            />
+            <FilterSelect
+              label="System"
+              value={address.filters.system ?? ""}
+              options={systems.map((system) => ({ value: system.id, label: system.name }))}
+              onChange={(value) => address.setFilter("system", value)}
+            />
+            <FilterSelect
+              label="Action"
+              value={address.filters.action ?? ""}
+              options={ACTIONS.map((action) => ({ value: action, label: action }))}
+              onChange={(value) => address.setFilter("action", value)}
+            />
+            {address.isNarrowed ? (
+              <button type="button" className="btn sm ghost" onClick={address.clear}>
+                Show all
+              </button>
+            ) : null}
+          </div>
+          <QueryBody query={audit} what="Audit" rows={8}>
+            {(page) =>
+              page.results.length === 0 ? (
+                <Empty>Every edit, run and sign of change is recorded here.</Empty>
+              ) : (
+                <DataTable
+                  label="Audit"
+                  columns={columns}
+                  rows={page.results}
+                  rowKey={(entry) => entry.id}
+                  onOpen={setOpen}
+                  keys
+                />
+              )
+            }
+          </QueryBody>
+        </Panel>
+      </div>
+      <Dialog
+        title={open ? `${open.actor_name}, ${exactTime(open.at)}` : ""}
+        open={open !== null}
+        onClose={() => setOpen(null)}
+        wide
+      >
+        {open ? (
+          <div className="form">
+            <p>
+              <span className="tag">{open.action}</span> <ObjectName entry={open} />
+            </p>
+            {open.reason ? <p>{open.reason}</p> : null}
+            <Differences entry={open} />
+            {open.before === null || open.after === null ? (
+              <dl className="kv">
+                {Object.entries(open.after ?? open.before ?? {}).map(([name, value]) => (
+                  <div key={name} style={{ display: "contents" }}>
+                    <dt>{name.replaceAll("_", " ")}</dt>
+                    <dd>{valueText(value)}</dd>
+                  </div>
+                ))}
+              </dl>
+            ) : null}
+          </div>
+        ) : null}
+      </Dialog>
+    </>
+  );
+}

@@ -1,0 +1,242 @@
+/** The three questions of the home page, as far as allocations and the model can answer them. */
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
+
+import { allocationsQuery, type Overview } from "@/api/allocations";
+import { LoadBar } from "@/components/ui/bars";
+import { Icon } from "@/components/ui/icons";
+import { QueryBody } from "@/components/ui/panel";
+import { LoadBadge, StateBadge } from "@/components/ui/state-badge";
+import { to } from "@/lib/kinds";
+import { isOver, loadState } from "@/lib/load";
+import { countText, fixed, percentText } from "@/lib/numbers";
+import { ageText } from "@/lib/time";
+
+function Question({ title, children }: { title: string; children: React.ReactNode }) {
+  return (
+    <section className="panel q" aria-label={title}>
+      <header>
+        <h2>{title}</h2>
+      </header>
+      <div className="body stack" style={{ gap: 12 }}>
+        {children}
+      </div>
+    </section>
+  );
+}
+
+export function CapacityQuestion({ systems }: { systems: readonly Overview[] }) {
+  const loads = systems
+    .flatMap((system) => system.node_loads.map((node) => ({ ...node, system })))
+    .sort((a, b) => b.utilisation - a.utilisation);
+  const within = loads.filter((node) => !isOver(node.utilisation)).length;
+  return (
+    <Question title="Is every broker within its capacity?">
+      {loads.length === 0 ? (
+        <p className="muted">
+          Optimize a system once; its latest allocation then says how full each broker gets.
+        </p>
+      ) : (
+        <>
+          <div className="big">
+            <b>{fixed(within)}</b>
+            <span>of {countText(loads.length, "broker")}, by the latest allocations</span>
+          </div>
+          <table className="tbl bare" aria-label="Fullest brokers">
+            <tbody>
+              {loads.slice(0, 4).map((node) => (
+                <tr key={`${node.system.id}-${node.name}`}>
+                  <td>
+                    <Link className="ent" to={to.topology(node.system.id)}>
+                      {node.name}
+                    </Link>
+                    <div className="faint">{node.system.name}</div>
+                  </td>
+                  <td>
+                    <LoadBar fraction={node.utilisation} width={84} />
+                  </td>
+                  <td className="n strong">{percentText(node.utilisation)}</td>
+                  <td className="n">
+                    <LoadBadge state={loadState(node.utilisation)} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </>
+      )}
+    </Question>
+  );
+}
+
+type Waiting = {
+  key: string;
+  icon: "play" | "alert" | "edit";
+  title: string;
+  note: string;
+  link: string;
+  verb: string;
+  age: string;
+};
+
+/** What a person could do next: look at a failure, optimize a model that moved on. */
+export function waitingOf(systems: readonly Overview[]): Waiting[] {
+  return systems.flatMap((system): Waiting[] => {
+    const run = system.latest_run;
+    if (run && ["failed", "infeasible"].includes(run.state)) {
+      return [
+        {
+          key: `run-${run.id}`,
+          icon: "alert",
+          title: `R-${run.number} of ${system.name} ${run.state === "failed" ? "failed" : "found nothing feasible"}`,
+          note: run.failure,
+          link: to.run(run.id),
+          verb: "Open",
+          age: ageText(run.finished_at),
+        },
+      ];
+    }
+    if (system.active_runs > 0 && run) {
+      return [
+        {
+          key: `active-${system.id}`,
+          icon: "play",
+          title: `R-${run.number} of ${system.name} is ${run.state}`,
+          note: `best utility so far ${fixed(run.progress.best_utility)}`,
+          link: to.run(run.id),
+          verb: "Watch",
+          age: ageText(run.created_at),
+        },
+      ];
+    }
+    if (system.latest_allocation === null && system.topics > 0) {
+      return [
+        {
+          key: `first-${system.id}`,
+          icon: "play",
+          title: `${system.name} was never optimized`,
+          note: `${countText(system.topics, "topic")} without a rate`,
+          link: to.optimize(system.id),
+          verb: "Optimize",
+          age: "",
+        },
+      ];
+    }
+    if (system.model_moved && system.latest_allocation) {
+      const from = system.latest_allocation.model_version ?? 0;
+      return [
+        {
+          key: `moved-${system.id}`,
+          icon: "edit",
+          title: `The model of ${system.name} moved on`,
+          note: `v${fixed(from)} to v${fixed(system.model_version)} since A-${system.latest_allocation.number}`,
+          link: to.optimize(system.id),
+          verb: "Optimize",
+          age: ageText(system.latest_allocation.created_at),
+        },
+      ];
+    }
+    return [];
+  });
+}
+
+export function WaitingQuestion({ systems }: { systems: readonly Overview[] }) {
+  const waiting = waitingOf(systems);
+  return (
+    <Question title="What waits for me?">
+      <div className="big">
+        <b>{fixed(waiting.length)}</b>
+        <span>{waiting.length === 0 ? "every model has its allocation" : "to look at"}</span>
+      </div>
+      {waiting.length === 0 ? (
+        <p className="muted">
+          Failed runs, and models that moved on since their last allocation, appear here.
+        </p>
+      ) : null}
+      <ol className="todo">
+        {waiting.slice(0, 4).map((item) => (
+          <li key={item.key}>
+            <span className="dot waits">
+              <Icon name={item.icon} />
+            </span>
+            <div style={{ minWidth: 0 }}>
+              <Link className="ent" to={item.link} style={{ color: "var(--text)" }}>
+                {item.title}
+              </Link>
+              <p>{item.note}</p>
+            </div>
+            <div className="rr">
+              <span className="faint">{item.age}</span>
+              <Link className="btn sm" to={item.link}>
+                {item.verb}
+              </Link>
+            </div>
+          </li>
+        ))}
+      </ol>
+    </Question>
+  );
+}
+
+export function LatelyQuestion({ systems }: { systems: readonly Overview[] }) {
+  const latest = useQuery(allocationsQuery({ page_size: 4 }));
+  const nameOf = (id: string | null) =>
+    systems.find((system) => system.id === id)?.name ?? "own problem";
+  return (
+    <Question title="What did the last runs find?">
+      <QueryBody query={latest} what="Allocations" rows={4}>
+        {(page) => (
+          <>
+            <div className="big">
+              <b>{fixed(page.count)}</b>
+              <span>{page.count === 1 ? "allocation" : "allocations"} so far</span>
+            </div>
+            {page.results.length === 0 ? null : (
+              <table className="tbl bare" aria-label="Latest allocations">
+                <thead>
+                  <tr>
+                    <th scope="col">Allocation</th>
+                    <th className="n" scope="col">
+                      Utility
+                    </th>
+                    <th className="n" scope="col">
+                      Admitted
+                    </th>
+                    <th scope="col">
+                      <span className="vh">Answer</span>
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {page.results.map((row) => (
+                    <tr key={row.id}>
+                      <td>
+                        <Link
+                          className="ent"
+                          to={to.allocation(row.id)}
+                          style={{ color: "var(--text)" }}
+                        >
+                          A-{row.number} {nameOf(row.system)}
+                        </Link>
+                        <div className="faint">
+                          R-{row.run_number}, {row.method}, {ageText(row.created_at)} ago
+                        </div>
+                      </td>
+                      <td className="n strong">{fixed(row.utility)}</td>
+                      <td className="n faint">
+                        {percentText(row.wanted > 0 ? row.admitted / row.wanted : null)}
+                      </td>
+                      <td className="n">
+                        <StateBadge state={row.status} />
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            )}
+          </>
+        )}
+      </QueryBody>
+    </Question>
+  );
+}

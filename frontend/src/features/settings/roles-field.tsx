@@ -1,0 +1,45 @@
+/** The five roles as check boxes, each with what it may do. */
+import { CheckField } from "@/components/ui/fields";
+
+export const ROLES = ["viewer", "editor", "approver", "operator", "admin"] as const;
+export type Role = (typeof ROLES)[number];
+
+const MAY: Record<Role, string> = {
+  viewer: "Read everything.",
+  editor: "Edit the model, start runs.",
+  approver: "Approve or reject plans.",
+  operator: "Execute approved plans.",
+  admin: "People, credentials, policies.",
+};
+
+export function RolesField({
+  value,
+  onChange,
+  among = ROLES,
+  error,
+}: {
+  value: readonly Role[];
+  onChange: (roles: Role[]) => void;
+  among?: readonly Role[];
+  error?: string;
+}) {
+  return (
+    <fieldset className="field">
+      <legend className="lab">Roles</legend>
+      <div className="grid2" style={{ display: "grid", gap: "8px 14px" }}>
+        {among.map((role, index) => (
+          <CheckField
+            key={role}
+            label={role.charAt(0).toUpperCase() + role.slice(1)}
+            hint={MAY[role]}
+            value={value.includes(role)}
+            error={index === 0 ? error : undefined}
+            onChange={(on) =>
+              onChange(on ? [...value, role] : value.filter((other) => other !== role))
+            }
+          />
+        ))}
+      </div>
+    </fieldset>
+  );
+}

@@ -1,0 +1,98 @@
+/** The fields of a system. */
+import { ChoiceField, TextArea, TextField, WordsField } from "@/components/ui/fields";
+import { messageFor, type FieldProblem } from "@/lib/problem";
+
+export type SystemDraft = {
+  name: string;
+  description: string;
+  product: string;
+  resources: string[];
+  reason: string;
+};
+
+const PRODUCTS = [
+  { value: "simulated", label: "Simulated" },
+  { value: "nats", label: "NATS" },
+  { value: "kafka", label: "Kafka" },
+  { value: "rabbitmq", label: "RabbitMQ" },
+  { value: "mqtt", label: "MQTT" },
+];
+
+export function SystemForm({
+  draft,
+  onDraft,
+  errors,
+  disabled = false,
+  onSubmit,
+}: {
+  draft: SystemDraft;
+  onDraft: (draft: SystemDraft) => void;
+  errors: readonly FieldProblem[];
+  disabled?: boolean;
+  onSubmit: () => void;
+}) {
+  const set = (change: Partial<SystemDraft>) => onDraft({ ...draft, ...change });
+  return (
+    <form
+      id="system"
+      className="form"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        onSubmit();
+      }}
+    >
+      <div className="grid2">
+        <TextField
+          label="Name"
+          value={draft.name}
+          disabled={disabled}
+          error={messageFor(errors, "name")}
+          onChange={(name) => set({ name })}
+        />
+        <ChoiceField
+          label="Product"
+          hint="What runs the messages."
+          options={PRODUCTS}
+          value={draft.product}
+          disabled={disabled}
+          error={messageFor(errors, "product")}
+          onChange={(product) => set({ product })}
+        />
+        <div className="wide">
+          <WordsField
+            label="Resources"
+            hint="What brokers have a capacity of, such as cpu. Press Enter after each."
+            value={draft.resources}
+            disabled={disabled}
+            error={messageFor(errors, "resources")}
+            onChange={(resources) => set({ resources })}
+          />
+        </div>
+        <div className="wide">
+          <TextArea
+            label="Description"
+            required={false}
+            value={draft.description}
+            disabled={disabled}
+            error={messageFor(errors, "description")}
+            onChange={(description) => set({ description })}
+          />
+        </div>
+        {disabled ? null : (
+          <div className="wide">
+            <TextField
+              label="Reason"
+              hint="Why; kept in the history."
+              required={false}
+              value={draft.reason}
+              error={messageFor(errors, "reason")}
+              onChange={(reason) => set({ reason })}
+              maxLength={500}
+            />
+          </div>
+        )}
+      </div>
+    </form>
+  );
+}

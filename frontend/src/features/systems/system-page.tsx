@@ -1,0 +1,215 @@
+/** One system: its own values, its history, and its end. */
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link, useNavigate, useParams } from "react-router";
+
+import { SystemForm, type SystemDraft } from "./system-form";
+
+import { auditQuery } from "@/api/administration";
+import { keys } from "@/api/query-keys";
+import { systemDelete, systemUpdate, useSystem, type System } from "@/api/systems";
+import { AuditTrail } from "@/components/ui/audit-trail";
+import { Command } from "@/components/ui/command";
+import { ConfirmDialog, Note } from "@/components/ui/dialogs";
+import { PageHead } from "@/components/ui/page";
+import { Panel, QueryBody } from "@/components/ui/panel";
+import { tellWithUndo } from "@/components/ui/toast";
+import { rememberSystem, useCurrentSystemIs } from "@/lib/current-system";
+import { KIND_NAMES, KINDS, to } from "@/lib/kinds";
+import { fixed } from "@/lib/numbers";
+import { problemOf, unclaimed, type FieldProblem } from "@/lib/problem";
+import { ageText } from "@/lib/time";
+
+const draftOf = (system: System): SystemDraft => ({
+  name: system.name,
+  description: system.description ?? "",
+  product: system.product ?? "simulated",
+  resources: system.resources ?? [],
+  reason: "",
+});
+
+const FIELDS = ["name", "description", "product", "resources", "reason"];
+
+export default function SystemPage() {
+  const { systemId = "" } = useParams();
+  const system = useSystem(systemId);
+  if (system.data) return <SystemView key={systemId} latest={system.data} />;
+  return (
+    <>
+      <PageHead title="System" crumbs={[{ label: "Systems", to: to.systems }]} />
+      <div className="main">
+        <section className="panel">
+          <QueryBody query={system} what="This system" rows={6}>
+            {() => null}
+          </QueryBody>
+        </section>
+      </div>
+    </>
+  );
+}
+
+function SystemView({ latest }: { latest: System }) {
+  useCurrentSystemIs(latest.id);
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const [base, setBase] = useState(latest);
+  const [draft, setDraft] = useState(() => draftOf(latest));
+  const [errors, setErrors] = useState<FieldProblem[]>([]);
+  const [busy, setBusy] = useState(false);
+  const [deleting, setDeleting] = useState(false);
+  const audit = useQuery(auditQuery({ object: latest.id, page_size: 20 }));
+  const mayEdit = latest.allowed_commands.includes("edit");
+  const isDirty = JSON.stringify(draft) !== JSON.stringify(draftOf(base));
+  const movedOn = latest.version !== base.version;
+  if (movedOn && !isDirty) {
+    setBase(latest);
+    setDraft(draftOf(latest));
+  }
+
+  const refresh = async () => {
+    await queries.invalidateQueries({ queryKey: keys.systems.all });
+    await queries.invalidateQueries({ queryKey: keys.overview });
+    await queries.invalidateQueries({ queryKey: keys.audit.all });
+  };
+  const take = (system: System) => {
+    setBase(system);
+    setDraft(draftOf(system));
+  };
+
+  const save = async () => {
+    if (!isDirty) return;
+    setBusy(true);
+    setErrors([]);
+    try {
+      const former = draftOf(base);
+      const saved = await systemUpdate(base.id, base.version, draft);
+      take(saved);
+      tellWithUndo(`Saved system ${saved.name}`, async () => {
+        take(await systemUpdate(saved.id, saved.version, { ...former, reason: "Undo of an edit" }));
+        await refresh();
+      });
+      await refresh();
+    } catch (error) {
+      const problem = problemOf(error);
+      if (problem.status === 412) {
+        await queries.refetchQueries({ queryKey: keys.systems.one(base.id) });
+      } else {
+        setErrors(
+          problem.errors.length > 0 ? problem.errors : [{ field: "", message: problem.detail }],
+        );
+      }
+    } finally {
+      setBusy(false);
+    }
+  };
+
+  const remove = async (reason: string) => {
+    await systemDelete(latest.id, latest.version, reason);
+    rememberSystem(null);
+    await navigate(to.systems);
+    queries.removeQueries({ queryKey: keys.systems.one(latest.id) });
+    await refresh();
+  };
+  const others = unclaimed(errors, FIELDS);
+
+  return (
+    <>
+      <PageHead
+        title={latest.name}
+        crumbs={[{ label: "Systems", to: to.systems }]}
+        state={<span className="tag">{latest.product_name}</span>}
+        facts={[
+          { key: "model", icon: "versions", text: `model v${fixed(latest.model_version)}` },
+          { key: "changed", icon: "clock", text: `changed ${ageText(latest.updated_at)} ago` },
+        ]}
+        commands={
+          <>
+            {latest.allowed_commands.includes("delete") ? (
+              <Command danger icon="trash" onClick={() => setDeleting(true)}>
+                Delete
+              </Command>
+            ) : null}
+            {mayEdit ? (
+              <Command
+                primary
+                icon="check"
+                type="submit"
+                form="system"
+                disabled={busy || !isDirty}
+                reason="Nothing is changed yet."
+              >
+                Save
+              </Command>
+            ) : null}
+          </>
+        }
+      />
+      <div className="main">
+        <div className="cols c-8-4">
+          <div className="stack">
+            {movedOn && isDirty ? (
+              <Note tone="warn">
+                <b>Changed by someone else while you edited.</b> Your entries are still here.{" "}
+                <button type="button" className="link" onClick={() => take(latest)}>
+                  Load the stored version
+                </button>{" "}
+                or{" "}
+                <button type="button" className="link" onClick={() => setBase(latest)}>
+                  keep mine and save over it
+                </button>
+                .
+              </Note>
+            ) : null}
+            <Panel title={mayEdit ? "Edit" : "Values"}>
+              <div className="form" style={{ maxWidth: 760, paddingTop: 4 }}>
+                {others.length > 0 ? (
+                  <Note tone="bad">{others.map((error) => error.message).join(" ")}</Note>
+                ) : null}
+                <SystemForm
+                  draft={draft}
+                  onDraft={setDraft}
+                  errors={errors}
+                  disabled={!mayEdit}
+                  onSubmit={() => void save()}
+                />
+              </div>
+            </Panel>
+            <Panel title="What is in it" sub="the parts of its model">
+              <ul className="parts">
+                <li>
+                  <Link to={to.topology(latest.id)}>Map</Link>
+                </li>
+                {KIND_NAMES.map((kind) => (
+                  <li key={kind}>
+                    <Link to={to.kind(latest.id, kind)}>{KINDS[kind].many}</Link>
+                  </li>
+                ))}
+                <li>
+                  <Link to={to.allocations(latest.id)}>Allocations</Link>
+                </li>
+              </ul>
+            </Panel>
+          </div>
+          <Panel title="History">
+            <QueryBody query={audit} what="History" rows={3}>
+              {(page) => <AuditTrail entries={page.results} />}
+            </QueryBody>
+          </Panel>
+        </div>
+      </div>
+      <ConfirmDialog
+        title={`Delete system ${latest.name}`}
+        command="Delete"
+        open={deleting}
+        onClose={() => setDeleting(false)}
+        askReason
+        run={remove}
+      >
+        <p>
+          Weir stops managing <b>{latest.name}</b> and deletes its whole model with all runs and
+          allocations. The brokers themselves are not touched. This cannot be undone here.
+        </p>
+      </ConfirmDialog>
+    </>
+  );
+}

@@ -1,0 +1,85 @@
+import {
+  axisText,
+  axisTicks,
+  durationText,
+  fixed,
+  gapText,
+  percentText,
+  priceDecimals,
+  priceText,
+  rateChange,
+  rateFigure,
+  rateText,
+  relativeChange,
+  signed,
+} from "./numbers";
+
+describe("numbers on the screen", () => {
+  it("separates thousands and uses a true minus", () => {
+    expect(fixed(1329009)).toBe("1,329,009");
+    expect(fixed(-3.07, 2)).toBe("\u22123.07");
+    expect(fixed(-0.001, 2)).toBe("0.00");
+    expect(fixed(undefined)).toBe("\u2013");
+  });
+
+  it("shows rates with two decimals under 100 and none from there on", () => {
+    expect(rateText(16.88)).toBe("16.88");
+    expect(rateText(99.999)).toBe("100");
+    expect(rateText(38700.4)).toBe("38,700");
+    expect(rateFigure(394_321)).toEqual({ text: "394.3", unit: "k msg/s" });
+    expect(rateFigure(99_999)).toEqual({ text: "99,999", unit: "msg/s" });
+  });
+
+  it("says no change as plus-minus zero", () => {
+    expect(signed(0)).toBe("\u00b10");
+    expect(signed(0.004, 2)).toBe("\u00b10");
+    expect(signed(34)).toBe("+34");
+    expect(rateChange(11.41, 14.48)).toBe("\u22123.07");
+  });
+
+  it("shows percentages with a space", () => {
+    expect(percentText(1.075)).toBe("108 %");
+    expect(percentText(1, 1)).toBe("100.0 %");
+  });
+
+  it("shows a relative change with three significant digits", () => {
+    expect(relativeChange(1_329_009, 1_308_265)).toBe("+1.59 %");
+    expect(relativeChange(0.1262, 0.2319)).toBe("\u221245.6 %");
+    expect(relativeChange(5, 5)).toBe("\u00b10");
+    expect(relativeChange(1.00001, 1)).toBe("\u00b10");
+    expect(relativeChange(5, 0)).toBe("\u2013");
+  });
+
+  it("never calls a gap zero unless the two are equal", () => {
+    expect(gapText(1_329_009.2, 1_329_012.8)).toBe("0.0003");
+    expect(gapText(99, 100)).toBe("1.0");
+    expect(gapText(7, 7)).toBe("0");
+  });
+
+  it("shows prices with four significant digits and one column alike", () => {
+    expect(priceText(0.29534)).toBe("0.2953");
+    expect(priceText(0)).toBe("0");
+    expect(priceText(3e-14)).toBe("0");
+    expect(priceDecimals([3e-14, 0])).toBe(0);
+    expect(priceDecimals([0.044, 0.2953, 0.1262])).toBe(4);
+    expect(priceDecimals([12.3, null])).toBe(2);
+  });
+
+  it("picks the unit of a duration", () => {
+    expect(durationText(0.0007)).toEqual({ text: "700", unit: "\u00b5s" });
+    expect(durationText(0.0384)).toEqual({ text: "38", unit: "ms" });
+    expect(durationText(0.00712)).toEqual({ text: "7.12", unit: "ms" });
+    expect(durationText(1.84)).toEqual({ text: "1.8", unit: "s" });
+    expect(durationText(150)).toEqual({ text: "3", unit: "min" });
+    expect(durationText(3 * 3600)).toEqual({ text: "3", unit: "h" });
+    expect(durationText(4 * 86_400)).toEqual({ text: "4", unit: "d" });
+  });
+
+  it("places axis ticks on round numbers", () => {
+    expect(axisTicks(0, 500)).toEqual([0, 100, 200, 300, 400, 500]);
+    expect(axisText(1_200_000, 100_000)).toBe("1.2 M");
+    expect(axisText(0, 10)).toBe("0");
+    expect(axisText(0.5, 0.25)).toBe("0.50");
+    expect(axisText(2.5, 2.5)).toBe("2.5");
+  });
+});

@@ -1,0 +1,149 @@
+/** Digits of every number on the screen: visual language, section 4. */
+
+export const MINUS = "\u2212";
+export const UNKNOWN = "\u2013";
+
+export type Maybe = number | null | undefined;
+
+const known = (value: Maybe): value is number => typeof value === "number" && !Number.isNaN(value);
+
+/** Thousands separated, a true minus, a fixed number of decimals. */
+export function fixed(value: Maybe, decimals = 0): string {
+  if (!known(value)) return UNKNOWN;
+  if (!Number.isFinite(value)) return value > 0 ? "\u221e" : `${MINUS}\u221e`;
+  const text = Math.abs(value).toLocaleString("en", {
+    minimumFractionDigits: decimals,
+    maximumFractionDigits: decimals,
+  });
+  const isZero = !/[1-9]/.test(text);
+  return value < 0 && !isZero ? MINUS + text : text;
+}
+
+/** Decimals that show `digits` significant digits of `value`. */
+export function decimalsFor(value: number, digits: number): number {
+  if (value === 0 || !Number.isFinite(value)) return 0;
+  return Math.min(12, Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(value)))));
+}
+
+export function significant(value: Maybe, digits: number): string {
+  if (!known(value)) return UNKNOWN;
+  return fixed(value, decimalsFor(value, digits));
+}
+
+/** A rate in messages per second: two decimals under 100, none from there on. */
+export function rateText(value: Maybe): string {
+  if (!known(value)) return UNKNOWN;
+  return fixed(value, Math.abs(value) < 99.995 ? 2 : 0);
+}
+
+/** A rate as a figure: above 99,999 in thousands, the full number then belongs in the tooltip. */
+export function rateFigure(value: Maybe): { text: string; unit: string } {
+  if (known(value) && Math.abs(value) > 99_999) {
+    return { text: fixed(value / 1000, 1), unit: "k msg/s" };
+  }
+  return { text: rateText(value), unit: "msg/s" };
+}
+
+/** A fraction of capacity; "108 %" with a space. */
+export function percentText(fraction: Maybe, decimals = 0): string {
+  return known(fraction) ? `${fixed(fraction * 100, decimals)} %` : UNKNOWN;
+}
+
+/** Signed, with ±0 for no change at the precision shown. */
+export function signed(value: Maybe, decimals = 0): string {
+  if (!known(value)) return UNKNOWN;
+  const text = fixed(Math.abs(value), decimals);
+  if (!/[1-9]/.test(text)) return "\u00b10";
+  return (value > 0 ? "+" : MINUS) + text;
+}
+
+/** The change of a rate takes the decimals of the rate that it changes. */
+export function rateChange(now: Maybe, before: Maybe): string {
+  if (!known(now) || !known(before)) return UNKNOWN;
+  return signed(now - before, Math.abs(now) < 99.995 ? 2 : 0);
+}
+
+/** Relative change, three significant digits as in "+1.59 %" and "−45.6 %". */
+export function relativeChange(now: Maybe, before: Maybe): string {
+  if (!known(now) || !known(before) || before === 0) return UNKNOWN;
+  const change = ((now - before) / Math.abs(before)) * 100;
+  if (change === 0) return "\u00b10";
+  const text = signed(change, Math.min(2, decimalsFor(change, 3)));
+  return text === "\u00b10" ? text : `${text} %`;
+}
+
+/** Distance to the bound: never "0 %" unless proven equal. */
+export function gapText(value: Maybe, bound: Maybe): string {
+  if (!known(value) || !known(bound) || bound === 0) return UNKNOWN;
+  const gap = ((bound - value) / Math.abs(bound)) * 100;
+  if (gap === 0) return "0";
+  return fixed(gap, decimalsFor(gap, Math.abs(gap) >= 0.1 ? 2 : 1));
+}
+
+/** A price: four significant digits, noise is 0. */
+export function priceText(value: Maybe): string {
+  if (!known(value)) return UNKNOWN;
+  return Math.abs(value) < PRICE_NOISE ? "0" : significant(value, 4);
+}
+
+/** Below this a price is what a falling price leaves behind, not a price. */
+const PRICE_NOISE = 1e-9;
+
+/** One number of decimals for a column of prices: four significant digits of its largest. */
+export function priceDecimals(values: readonly Maybe[]): number {
+  const largest = Math.max(0, ...values.filter(known).map(Math.abs));
+  return largest < PRICE_NOISE ? 0 : decimalsFor(largest, 4);
+}
+
+/** The unit that gives 1 to 999; from a minute on, whole units. */
+export function durationText(seconds: Maybe): { text: string; unit: string } {
+  if (!known(seconds)) return { text: UNKNOWN, unit: "" };
+  const s = Math.abs(seconds);
+  const sign = seconds < 0 ? MINUS : "";
+  const show = (value: number, unit: string, decimals: number) => ({
+    text: sign + fixed(value, decimals),
+    unit,
+  });
+  if (s === 0) return { text: "0", unit: "s" };
+  if (s < 0.9995e-3) return show(s * 1e6, "\u00b5s", 0);
+  if (s < 0.9995) return show(s * 1e3, "ms", s < 0.01 ? 2 : 0);
+  if (s < 59.95) return show(s, "s", s < 10 ? 1 : 0);
+  if (s < 3570) return show(s / 60, "min", 0);
+  if (s < 86_000) return show(s / 3600, "h", 0);
+  return show(s / 86_400, "d", 0);
+}
+
+/** A utility total: one decimal, none when it is larger than a million of anything but a figure. */
+export function utilityText(value: Maybe, decimals = 0): string {
+  return fixed(value, decimals);
+}
+
+export function countText(n: number, one: string, many = `${one}s`): string {
+  return `${fixed(n)} ${n === 1 ? one : many}`;
+}
+
+/** Ticks for an axis: round steps that cover [low, high]. */
+export function axisTicks(low: number, high: number, wanted = 5): number[] {
+  if (!(high > low)) return [low];
+  const raw = (high - low) / Math.max(1, wanted);
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= raw) ?? raw;
+  const ticks: number[] = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k += 1) {
+    ticks.push(Number((k * step).toPrecision(12)));
+  }
+  return ticks;
+}
+
+/** Short axis label: 1.20 M, 12 k, 0.5. */
+export function axisText(value: number, step: number): string {
+  const magnitude = Math.max(Math.abs(value), Math.abs(step));
+  const [scale, suffix] = magnitude >= 1e6 ? [1e6, " M"] : magnitude >= 1e4 ? [1e3, " k"] : [1, ""];
+  // As few decimals as tell the ticks apart: 2.5 needs one, 100,000 of a million needs one.
+  const stepScaled = Number((Math.abs(step) / scale).toPrecision(6));
+  const decimals = Math.min(
+    6,
+    (/\.(\d+)$/.exec(stepScaled.toFixed(6).replace(/0+$/, ""))?.[1] ?? "").length,
+  );
+  return value === 0 ? "0" : fixed(value / scale, decimals) + suffix;
+}

@@ -1,0 +1,117 @@
+/** Parameters as the API describes them: what a form shows, and what it sends. */
+import type { FieldProblem } from "./problem";
+
+import type { Schemas } from "@/api/client";
+
+export type Parameter = Schemas["ParameterDescription"];
+
+export type Point = { rate: string; utility: string };
+export type ParameterDraft = Record<string, string | boolean | Point[]>;
+
+const asText = (value: unknown): string =>
+  typeof value === "number" || typeof value === "string" ? String(value) : "";
+
+function pointsOf(value: unknown): Point[] {
+  if (!Array.isArray(value)) return [];
+  return value.map((entry: unknown) => {
+    const [rate, utility] = Array.isArray(entry) ? (entry as unknown[]) : [];
+    return { rate: asText(rate), utility: asText(utility) };
+  });
+}
+
+const FIRST_POINTS: Point[] = [
+  { rate: "0", utility: "0" },
+  { rate: "10", utility: "50" },
+  { rate: "100", utility: "100" },
+];
+
+export function parameterDraft(
+  parameters: readonly Parameter[],
+  values: Readonly<Record<string, unknown>> = {},
+): ParameterDraft {
+  return Object.fromEntries<ParameterDraft[string]>(
+    parameters.map((parameter) => {
+      const value = values[parameter.name] ?? parameter.default;
+      if (parameter.type === "boolean") return [parameter.name, value === true];
+      if (parameter.type === "points") {
+        const points = pointsOf(value);
+        return [parameter.name, points.length > 0 ? points : FIRST_POINTS];
+      }
+      return [parameter.name, asText(value)];
+    }),
+  );
+}
+
+export function readNumber(text: string): number | null {
+  const plain = text.replaceAll(",", "").replaceAll("\u2212", "-").trim();
+  if (plain === "") return null;
+  const value = Number(plain);
+  return Number.isFinite(value) ? value : NaN;
+}
+
+function readOne(
+  parameter: Parameter,
+  given: string | boolean | Point[] | undefined,
+  path: string,
+): { value?: unknown; errors: FieldProblem[] } {
+  if (parameter.type === "boolean") return { value: given === true, errors: [] };
+  if (Array.isArray(given)) {
+    const errors: FieldProblem[] = [];
+    const points = given.map((point, index) => {
+      const pair = [readNumber(point.rate), readNumber(point.utility)];
+      pair.forEach((value, side) => {
+        if (value === null || Number.isNaN(value)) {
+          errors.push({ field: `${path}[${index}][${side}]`, message: "Give a number." });
+        }
+      });
+      return pair;
+    });
+    return { value: points, errors };
+  }
+  const text = typeof given === "string" ? given : "";
+  if (parameter.type === "string") return { value: text, errors: [] };
+  const value = readNumber(text);
+  if (value === null) {
+    return parameter.required
+      ? { errors: [{ field: path, message: "Give a number." }] }
+      : { errors: [] };
+  }
+  if (Number.isNaN(value) || (parameter.type === "integer" && !Number.isInteger(value))) {
+    const what = parameter.type === "integer" ? "a whole number" : "a number";
+    return { errors: [{ field: path, message: `"${text}" is not ${what}.` }] };
+  }
+  return { value, errors: [] };
+}
+
+/** What the API takes; what was left empty keeps the default of the method. */
+export function readParameters(
+  parameters: readonly Parameter[],
+  draft: ParameterDraft,
+  path = "parameters",
+): { values: Record<string, unknown>; errors: FieldProblem[] } {
+  const values: Record<string, unknown> = {};
+  const errors: FieldProblem[] = [];
+  for (const parameter of parameters) {
+    const read = readOne(parameter, draft[parameter.name], `${path}.${parameter.name}`);
+    errors.push(...read.errors);
+    if (read.value !== undefined) values[parameter.name] = read.value;
+  }
+  return { values, errors };
+}
+
+/** "max_iterations" as a label. */
+export function labelOf(name: string): string {
+  const words = name.replace(/_(per_s|s)$/, "").replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** Where the slopes of points rise: their indices; a concave line has none. */
+export function bendsUp(points: readonly (readonly [number, number])[]): number[] {
+  const slope = (i: number) => {
+    const [a, b] = [points[i], points[i + 1]];
+    return a && b ? (b[1] - a[1]) / (b[0] - a[0]) : 0;
+  };
+  return points.flatMap((_, i) =>
+    i > 0 && i < points.length - 1 && slope(i) > slope(i - 1) * (1 + 1e-9) + 1e-12 ? [i] : [],
+  );
+}

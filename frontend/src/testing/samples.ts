@@ -1,0 +1,256 @@
+/** Sample answers; the compiler checks them against the API's schema. */
+import type { Page, Schemas } from "@/api/client";
+
+export const SYSTEM = "11111111-1111-4111-8111-111111111111";
+const TIME = "2026-03-18T14:02:00Z";
+
+export const page = <Row>(results: Row[], count = results.length): Page<Row> => ({
+  count,
+  next: null,
+  previous: null,
+  results,
+});
+
+export const session = (change: Partial<Schemas["Session"]> = {}): Schemas["Session"] => ({
+  signed_in: true,
+  user_id: "22222222-2222-4222-8222-222222222222",
+  username: "demo",
+  display_name: "Ines Moreau",
+  roles: ["viewer", "editor"],
+  allowed_commands: ["create_system", "start_run", "manage_tokens"],
+  csrf_token: "token",
+  ...change,
+});
+
+export const system = (change: Partial<Schemas["System"]> = {}): Schemas["System"] => ({
+  id: SYSTEM,
+  name: "Base workload",
+  description: "",
+  product: "simulated",
+  product_name: "Simulated",
+  resources: ["cpu"],
+  model_version: 42,
+  version: 1,
+  created_at: TIME,
+  updated_at: TIME,
+  allowed_commands: ["edit", "delete", "add", "optimize"],
+  ...change,
+});
+
+export const topic = (change: Partial<Schemas["Topic"]> = {}): Schemas["Topic"] => ({
+  id: "33333333-3333-4333-8333-333333333333",
+  system: SYSTEM,
+  name: "trades.eu",
+  version: 3,
+  created_at: TIME,
+  updated_at: TIME,
+  allowed_commands: ["edit", "delete"],
+  description: "",
+  pattern: "one_to_many",
+  delivery: "reliable",
+  rate_min_per_s: 10,
+  rate_max_per_s: 1000,
+  source: null,
+  source_name: null,
+  token_rate_per_s: null,
+  token_bucket: null,
+  stream: null,
+  stream_name: null,
+  node_costs: [],
+  link_costs: [],
+  class_count: 2,
+  ...change,
+});
+
+export const broker = (change: Partial<Schemas["Broker"]> = {}): Schemas["Broker"] => ({
+  id: "44444444-4444-4444-8444-444444444444",
+  system: SYSTEM,
+  name: "S0",
+  version: 1,
+  created_at: TIME,
+  updated_at: TIME,
+  allowed_commands: ["edit", "delete"],
+  region: "",
+  map_x: null,
+  map_y: null,
+  capacities: [{ resource: "cpu", capacity: 900_000 }],
+  ...change,
+});
+
+export const link = (change: Partial<Schemas["Link"]> = {}): Schemas["Link"] => ({
+  id: "55555555-5555-4555-8555-555555555555",
+  system: SYSTEM,
+  name: "S0–S1",
+  version: 1,
+  created_at: TIME,
+  updated_at: TIME,
+  allowed_commands: [],
+  source: "44444444-4444-4444-8444-444444444444",
+  source_name: "S0",
+  target: "44444444-4444-4444-8444-444444444445",
+  target_name: "S1",
+  capacity: 1000,
+  latency_s: null,
+  ...change,
+});
+
+export const run = (change: Partial<Schemas["Run"]> = {}): Schemas["Run"] => ({
+  id: "66666666-6666-4666-8666-666666666666",
+  number: 2041,
+  kind: "allocation",
+  system: SYSTEM,
+  system_name: "Base workload",
+  state: "succeeded",
+  method: "lrgp",
+  parameters: { max_iterations: 250 },
+  seed: 7,
+  time_limit_s: null,
+  snapshot_hash: "9c41e0d7".repeat(8),
+  model_version: 42,
+  result_hash: "ab".repeat(32),
+  kernel_version: "0.1.0",
+  allocation: "77777777-7777-4777-8777-777777777777",
+  asked_by: "Ines Moreau",
+  rerun_of: null,
+  attempt: 1,
+  worker: "w1",
+  created_at: TIME,
+  started_at: TIME,
+  finished_at: "2026-03-18T14:02:02Z",
+  heartbeat_at: TIME,
+  cancel_requested: false,
+  progress: { iteration: 178, utility: 1_329_009.2, best_utility: 1_329_009.2 },
+  failure_code: "",
+  failure: "",
+  allowed_commands: ["rerun"],
+  ...change,
+});
+
+export const runDetail = (change: Partial<Schemas["RunDetail"]> = {}): Schemas["RunDetail"] => ({
+  ...run(),
+  events: [{ at: TIME, command: "open", state: "queued", attempt: 0, note: "" }],
+  ...change,
+});
+
+export const allocation = (
+  change: Partial<Schemas["AllocationDetail"]> = {},
+): Schemas["AllocationDetail"] => ({
+  id: "77777777-7777-4777-8777-777777777777",
+  number: 27,
+  system: SYSTEM,
+  run: "66666666-6666-4666-8666-666666666666",
+  run_number: 2041,
+  status: "solved",
+  method: "lrgp",
+  utility: 1_329_009.2,
+  upper_bound: 1_329_012.8,
+  iterations: 16,
+  admitted: 1500,
+  wanted: 4500,
+  model_version: 42,
+  snapshot_hash: "9c41e0d7".repeat(8),
+  seed: 7,
+  asked_by: "Ines Moreau",
+  started_at: TIME,
+  finished_at: "2026-03-18T14:02:02Z",
+  created_at: "2026-03-18T14:02:02Z",
+  allowed_commands: ["rerun"],
+  trace: [],
+  previous: "77777777-7777-4777-8777-777777777776",
+  ...change,
+});
+
+export const rate = (change: Partial<Schemas["FlowRate"]> = {}): Schemas["FlowRate"] => ({
+  flow: "f2",
+  nodes: ["S1", "S2"],
+  rate_min_per_s: 10,
+  rate_max_per_s: 1000,
+  rate_per_s: 10.06,
+  admitted: 34,
+  wanted: 3000,
+  utility: 817,
+  ...change,
+});
+
+export const population = (
+  change: Partial<Schemas["ClassPopulation"]> = {},
+): Schemas["ClassPopulation"] => ({
+  consumer_class: "c8",
+  flow: "f2",
+  node: "S1",
+  admitted: 0,
+  wanted: 1500,
+  utility: 0,
+  value_of_one: 24.03,
+  price_of_one: 56.44,
+  scale: 10,
+  ...change,
+});
+
+export const load = (change: Partial<Schemas["ResourceLoad"]> = {}): Schemas["ResourceLoad"] => ({
+  place: "node",
+  name: "S1",
+  resource: "cpu",
+  capacity: 900_000,
+  load: 900_000,
+  price: 0.2953,
+  ...change,
+});
+
+export const comparison = (change: Partial<Schemas["Comparison"]> = {}): Schemas["Comparison"] => ({
+  other: "77777777-7777-4777-8777-777777777776",
+  other_number: 26,
+  other_model_version: 41,
+  utility: { name: "utility", before: 1_308_265, after: 1_329_009.2 },
+  admitted: { name: "admitted", before: 1466, after: 1500 },
+  rates: [{ name: "f2", before: 10, after: 10.06 }],
+  populations: [{ name: "c8", before: 0, after: 0 }],
+  node_prices: [{ name: "S1.cpu", before: 0.2274, after: 0.2953 }],
+  node_capacities: [{ name: "S2.cpu", before: 780_000, after: 900_000 }],
+  link_prices: [],
+  ...change,
+});
+
+export const overview = (change: Partial<Schemas["Overview"]> = {}): Schemas["Overview"] => ({
+  id: SYSTEM,
+  name: "Base workload",
+  description: "",
+  product: "simulated",
+  product_name: "Simulated",
+  model_version: 42,
+  brokers: 3,
+  topics: 6,
+  consumer_classes: 20,
+  active_runs: 0,
+  latest_run: run(),
+  latest_allocation: allocation(),
+  model_moved: false,
+  node_loads: [
+    { name: "S0", utilisation: 1 },
+    { name: "S1", utilisation: 0.93 },
+    { name: "S2", utilisation: 0.4 },
+  ],
+  ...change,
+});
+
+export const optimizers: Schemas["Optimizers"] = {
+  results: [
+    {
+      name: "lrgp",
+      title: "LRGP",
+      summary: "Prices steer the rates.",
+      parameters: [
+        {
+          name: "max_iterations",
+          type: "integer",
+          unit: "",
+          minimum: 1,
+          maximum: 1_000_000,
+          help: "Iterations at most",
+          required: false,
+          default: 250,
+        },
+      ],
+    },
+  ],
+};

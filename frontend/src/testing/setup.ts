@@ -1,0 +1,39 @@
+/** What jsdom lacks and every screen needs. */
+import "@testing-library/jest-dom/vitest";
+
+import { cleanup } from "@testing-library/react";
+import { afterEach } from "vitest";
+
+window.matchMedia = (query: string) =>
+  ({
+    matches: false,
+    media: query,
+    onchange: null,
+    addEventListener: () => undefined,
+    removeEventListener: () => undefined,
+    dispatchEvent: () => false,
+  }) as unknown as MediaQueryList;
+
+class Observer {
+  observe() {
+    return undefined;
+  }
+  unobserve() {
+    return undefined;
+  }
+  disconnect() {
+    return undefined;
+  }
+}
+
+globalThis.ResizeObserver = Observer;
+Element.prototype.scrollIntoView = () => undefined;
+HTMLCanvasElement.prototype.getContext = () => null;
+// Charts refuse to draw into a box without a size, and jsdom lays nothing out.
+Object.defineProperty(HTMLElement.prototype, "clientWidth", { value: 800 });
+Object.defineProperty(HTMLElement.prototype, "clientHeight", { value: 400 });
+
+afterEach(() => {
+  cleanup();
+  localStorage.clear();
+});

@@ -1,0 +1,27 @@
+import { fileURLToPath } from "node:url";
+
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vitest/config";
+
+const backend = process.env.WEIR_WEB_URL ?? "http://127.0.0.1:8000";
+
+export default defineConfig({
+  base: "/",
+  plugins: [react()],
+  resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
+  build: {
+    outDir: "dist",
+    assetsDir: "assets",
+    // Cytoscape and ECharts are loaded by the one page that draws with them.
+    chunkSizeWarningLimit: 700,
+  },
+  server: { host: "127.0.0.1", proxy: { "/api": { target: backend, changeOrigin: false } } },
+  preview: { host: "127.0.0.1", proxy: { "/api": { target: backend, changeOrigin: false } } },
+  test: {
+    environment: "jsdom",
+    globals: true,
+    setupFiles: ["./src/testing/setup.ts"],
+    include: ["src/**/*.test.{ts,tsx}"],
+    css: false,
+  },
+});

@@ -1,0 +1,69 @@
+"""The only door: run a job on the Spark Connect server, or interrupt it."""
+
+from typing import Any
+
+import grpc
+from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+
+from spark_tasks import io
+from spark_tasks.jobs import solve
+from spark_tasks.session import SparkAway, forget, reachable, session, short
+
+__all__ = ["JobError", "SparkAway", "interrupt", "reachable", "run"]
+JOBS = {"solve": solve.build}
+
+
+class JobError(Exception):
+    """The job ran and failed."""
+
+
+def run(
+    *,
+    remote: str,
+    job: str,
+    tag: str,
+    payload: bytes,
+    input_uri: str,
+    output_uri: str,
+    parameters: dict[str, Any],
+) -> bytes:
+    """Write the snapshot, run the job, read the answer. Raises SparkAway or JobError."""
+    build = JOBS[job]
+    try:
+        spark = session(remote)
+        spark.addTag(tag)
+        try:
+            io.write_snapshot(spark, payload, input_uri)
+            build(spark, input_uri, output_uri, parameters)
+            answer, error = io.read_answer(spark, output_uri)
+        finally:
+            spark.removeTag(tag)
+    except (grpc.RpcError, SparkConnectGrpcException) as problem:
+        # What Spark answers has an error class of its own; a bare gRPC error means nobody answered.
+        if isinstance(problem, SparkConnectGrpcException) and not _server_gone(problem):
+            raise JobError(short(problem)) from problem
+        forget()
+        raise SparkAway(short(problem)) from problem
+    except PySparkException as problem:
+        raise JobError(short(problem)) from problem
+    if answer is None:
+        raise JobError(error or "the job gave no answer")
+    return answer
+
+
+def _server_gone(problem: SparkConnectGrpcException) -> bool:
+    text = str(problem)
+    signs = ("UNAVAILABLE", "SESSION_NOT_FOUND", "SESSION_CLOSED", "SESSION_CHANGED", "RETRIES")
+    return any(sign in text for sign in signs) or type(problem) is SparkConnectGrpcException
+
+
+def interrupt(*, remote: str, tag: str) -> None:
+    """Stop everything under this tag; a server that is gone has stopped it already."""
+    if not reachable(remote):
+        forget()
+        return
+    try:
+        session(remote).interruptTag(tag)
+    except (grpc.RpcError, SparkConnectGrpcException, SparkAway):
+        forget()

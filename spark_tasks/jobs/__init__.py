@@ -1,0 +1,1 @@
+"""One file per shape of job; the algorithm is a parameter."""

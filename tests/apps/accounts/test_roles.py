@@ -1,0 +1,93 @@
+"""Who may do what: every operation of the published schema, against every role alone."""
+
+import re
+import uuid
+from typing import Any
+
+import pytest
+from django.urls import URLPattern, URLResolver, get_resolver
+from drf_spectacular.generators import SchemaGenerator
+
+from apps.accounts.roles import Role
+from tests.conftest import client_of
+from tests.factories import make_user
+from tests.factories.kinds import KINDS
+
+METHODS = ("get", "post", "put", "patch", "delete")
+SCHEMA: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+OPERATIONS = sorted(
+    (method, path) for path, item in SCHEMA["paths"].items() for method in item if method in METHODS
+)
+
+EVERYBODY = frozenset(Role)
+EDITORS = frozenset({Role.EDITOR})
+ADMINS = frozenset({Role.ADMIN})
+MODEL = {"systems", *(kind.path for kind in KINDS)}
+READ_ONLY = {"audit", "overview", "optimizers", "utility-kinds"}
+RUNS = {"runs", "allocations"}
+
+
+def who_may(method: str, path: str) -> frozenset[Role] | None:
+    """The roles that may, each alone; None where nobody needs to sign in."""
+    room = path.removeprefix("/api/v1/").split("/")[0]
+    if room == "session":
+        return None
+    if room == "users":
+        return ADMINS
+    if room == "tokens" or path.endswith("/utility-kinds/curve"):
+        return EVERYBODY
+    assert room in MODEL | READ_ONLY | RUNS, f"{path} is new: say here who may use it"
+    if method == "get":
+        return EVERYBODY
+    assert room in MODEL | RUNS, f"{method} {path} is new: say here who may use it"
+    return EDITORS
+
+
+def ask(client: Any, method: str, path: str) -> Any:
+    address = re.sub(r"\{[^}]+\}", str(uuid.uuid4()), path)
+    if method == "get":
+        return client.get(address)
+    return getattr(client, method)(address, {}, format="json")
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_signed_out_is_401(db, method, path):
+    answer = ask(client_of(None), method, path)
+    if who_may(method, path) is None:
+        assert answer.status_code != 401
+        return
+    assert answer.status_code == 401
+    assert answer["Content-Type"] == "application/problem+json"
+    assert answer["WWW-Authenticate"]
+    assert answer.json()["code"] == "not_authenticated"
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_each_role_alone_may_exactly_what_the_table_says(db, method, path):
+    expected = who_may(method, path)
+    people: dict[str, tuple[Role, ...]] = {role.value: (role,) for role in Role}
+    for name, roles in {**people, "nobody-special": ()}.items():
+        answer = ask(client_of(make_user(name, *roles)), method, path)
+        may = expected is None or bool(expected & set(roles)) or expected == EVERYBODY
+        assert answer.status_code != 401, name
+        assert (answer.status_code != 403) == may, (name, answer.status_code, answer.content)
+        assert answer.status_code < 500
+
+
+def _addresses(resolver: Any, prefix: str = "") -> Any:
+    for entry in resolver.url_patterns:
+        route = prefix + str(entry.pattern)
+        if isinstance(entry, URLResolver):
+            yield from _addresses(entry, route)
+        elif isinstance(entry, URLPattern):
+            yield route
+
+
+def test_the_schema_knows_every_address_of_the_api():
+    routed = {
+        "/" + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", route)
+        for route in _addresses(get_resolver())
+        if route.startswith("api/v1/")
+    }
+    without_schema = {"/api/v1/events", "/api/v1/schema"}
+    assert routed - without_schema == set(SCHEMA["paths"])

@@ -1,0 +1,121 @@
+"""The environment is read once; what is missing or malformed is named."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.env import ConfigurationError, database_settings, read_environment
+
+GOOD = {
+    "DATABASE_URL": "postgres://weir:secret@db:5432/weir",
+    "WEIR_BROKER_URL": "redis://valkey:6379/0",
+    "WEIR_SPARK_REMOTE": "sc://spark:15002",
+    "NATS_URL": "nats://nats:4222",
+    "WEIR_SECRET_KEY": "long and random",
+    "WEIR_DATA_DIR": "/srv/weir",
+    "WEIR_WEB_URL": "https://weir.example.org/",
+}
+
+
+def read(**changed: str) -> Any:
+    return read_environment({**GOOD, **changed})
+
+
+def test_good_environment_is_read_and_typed():
+    environment = read()
+    assert environment.data_dir == Path("/srv/weir")
+    assert environment.web_url == "https://weir.example.org"
+    assert environment.allowed_hosts == ("127.0.0.1", "localhost", "[::1]")
+    assert environment.secure_cookies is False
+
+
+@pytest.mark.parametrize("name", sorted(GOOD))
+def test_missing_or_empty_variable_is_named_with_the_mend(name):
+    for value in ("", "   "):
+        with pytest.raises(ConfigurationError, match=f"{name} is not set") as caught:
+            read(**{name: value})
+        assert "make up" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "scheme"),
+    [
+        ("DATABASE_URL", "mysql://db/weir", "postgres://"),
+        ("DATABASE_URL", "db:5432", "postgres://"),
+        ("WEIR_BROKER_URL", "amqp://rabbit", "redis://"),
+        ("WEIR_SPARK_REMOTE", "http://spark", "sc://"),
+        ("NATS_URL", "http://nats", "nats://"),
+        ("WEIR_WEB_URL", "weir.example.org", "https://"),
+    ],
+)
+def test_address_of_the_wrong_kind_is_named(name, value, scheme):
+    with pytest.raises(ConfigurationError, match=name) as caught:
+        read(**{name: value})
+    assert scheme in str(caught.value)
+
+
+def test_secret_comes_from_a_file(tmp_path):
+    secret = tmp_path / "key"
+    secret.write_text("from the file\n")
+    assert read(WEIR_SECRET_KEY_FILE=str(secret)).secret_key == "from the file"
+
+
+def test_file_alone_is_enough(tmp_path):
+    url = tmp_path / "url"
+    url.write_text(GOOD["DATABASE_URL"])
+    without = {name: value for name, value in GOOD.items() if name != "DATABASE_URL"}
+    environment = read_environment({**without, "DATABASE_URL_FILE": str(url)})
+    assert environment.database_url == GOOD["DATABASE_URL"]
+
+
+def test_secret_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"WEIR_SECRET_KEY_FILE=.*No such file"):
+        read(WEIR_SECRET_KEY_FILE=str(tmp_path / "absent"))
+
+
+def test_empty_secret_file_is_a_missing_secret(tmp_path):
+    empty = tmp_path / "key"
+    empty.write_text("\n")
+    with pytest.raises(ConfigurationError, match="WEIR_SECRET_KEY is not set"):
+        read(WEIR_SECRET_KEY_FILE=str(empty))
+
+
+@pytest.mark.parametrize(("text", "value"), [("1", True), ("yes", True), ("0", False), ("", False)])
+def test_flag(text, value):
+    assert read(WEIR_SECURE_COOKIES=text).secure_cookies is value
+
+
+def test_malformed_flag_is_named():
+    with pytest.raises(ConfigurationError, match="WEIR_SECURE_COOKIES='maybe'"):
+        read(WEIR_SECURE_COOKIES="maybe")
+
+
+def test_allowed_hosts_are_split():
+    assert read(WEIR_ALLOWED_HOSTS="weir.example.org,weir").allowed_hosts == (
+        "weir.example.org",
+        "weir",
+    )
+
+
+def test_database_address_becomes_settings():
+    settings = database_settings("postgres://we%40ir:se%2Fcret@db:5433/weir")
+    assert (settings["NAME"], settings["USER"], settings["PASSWORD"]) == (
+        "weir",
+        "we@ir",
+        "se/cret",
+    )
+    assert (settings["HOST"], settings["PORT"]) == ("db", "5433")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgres://weir@db:5432",
+        "postgres://weir@db:5432/",
+        "postgres://weir@db:port/weir",
+    ],
+)
+def test_malformed_database_address_is_named(url):
+    with pytest.raises(ConfigurationError, match="DATABASE_URL"):
+        database_settings(url)

@@ -1,0 +1,47 @@
+"""Fixtures that every room of tests may use."""
+
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from apps.accounts.models import User
+from apps.accounts.roles import Role
+from apps.systems.models import System
+from tests.factories import make_base_workload, make_user
+
+
+@pytest.fixture
+def admin(db: None) -> User:
+    """A person with all five roles."""
+    return make_user("admin", *Role)
+
+
+@pytest.fixture
+def api(admin: User) -> APIClient:
+    """The API as somebody who may do everything."""
+    return client_of(admin)
+
+
+@pytest.fixture
+def base_workload(db: None) -> System:
+    """The paper's base workload as a system."""
+    return make_base_workload()
+
+
+def client_of(user: User | None) -> APIClient:
+    """The API as this person; None is somebody who is not signed in."""
+    client = APIClient()
+    if user is not None:
+        client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def as_role(db: None) -> Any:
+    """The API as somebody with exactly the given roles."""
+
+    def client(*roles: Role) -> APIClient:
+        return client_of(make_user("-".join(roles) or "nobody", *roles))
+
+    return client

@@ -1,0 +1,185 @@
+"""What people do, in real Chromium, against the whole running system."""
+
+import re
+import shutil
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.conftest import Api
+
+pytestmark = pytest.mark.e2e
+
+PICTURES = Path(__file__).resolve().parents[2] / "test-results"
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+# Chromium's own background requests cannot leave this machine; without these it keeps trying.
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+)
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    return {**browser_type_launch_args, "executable_path": CHROMIUM, "args": list(FLAGS)}
+
+
+@pytest.fixture(scope="session")
+def browser_context_args(browser_context_args: dict[str, Any], address: str) -> dict[str, Any]:
+    viewport = {"width": 1440, "height": 900}
+    return {**browser_context_args, "base_url": address, "viewport": viewport}
+
+
+def sign_in(page: Page, username: str = "demo", password: str = "weir-demo") -> None:
+    page.goto("/")
+    page.get_by_label("Name").fill(username)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Home")).to_be_visible()
+
+
+def pick(page: Page, label: str, text: str, index: int = 0) -> None:
+    """Choose from a field that searches as one types."""
+    field = page.get_by_label(label, exact=True).and_(page.get_by_role("combobox")).nth(index)
+    field.fill(text)
+    page.get_by_role("option", name=text, exact=True).first.click()
+
+
+def make_system(rest: Api) -> tuple[str, str]:
+    """A system of one's own with one broker, so that journeys do not meet each other's topics."""
+    name = f"journey {uuid.uuid4().hex[:6]}"
+    system = rest.post("/api/v1/systems", {"name": name, "product": "simulated"}).json()
+    rest.post(
+        "/api/v1/brokers",
+        {
+            "system": system["id"],
+            "name": "b1",
+            "capacities": [{"resource": "cpu", "capacity": 50_000}],
+        },
+    )
+    return system["id"], name
+
+
+def test_sign_in_refuses_a_wrong_password(page: Page, rest: Api) -> None:
+    page.goto("/")
+    page.get_by_label("Name").fill("demo")
+    page.get_by_label("Password").fill("not it")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_text("do not match an account")).to_be_visible()
+
+
+def test_topic_two_classes_and_a_utility_optimized_and_seen(page: Page, rest: Api) -> None:
+    system, _ = make_system(rest)
+    sign_in(page)
+
+    page.goto(f"/systems/{system}/utility-functions/new")
+    page.get_by_label("Name", exact=True).fill("gold")
+    page.get_by_text("Log", exact=True).click()
+    page.get_by_label("Weight").fill("20")
+    page.get_by_role("button", name="Create utility function").click()
+    expect(page).not_to_have_url(re.compile("/new$"))
+
+    page.goto(f"/systems/{system}/topics/new")
+    page.get_by_label("Name", exact=True).fill("prices")
+    page.get_by_label("Lowest rate").fill("50")
+    page.get_by_label("Highest rate").fill("5")
+    page.get_by_role("button", name="Create topic").click()
+    expect(page.get_by_text(re.compile("Above rate_max_per_s|above", re.I)).first).to_be_visible()
+    page.get_by_label("Lowest rate").fill("5")
+    page.get_by_label("Highest rate").fill("500")
+    page.get_by_role("button", name="Create topic").click()
+    expect(page).not_to_have_url(re.compile("/new$"))
+
+    for name, wanted in (("near", "40"), ("far", "60")):
+        page.goto(f"/systems/{system}/consumer-classes/new")
+        page.get_by_label("Name", exact=True).fill(name)
+        pick(page, "Topic", "prices")
+        pick(page, "Broker", "b1")
+        pick(page, "Utility function", "gold")
+        page.get_by_label("Wanted").fill(wanted)
+        page.get_by_label(re.compile("Cost of one consumer")).fill("10")
+        page.get_by_role("button", name="Create consumer class").click()
+        expect(page).not_to_have_url(re.compile("/new$"))
+
+    page.goto(f"/systems/{system}/topology")
+    page.get_by_role("button", name="Optimize").click()
+    page.get_by_role("button", name="Start run").click()
+    expect(page.get_by_text("Succeeded").first).to_be_visible(timeout=30_000)
+
+    latest = rest.get("/api/v1/allocations", system=system)["results"][0]
+    page.goto(f"/allocations/{latest['id']}")
+    expect(page.get_by_role("heading", name="Allocation A-1")).to_be_visible()
+    shown = f"{latest['admitted']:,}"
+    expect(page.get_by_text(shown).first).to_be_visible()
+    expect(page.get_by_text("of 100").first).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile("near"))).to_be_visible()
+
+
+def test_long_run_shows_progress_and_is_cancelled(page: Page, rest: Api) -> None:
+    sign_in(page)
+    run = rest.optimize(
+        "Base workload", parameters={"max_iterations": 1_000_000, "patience": 1_000_000}
+    )
+    page.goto(run.replace("/api/v1", ""))
+    expect(page.get_by_text("Running").first).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("Best utility so far")).to_be_visible()
+
+    page.get_by_role("button", name="Cancel run").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel run").click()
+
+    expect(page.get_by_text("Cancelled").first).to_be_visible(timeout=5_000)
+    assert rest.get(run)["state"] == "cancelled"
+
+
+def test_viewer_sees_no_button_that_would_be_refused(page: Page, rest: Api, address: str) -> None:
+    system = rest.system("Base workload")
+    sign_in(page, "viewer")
+    for path in ("topology", "topics", "allocations"):
+        page.goto(f"/systems/{system['id']}/{path}")
+        expect(page.get_by_text(system["name"]).first).to_be_visible()
+        expect(page.get_by_role("button", name="Optimize")).to_have_count(0)
+        expect(page.get_by_role("link", name=re.compile("^New "))).to_have_count(0)
+        expect(page.get_by_role("button", name=re.compile("^New "))).to_have_count(0)
+
+    viewer = Api(address, "viewer")
+    refused = viewer.post("/api/v1/allocations", {"system": system["id"]})
+    assert refused.status_code == 403
+    assert refused.json()["code"] == "permission_denied"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_pages_are_accessible_and_pictured(
+    browser: Browser, address: str, rest: Api, scheme: Any, width: int
+) -> None:
+    system = rest.system("Meridian")
+    latest = rest.get("/api/v1/allocations", system=system["id"])["results"][0]
+    context = browser.new_context(
+        base_url=address, color_scheme=scheme, viewport={"width": width, "height": 900}
+    )
+    page = context.new_page()
+    sign_in(page)
+    pages = {
+        "home": "/",
+        "topics": f"/systems/{system['id']}/topics",
+        "topology": f"/systems/{system['id']}/topology",
+        "allocation": f"/allocations/{latest['id']}",
+        "runs": "/runs",
+    }
+    PICTURES.mkdir(exist_ok=True)
+    violations = {}
+    for name, path in pages.items():
+        page.goto(path)
+        page.get_by_role("heading", level=1).first.wait_for()
+        expect(page.locator("[aria-busy=true]")).to_have_count(0)
+        page.screenshot(path=PICTURES / f"{name}-{scheme}-{width}.png", full_page=True)
+        found = Axe().run(page).response["violations"]
+        serious = [v["id"] for v in found if v["impact"] in ("serious", "critical")]
+        if serious:
+            violations[name] = serious
+    context.close()
+    assert violations == {}

@@ -1,0 +1,208 @@
+"""The images and the compose file, as far as they can be checked without an engine."""
+
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+
+from config.env import read_environment
+from config.stack.site import ROOT
+
+DOCKER = ROOT / "docker"
+OURS = ("migrate", "web", "worker", "control", "beat")
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((DOCKER / "compose.yaml").read_text())
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def stages() -> dict[str, list[list[str]]]:
+    """Stage name -> its instructions, first its FROM."""
+    text = (DOCKER / "Dockerfile").read_text().replace("\\\n", " ")
+    found: dict[str, list[list[str]]] = {}
+    name = ""
+    for line in text.splitlines():
+        words = line.split(maxsplit=1)
+        if len(words) < 2 or words[0].startswith("#"):
+            continue
+        if words[0] == "FROM":
+            name = words[1].split()[-1]
+            found[name] = []
+        found[name].append(words)
+    return found
+
+
+def default_values(text: str) -> str:
+    """What compose makes of ${NAME:-default} when the variable is not set."""
+    return re.sub(r"\$\{[A-Z_]+:-([^}]*)\}", r"\1", text)
+
+
+def runs(command: list[str]) -> None:
+    assert command[0] == "python", command
+    if command[1] == "-m":
+        found = importlib.util.find_spec(command[2])
+        assert found is not None, f"no module {command[2]}"
+        if found.submodule_search_locations is not None:
+            main = f"{command[2]}.__main__"
+            assert importlib.util.find_spec(main), f"{command[2]} cannot be run"
+    else:
+        assert (ROOT / command[1]).exists(), command
+
+
+def secrets_of(tmp_path: Path) -> Path:
+    shutil.copy(DOCKER / "make-secrets", tmp_path)
+    for _ in range(2):
+        done = subprocess.run([tmp_path / "make-secrets"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert done.stdout == "", "a second call must keep what is there"
+    return tmp_path / "secrets"
+
+
+def test_every_copied_source_exists_and_reaches_the_build(
+    stages: dict[str, list[list[str]]],
+) -> None:
+    ignored = (DOCKER / "Dockerfile.dockerignore").read_text().splitlines()
+    allowed = tuple(line[1:] for line in ignored if line.startswith("!"))
+    for instructions in stages.values():
+        for name, rest in instructions:
+            if name != "COPY" or rest.startswith("--from="):
+                continue
+            for source in rest.split()[:-1]:
+                assert (ROOT / source).exists(), source
+                assert source.startswith(allowed), f"{source} is kept from the build"
+
+
+def test_every_stage_builds_on_an_earlier_one_or_an_image(
+    stages: dict[str, list[list[str]]],
+) -> None:
+    seen: set[str] = set()
+    for name, instructions in stages.items():
+        base = instructions[0][1].split()[0]
+        assert base in seen or ":" in base, base
+        for copied in (rest for word, rest in instructions if word == "COPY"):
+            if copied.startswith("--from="):
+                assert copied.split()[0].removeprefix("--from=") in seen
+        seen.add(name)
+
+
+@pytest.mark.parametrize("target", ["web", "worker", "control", "beat", "spark", "agent"])
+def test_image_starts_something_that_exists_and_not_as_root(
+    stages: dict[str, list[list[str]]], target: str
+) -> None:
+    instructions = dict(stages[target][1:])
+    assert instructions["USER"] == "weir"
+    runs(json.loads(instructions["CMD"]))
+
+
+def test_images_keep_pins_and_leave_embedded_servers_out(
+    stages: dict[str, list[list[str]]],
+) -> None:
+    run = next(rest for word, rest in stages["packages"] if word == "RUN")
+    assert "--require-hashes" in run
+    left_out = run.split("--without", 1)[1].split(">", 1)[0].split()
+    script = [str(DOCKER / "select_requirements.py"), str(ROOT / "requirements" / "runtime.txt")]
+    text = subprocess.run(
+        [sys.executable, *script, "--without", *left_out],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    names = re.findall(r"^([A-Za-z0-9._-]+)(?:\[.*])?==", text, re.MULTILINE)
+    assert {"django", "granian", "celery", "pyspark"} <= set(names)
+    assert not set(left_out) & set(names)
+    assert text.count("--hash=sha256:") >= len(names)
+
+
+def test_services_point_to_things_that_exist(compose: dict[str, Any]) -> None:
+    services = compose["services"]
+    for name, service in services.items():
+        assert ("image" in service) != ("build" in service), name
+        if "build" in service:
+            context = (DOCKER / service["build"]["context"]).resolve()
+            assert context == ROOT
+            assert (context / service["build"]["dockerfile"]).exists()
+        for needed in service.get("depends_on", {}):
+            assert needed in services
+        for secret in service.get("secrets", []):
+            assert secret in compose["secrets"]
+        for volume in service.get("volumes", []):
+            source = volume.split(":")[0]
+            assert source in compose["volumes"] or (DOCKER / source).exists(), source
+    runs(services["migrate"]["command"])
+
+
+def test_service_waits_only_for_health_that_is_probed(compose: dict[str, Any]) -> None:
+    for service in compose["services"].values():
+        for needed, how in service.get("depends_on", {}).items():
+            if how["condition"] == "service_healthy":
+                assert "healthcheck" in compose["services"][needed]
+
+
+def test_only_the_web_server_is_published(compose: dict[str, Any]) -> None:
+    published = {name for name, service in compose["services"].items() if "ports" in service}
+    assert published == {"web"}
+    (port,) = compose["services"]["web"]["ports"]
+    assert default_values(port).startswith("127.0.0.1:")
+    assert compose["networks"]["inside"]["internal"] is True
+
+
+def test_application_accepts_the_environment_of_its_services(
+    compose: dict[str, Any], tmp_path: Path
+) -> None:
+    secrets = secrets_of(tmp_path)
+    assert {path.name for path in secrets.iterdir()} == set(compose["secrets"])
+    for name in OURS:
+        service = compose["services"][name]
+        values = {
+            key: default_values(str(value)).replace("/run/secrets", str(secrets))
+            for key, value in service["environment"].items()
+        }
+        read = read_environment(values)
+        hosts = [
+            urlsplit(url).hostname
+            for url in (read.database_url, read.broker_url, read.spark_remote, read.nats_url)
+        ]
+        assert hosts == ["postgres", "valkey", "spark", "nats"]
+        assert "web" in read.allowed_hosts
+        # Nothing is set that nobody reads.
+        known = (ROOT / "config" / "env.py").read_text() + "DJANGO_SETTINGS_MODULE"
+        assert [key for key in values if key.removesuffix("_FILE") not in known] == []
+
+
+def test_spark_reads_what_its_service_sets(compose: dict[str, Any]) -> None:
+    source = (ROOT / "config" / "stack" / "spark_server.py").read_text()
+    for name in compose["services"]["spark"]["environment"]:
+        assert name in source
+
+
+def test_no_secret_stands_in_a_file() -> None:
+    for path in DOCKER.iterdir():
+        if path.is_file():
+            text = path.read_text()
+            assert not re.search(r"://\w*:[A-Za-z0-9]{6,}@", text), path
+    assert "secrets/" in (DOCKER / ".gitignore").read_text()
+
+
+@pytest.mark.skipif(
+    shutil.which("docker") is None
+    or subprocess.run(["docker", "compose", "version"], capture_output=True).returncode != 0,
+    reason="the docker client has no compose plugin here",
+)
+def test_compose_itself_accepts_the_file() -> None:
+    done = subprocess.run(
+        ["docker", "compose", "--file", str(DOCKER / "compose.yaml"), "config", "--quiet"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr

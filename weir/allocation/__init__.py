@@ -1,0 +1,1 @@
+"""Parts that allocation optimizers share: arrays, rate step, admission, feasibility."""

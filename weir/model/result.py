@@ -1,0 +1,34 @@
+"""The answer of an optimizer, with what is needed to compute it again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """Rates, admitted consumers and prices; `status` says how good they are.
+
+    `status` is `optimal`, `solved`, `time_limit` (the best so far) or `infeasible`, with
+    the reason. `trace` holds the utility after each iteration. Same `problem_hash`,
+    `kernel_version`, method, parameters and `seed` give the same numbers to the last bit.
+    """
+
+    status: str
+    method: str
+    rates: Mapping[str, float]
+    populations: Mapping[str, int]
+    utility: float
+    upper_bound: float | None = None
+    node_prices: Mapping[str, Mapping[str, float]]
+    link_prices: Mapping[str, float]
+    iterations: int
+    trace: tuple[float, ...]
+    problem_hash: str = ""
+    kernel_version: str = ""
+    seed: int = 0
+    reason: str = ""

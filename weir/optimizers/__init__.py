@@ -1,0 +1,56 @@
+"""Optimizers: one file per method, found by folder.
+
+A member defines NAME (its file name), TITLE, SUMMARY, Params (a frozen dataclass that checks
+itself) and `solve(problem, params, *, stop, seed, on_progress=None) -> Result`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from weir.errors import UnknownMethod
+from weir.plugins import discover
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from weir.model import Problem, Result
+    from weir.stop import Progress
+
+
+class Optimizer(Protocol):
+    """What a module of this folder offers."""
+
+    NAME: str
+    TITLE: str
+    SUMMARY: str
+    Params: type[Any]
+
+    def solve(
+        self,
+        problem: Problem,
+        params: Any,
+        *,
+        stop: Callable[[Progress], bool],
+        seed: int,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Result:
+        """The best allocation that the method finds before `stop` says enough."""
+        ...
+
+
+@cache
+def methods() -> Mapping[str, Optimizer]:
+    """Every optimizer by name."""
+    modules = discover("weir.optimizers").values()
+    return {module.NAME: cast("Optimizer", module) for module in modules}
+
+
+def method(name: str) -> Optimizer:
+    """The optimizer of this name; UnknownMethod lists those there are."""
+    try:
+        return methods()[name]
+    except KeyError:
+        known = ", ".join(methods())
+        raise UnknownMethod(f'no optimizer "{name}"; known are {known}') from None

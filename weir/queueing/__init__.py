@@ -1,0 +1,1 @@
+"""Queueing formulas behind utilities and service levels."""

@@ -1,0 +1,104 @@
+"""Any concave worth, drawn as a line through points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from weir.errors import InvalidProblem
+from weir.plugins import about, check_fields, number, shown
+from weir.utility._curves import Curves, Knots, evaluate, slope_at
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from weir.utility._protocol import FloatArray
+
+SLOPE_TOLERANCE = 1e-9
+"""Relative rise of a slope that still counts as concave: decimal points are rounded."""
+
+ROUNDING = 1e-12
+"""Rounding of a utility, relative to it, that does not count as a rise of the slope."""
+
+MAX_POINTS = 10_000
+
+
+def _checked_points(points: object) -> Knots:
+    if not isinstance(points, list | tuple) or not points:
+        raise InvalidProblem("points", f"must be a list of [rate, utility], not {shown(points)}")
+    if len(points) > MAX_POINTS:
+        raise InvalidProblem("points", f"at most {MAX_POINTS:,} points; thin them out")
+    knots: list[tuple[float, float]] = []
+    steepness = np.inf
+    for index, point in enumerate(points):
+        path = f"points[{index}]"
+        if not isinstance(point, list | tuple) or len(point) != 2:
+            raise InvalidProblem(path, f"must be [rate, utility], not {shown(point)}")
+        rate, utility = number(point[0], f"{path}[0]"), number(point[1], f"{path}[1]")
+        if rate < 0:
+            raise InvalidProblem(f"{path}[0]", "a rate must be at least 0")
+        if knots:
+            before_rate, before_utility = knots[-1]
+            if rate <= before_rate:
+                raise InvalidProblem(
+                    f"{path}[0]", f"rates must increase, but {rate:g} follows {before_rate:g}"
+                )
+            if utility < before_utility:
+                raise InvalidProblem(
+                    f"{path}[1]",
+                    f"utility must not decrease, but {utility:g} follows {before_utility:g}",
+                )
+            slope = (utility - before_utility) / (rate - before_rate)
+            noise = ROUNDING * max(abs(utility), abs(before_utility)) / (rate - before_rate)
+            if slope > steepness * (1 + SLOPE_TOLERANCE) + noise:
+                raise InvalidProblem(
+                    path,
+                    f"the curve must be concave, but slope {slope:g} follows {steepness:g}; "
+                    "remove the point before or lower this one",
+                )
+            steepness = min(slope, steepness)
+        knots.append((rate, utility))
+    return tuple(knots)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piecewise:
+    """Linear between points, flat after the last, along the first segment before the first."""
+
+    KIND: ClassVar[str] = "piecewise"
+    TITLE: ClassVar[str] = "Piecewise linear"
+    SUMMARY: ClassVar[str] = "A concave line through points, flat after the last one."
+
+    points: Knots = field(
+        metadata=about(
+            help="[rate, utility] pairs: rates increase, utility never falls, slopes never rise",
+            unit="[1/s, utility]",
+            type="points",
+        )
+    )
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        object.__setattr__(self, "points", _checked_points(self.points))
+
+    def value(self, rate: npt.ArrayLike) -> FloatArray:
+        return evaluate(self.points, rate)
+
+    def derivative(self, rate: npt.ArrayLike) -> FloatArray:
+        return slope_at(self.points, rate)
+
+    @property
+    def scale(self) -> float:
+        return 1.0
+
+    @property
+    def shape(self) -> Piecewise:
+        return self
+
+    @classmethod
+    def batch(cls, members: Sequence[Piecewise]) -> Curves:
+        return Curves([member.points for member in members])
