@@ -1,6 +1,9 @@
 """A system: one managed messaging system, and the base of everything that belongs to one."""
 
+import unicodedata
+
 from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Length
@@ -70,6 +73,12 @@ class Entity(BaseModel):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """Names become ids of the kernel's problem, which takes no control characters."""
+        super().clean()
+        if any(unicodedata.category(character) == "Cc" for character in self.name):
+            raise ValidationError({"name": "Holds a control character, such as a line break."})
 
 
 def entity_constraints(prefix: str) -> list[models.BaseConstraint]:

@@ -164,7 +164,7 @@ def _record(
     record(
         actor=actor,
         action=action,
-        object_kind=instance._meta.model_name or "",
+        object_kind=str(instance._meta.verbose_name).replace(" ", "_"),
         object_id=instance.public_id,
         object_name=instance.name,
         system_id=system.public_id,
@@ -295,6 +295,7 @@ def system_update(
             "version_mismatch", f"{row} was changed meanwhile (version {row.version}). Reload."
         )
     before: dict[str, Any] | None = {name: getattr(row, name) for name in values}
+    _check_resources_unused(row, set(row.resources) - set(values.get("resources", row.resources)))
     for name, value in values.items():
         setattr(row, name, value)
     try:
@@ -319,6 +320,29 @@ def system_update(
         reason=reason,
     )
     return row
+
+
+def _check_resources_unused(system: System, removed: set[str]) -> None:
+    """A resource that capacities or costs still name cannot be taken away."""
+    for model in _entity_models() if removed else []:
+        for name in model.children:
+            rows: Any = model._meta.get_field(name)
+            child = rows.related_model
+            if not any(field.name == "resource" for field in child._meta.concrete_fields):
+                continue
+            parent = rows.field.name
+            used = child._default_manager.filter(
+                **{f"{parent}__system": system}, resource__in=sorted(removed)
+            ).first()
+            if used is not None:
+                message = (
+                    f'"{used.resource}" is still used by {getattr(used, parent)}; remove it there.'
+                )
+                raise Conflict(
+                    "still_in_use",
+                    f"resources: {message}",
+                    errors=[FieldError(field="resources", message=message)],
+                )
 
 
 @transaction.atomic

@@ -106,7 +106,7 @@ def test_topic_two_classes_and_a_utility_optimized_and_seen(page: Page, rest: Ap
         expect(page).not_to_have_url(re.compile("/new$"))
 
     page.goto(f"/systems/{system}/topology")
-    page.get_by_role("button", name="Optimize").click()
+    page.get_by_role("link", name="Optimize").click()
     page.get_by_role("button", name="Start run").click()
     expect(page.get_by_text("Succeeded").first).to_be_visible(timeout=30_000)
 
@@ -142,6 +142,7 @@ def test_viewer_sees_no_button_that_would_be_refused(page: Page, rest: Api, addr
         page.goto(f"/systems/{system['id']}/{path}")
         expect(page.get_by_text(system["name"]).first).to_be_visible()
         expect(page.get_by_role("button", name="Optimize")).to_have_count(0)
+        expect(page.get_by_role("link", name="Optimize")).to_have_count(0)
         expect(page.get_by_role("link", name=re.compile("^New "))).to_have_count(0)
         expect(page.get_by_role("button", name=re.compile("^New "))).to_have_count(0)
 

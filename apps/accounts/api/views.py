@@ -4,6 +4,8 @@ from typing import Any
 
 from django.contrib.auth import authenticate, login, logout
 from django.middleware.csrf import get_token
+from django.utils.decorators import method_decorator
+from django.views.decorators.csrf import csrf_protect
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, status, viewsets
@@ -57,8 +59,9 @@ COMMANDS = {
 }
 
 
+@method_decorator(csrf_protect, name="dispatch")
 class SessionView(APIView):
-    """The browser's session."""
+    """The browser's session. CSRF is checked before anybody is signed in, too."""
 
     permission_classes = [AllowAny]
     throttle_scope = "sign-in"

@@ -5,6 +5,7 @@ from django_filters import rest_framework as filters
 from rest_framework import mixins, serializers, viewsets
 
 from apps.audit.models import AuditEntry
+from apps.common.api.filters import NameSearch, Ordering
 
 
 class AuditEntrySerializer(serializers.ModelSerializer[AuditEntry]):
@@ -55,5 +56,7 @@ class AuditViewSet(
     filterset_class = AuditFilter
     lookup_field = "public_id"
     lookup_url_kwarg = "id"
+    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
+    ordering_fields = ["at"]
     search_fields = ["object_name", "actor_name", "reason"]
     ordering = ["-id"]

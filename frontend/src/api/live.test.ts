@@ -93,7 +93,7 @@ describe("the stream", () => {
     act(() => first?.fail(Stream.CLOSED));
     expect(result.current.status).toBe("offline");
     expect(result.current.offlineSince).not.toBeNull();
-    act(() => vi.advanceTimersByTime(5000));
+    void act(() => vi.advanceTimersByTime(5000));
     expect(Stream.opened).toHaveLength(2);
     invalidate.mockClear();
     act(() => Stream.opened[1]?.say({ kind: "heartbeat" }));

@@ -2834,6 +2834,8 @@ export interface operations {
                 cursor?: string;
                 object?: string;
                 object_kind?: string;
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
                 /** @description Number of results to return per page. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */

@@ -54,15 +54,35 @@ function KeysDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
   );
 }
 
+/** A page before there is a frame. */
+function Alone({ children }: { children: React.ReactNode }) {
+  return (
+    <main className="signin">
+      <section className="panel" style={{ padding: 14 }}>
+        <h1 className="vh">Weir</h1>
+        {children}
+      </section>
+    </main>
+  );
+}
+
 /** Nobody passes without a session; where one wanted to go is kept for after the sign-in. */
 export function SignedIn() {
   const session = useSession();
   const location = useLocation();
-  if (session.isPending) return <Loading rows={6} label="Loading the session" />;
+  if (session.isPending) {
+    return (
+      <Alone>
+        <Loading rows={3} label="Loading the session" />
+      </Alone>
+    );
+  }
   if (session.data?.signed_in) return <Shell />;
   if (session.error && !session.data) {
     return (
-      <Failure error={session.error} what="Your session" retry={() => void session.refetch()} />
+      <Alone>
+        <Failure error={session.error} what="Your session" retry={() => void session.refetch()} />
+      </Alone>
     );
   }
   return <Navigate to="/sign-in" replace state={{ from: location.pathname + location.search }} />;

@@ -19,8 +19,21 @@ def visitor():
     return APIClient(enforce_csrf_checks=True)
 
 
+def post_session(client: APIClient, body: dict[str, str]):
+    token = client.get("/api/v1/session").json()["csrf_token"]
+    headers = {"x-csrftoken": token}
+    return client.post("/api/v1/session", body, format="json", headers=headers)
+
+
 def sign_in(client: APIClient, password: str = PASSWORD):
-    return client.post("/api/v1/session", {"username": "erik", "password": password}, format="json")
+    return post_session(client, {"username": "erik", "password": password})
+
+
+def test_signing_in_needs_the_csrf_token_too(erik, visitor):
+    body = {"username": "erik", "password": PASSWORD}
+    refused = visitor.post("/api/v1/session", body, format="json")
+    assert (refused.status_code, refused.json()["code"]) == (403, "csrf_failed")
+    assert visitor.get("/api/v1/session").json()["signed_in"] is False
 
 
 def test_a_stranger_is_told_that_nobody_is_signed_in(visitor):
@@ -44,7 +57,7 @@ def test_sign_in_names_the_person(erik, visitor):
     ],
 )
 def test_wrong_name_or_password_is_one_problem(erik, visitor, body):
-    answer = visitor.post("/api/v1/session", body, format="json")
+    answer = post_session(visitor, body)
     assert answer.status_code == 403
     assert answer["Content-Type"] == "application/problem+json"
     assert answer.json()["code"] == "sign_in_refused"
@@ -52,7 +65,7 @@ def test_wrong_name_or_password_is_one_problem(erik, visitor, body):
 
 
 def test_missing_password_is_named(visitor):
-    answer = visitor.post("/api/v1/session", {"username": "erik"}, format="json")
+    answer = post_session(visitor, {"username": "erik"})
     assert answer.status_code == 400
     assert [error["field"] for error in answer.json()["errors"]] == ["password"]
 

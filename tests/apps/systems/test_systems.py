@@ -144,3 +144,26 @@ def test_a_failed_edit_within_one_edit_undoes_all_of_it(world: World):
     assert System.objects.get(pk=world.system.pk).model_version == before
     assert Topic.objects.count() == 1
     assert Broker.objects.get(pk=world.broker.pk).region == ""
+
+
+def test_resource_in_use_is_not_taken_away(api, world: World):
+    address = f"/api/v1/systems/{world.system.public_id}"
+    answer = api.patch(address, {"resources": ["network"]}, format="json", headers=match(1))
+    assert (answer.status_code, answer.json()["code"]) == (409, "still_in_use"), answer.content
+    assert fields(answer) == ["resources"]
+    more = api.patch(address, {"resources": ["cpu", "network"]}, format="json", headers=match(1))
+    assert more.status_code == 200, more.content
+
+
+def test_name_with_a_line_break_is_refused(api, world: World):
+    body = {"system": str(world.system.public_id), "name": "two\nlines", "rate_max_per_s": 5}
+    answer = api.post("/api/v1/topics", body, format="json")
+    assert answer.status_code == 400, answer.content
+    assert fields(answer) == ["name"]
+
+
+def test_history_comes_newest_first(api, world: World):
+    address = f"/api/v1/brokers/{world.broker.public_id}"
+    api.patch(address, {"region": "eu"}, format="json", headers=match(1))
+    told = api.get("/api/v1/audit", {"object": str(world.broker.public_id)}).json()["results"]
+    assert [entry["action"] for entry in told] == ["update", "create"]
