@@ -14,7 +14,7 @@ from tests.e2e.conftest import Api
 
 pytestmark = pytest.mark.e2e
 
-PICTURES = Path(__file__).resolve().parents[2] / "test-results"
+PICTURES = Path(__file__).resolve().parents[2] / "var" / "pictures"
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 # Chromium's own background requests cannot leave this machine; without these it keeps trying.
 FLAGS = (
@@ -171,7 +171,7 @@ def test_pages_are_accessible_and_pictured(
         "allocation": f"/allocations/{latest['id']}",
         "runs": "/runs",
     }
-    PICTURES.mkdir(exist_ok=True)
+    PICTURES.mkdir(parents=True, exist_ok=True)
     violations = {}
     for name, path in pages.items():
         page.goto(path)

@@ -1,5 +1,7 @@
 """Read the record."""
 
+from datetime import UTC, datetime
+
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
 from rest_framework import mixins, serializers, viewsets
@@ -39,11 +41,20 @@ class AuditFilter(filters.FilterSet):
 
     system = filters.UUIDFilter(field_name="system_id")
     object = filters.UUIDFilter(field_name="object_id")
-    since = filters.IsoDateTimeFilter(field_name="at", lookup_expr="gte")
+    since = filters.IsoDateTimeFilter(method="filter_since", label="At this time or later.")
 
     class Meta:
         model = AuditEntry
         fields = ["object_kind", "action", "actor_name"]
+
+    def filter_since(
+        self, entries: QuerySet[AuditEntry], name: str, value: datetime
+    ) -> QuerySet[AuditEntry]:
+        """Entries from then on. Python takes offsets that Postgres does not, so it gets UTC."""
+        try:
+            return entries.filter(at__gte=value.astimezone(UTC))
+        except OverflowError as error:
+            raise serializers.ValidationError({name: "Lies outside the calendar."}) from error
 
 
 class AuditViewSet(

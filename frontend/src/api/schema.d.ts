@@ -2840,6 +2840,7 @@ export interface operations {
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
+                /** @description At this time or later. */
                 since?: string;
                 system?: string;
             };
