@@ -33,6 +33,8 @@ def session(remote: str) -> Any:
     with _lock:
         if _session is not None and _session[:2] == (os.getpid(), remote) and _usable(_session[2]):
             return _session[2]
+        if not reachable(remote):
+            raise SparkAway(f"nothing listens at {remote.partition(';')[0]}")
         separator = "" if remote.endswith("/") or ";" in remote else "/"
         address = f"{remote}{separator};session_id={uuid.uuid4()}"
         try:
