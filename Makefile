@@ -143,7 +143,7 @@ bench: package dev ## measure the optimizers, as ratios to a plain implementatio
 	$(BIN)/python -m benchmarks.lrgp
 
 pictures: e2e ## the README's picture, from the browser journeys
-	cp var/pictures/allocation-light-1280.png docs/allocation.png
+	cp var/pictures/readme.png docs/allocation.png
 
 # --- working on it
 

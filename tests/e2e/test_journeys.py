@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.conftest import Api
+from tests.e2e.conftest import Api, ended
 
 pytestmark = pytest.mark.e2e
 
@@ -179,6 +179,8 @@ def test_pages_are_accessible_and_pictured(
         expect(page.get_by_text(content).first).to_be_visible()
         expect(page.get_by_text(re.compile("^Live"))).to_be_visible()
         expect(page.locator("[aria-busy=true]")).to_have_count(0)
+        if name == "topology":
+            expect(page.locator("canvas").first).to_be_visible()
         page.screenshot(path=PICTURES / f"{name}-{scheme}-{width}.png", full_page=True)
         found = Axe().run(page).response["violations"]
         serious = [v["id"] for v in found if v["impact"] in ("serious", "critical")]
@@ -186,3 +188,16 @@ def test_pages_are_accessible_and_pictured(
             violations[name] = serious
     context.close()
     assert violations == {}
+
+
+def test_allocation_page_reads_like_its_numbers(page: Page, rest: Api) -> None:
+    """The README's picture, and that the page shows what the API says."""
+    run = rest.wait(rest.optimize("Base workload"), ended, 60)
+    allocation = rest.get(f"/api/v1/allocations/{run['allocation']}")
+    sign_in(page)
+    page.goto(f"/allocations/{allocation['id']}")
+    expect(page.get_by_text("best feasible")).to_be_visible()
+    expect(page.get_by_text(f"{allocation['utility']:,.1f}").first).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile("c18"))).to_be_visible()
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=PICTURES / "readme.png", full_page=True)

@@ -23,6 +23,15 @@ const LOOKS: Record<Outcome, { tone: Tone; icon: IconName; word: string }> = {
   refused: { tone: "idle", icon: "ban", word: "Refused" },
 };
 
+/** Where nothing is scarce the price is next to nothing, and a ratio to it says nothing. */
+const LARGEST_RATIO = 1000;
+
+function valueOverPrice(value: number, price: number): string {
+  if (price <= 0) return UNKNOWN;
+  const ratio = value / price;
+  return ratio > LARGEST_RATIO ? `> ${fixed(LARGEST_RATIO)}` : fixed(ratio, 2);
+}
+
 export function OutcomeBadge({ outcome }: { outcome: Outcome }) {
   const look = LOOKS[outcome];
   return (
@@ -102,7 +111,7 @@ export function ClassesPanel({
       title: "Value / price",
       number: true,
       cell: (row) =>
-        row.price_of_one > 0 ? fixed(row.value_of_one / row.price_of_one, 2) : UNKNOWN,
+        valueOverPrice(row.value_of_one, row.price_of_one),
     },
     { key: "utility", title: "Utility", number: true, cell: (row) => fixed(row.utility) },
     {
