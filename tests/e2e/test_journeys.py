@@ -15,7 +15,10 @@ from tests.e2e.conftest import Api, ended
 pytestmark = pytest.mark.e2e
 
 PICTURES = Path(__file__).resolve().parents[2] / "var" / "pictures"
-CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
+    "/usr/bin/chromium",
+)
 # Chromium's own background requests cannot leave this machine; without these it keeps trying.
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
