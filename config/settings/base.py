@@ -138,7 +138,6 @@ CELERY_BEAT_SCHEDULE = {
 
 WEIR_BROKER_URL = ENV.broker_url
 WEIR_SPARK_REMOTE = ENV.spark_remote
-WEIR_NATS_URL = ENV.nats_url
 WEIR_DATA_DIR = ENV.data_dir
 WEIR_WEB_URL = ENV.web_url
 # A run whose worker has been silent this long is taken from it.
