@@ -11,6 +11,7 @@ from django.db import InterfaceError, OperationalError, connection
 from apps.runs import gateway
 from apps.runs.models import Run
 from apps.runs.services import (
+    CancelWasAsked,
     RunTakenAway,
     progress_token,
     run_cancelled,
@@ -90,7 +91,7 @@ def run_execute(*, run_id: int, job: str, store: Store) -> None:
         _patiently(lambda: store(run, answer))
     except RunTakenAway as gone:
         logger.warning("%s: taken away meanwhile, answer dropped", gone)
-    except gateway.JobCancelled:
+    except (gateway.JobCancelled, CancelWasAsked):
         _end(lambda: run_cancelled(run=run))
     except gateway.SparkAway as error:
         reason = f"The Spark server did not answer ({error})."

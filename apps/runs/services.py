@@ -32,6 +32,10 @@ class RunTakenAway(Exception):
     """The run was given to another worker, or ended, while this one worked on it."""
 
 
+class CancelWasAsked(Exception):
+    """An answer came after somebody's cancel had been accepted; it is not kept."""
+
+
 def snapshot_freeze(*, kind: str, payload: bytes, system: System | None) -> Snapshot:
     """Keep the canonical bytes of a problem under their hash; the same content is kept once."""
     digest = hashlib.sha256(payload).hexdigest()
@@ -180,8 +184,14 @@ def run_finish(
     infeasible_because: str | None,
     progress: dict[str, Any],
 ) -> None:
-    """Keep the kernel's answer and end the run; the caller's rows go into the same transaction."""
+    """Keep the kernel's answer and end the run; the caller's rows go into the same transaction.
+
+    Raises CancelWasAsked where somebody's cancel came first: it was accepted, so it holds, and
+    an answer cut short by it is not one that a rerun would give again.
+    """
     row = _lock_attempt(run)
+    if row.cancel_requested_at is not None:
+        raise CancelWasAsked(f"{run} attempt {run.attempt}")
     RunResult.objects.create(
         run=row, payload=payload, content_hash=hashlib.sha256(payload).hexdigest()
     )

@@ -11,6 +11,7 @@ from apps.audit.models import AuditEntry
 from apps.common.errors import Conflict
 from apps.runs.models import Run, RunResult
 from apps.runs.services import (
+    CancelWasAsked,
     RunTakenAway,
     run_again,
     run_cancel,
@@ -132,11 +133,14 @@ def test_cancel_of_a_running_run_is_heard_at_the_next_heartbeat(run, admin):
     assert state(run) == RunState.CANCELLED
 
 
-def test_answer_that_wins_the_race_against_a_cancel_is_kept(run, admin):
+def test_answer_that_comes_after_an_accepted_cancel_is_not_kept(run, admin):
     held = claim(run)
     run_cancel(run=run, actor=admin)
-    allocation_store(held, kernel_answer(held))
-    assert state(run) == RunState.SUCCEEDED
+    with pytest.raises(CancelWasAsked):
+        allocation_store(held, kernel_answer(held))
+    assert not Allocation.objects.filter(run=run).exists()
+    run_cancelled(run=held)
+    assert state(run) == RunState.CANCELLED
 
 
 @pytest.mark.parametrize("ended", sorted(ENDED))
