@@ -1,0 +1,248 @@
+"""The words of the agent protocol: what the control plane wants of a broker, what an agent says.
+
+A `Document` is level-triggered: it says everything that shall be true at one broker, not what
+changed. An agent that missed ten documents loses nothing by reading the eleventh. `Order`s are
+its only part with a sequence: the one running attempt of each action that concerns the broker.
+Plain forms (`to_dict`, `document_from_dict`, `report_from_dict`) are JSON; unknown keys are
+ignored by agents, so that an older agent survives a newer control plane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from weir.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FORMAT = 1
+
+T = TypeVar("T")
+
+
+class Delivery(StrEnum):
+    """What is promised about each message."""
+
+    BEST_EFFORT = "best_effort"
+    RELIABLE = "reliable"
+
+
+class OrderPhase(StrEnum):
+    """What a participant shall do now in an action's running attempt."""
+
+    PREPARE = "prepare"
+    COMMIT = "commit"
+    ABORT = "abort"
+
+
+class ReportPhase(StrEnum):
+    """What a participant says about an attempt. Each is said at least once, counted once."""
+
+    READY = "ready"
+    """Prepared: drained, marked, able to switch; it waits for the outcome whatever happens."""
+    REFUSED = "refused"
+    """Cannot prepare; `detail` says why. It has undone what it began."""
+    SWITCHED = "switched"
+    """The commit has been carried out: new tables in force, forwarding again."""
+    RELEASED = "released"
+    """The abort has been carried out: old tables in force, forwarding again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """The token bucket of one flow at this ingress: at most b + r t messages in any t seconds."""
+
+    rate_per_s: float
+    burst: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowSpec:
+    """A flow that may pass this broker."""
+
+    delivery: Delivery = Delivery.BEST_EFFORT
+    ingress: bool = False
+    """Publishers send it here, through the gate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassSpec:
+    """A consumer class at this broker. `limit` None: everybody who asks is admitted."""
+
+    flow: str
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbour:
+    """A broker at the other end of an overlay link."""
+
+    address: str
+    """Where its agent and ours reach it, such as `nats://127.0.0.1:4223`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """One running attempt of an action, as its participant `role` sees it.
+
+    kind `shift_link`: SHIFT(i, j, k) turns link i-j into i-k along j-k; roles `i`, `j`, `k`.
+    kind `append_broker`: (broker i, to k); roles `i`, `k`. `detach_broker`: (broker i, from j);
+    roles `i`, `j`. `peers` maps each role to its broker, `addresses` each broker to its address.
+    `interests` (phase commit only) maps each role to the flows wanted on that participant's own
+    side, that is by itself and by its neighbours outside the action.
+    """
+
+    action: str
+    attempt: int
+    kind: str
+    phase: OrderPhase
+    role: str
+    peers: Mapping[str, str]
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    interests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """Everything that shall be true at one broker."""
+
+    system: str
+    broker: str
+    version: str
+    """SHA-256 of the rest: equal versions say equal things."""
+    flows: Mapping[str, FlowSpec] = field(default_factory=dict)
+    gates: Mapping[str, Gate] = field(default_factory=dict)
+    classes: Mapping[str, ClassSpec] = field(default_factory=dict)
+    neighbours: Mapping[str, Neighbour] = field(default_factory=dict)
+    orders: tuple[Order, ...] = ()
+    unmanaged: str = "report"
+    """What to do with clients that name no class: `report` lets them in, `refuse` does not."""
+    format: int = FORMAT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a participant says about one attempt of one action."""
+
+    action: str
+    attempt: int
+    phase: ReportPhase
+    interest: tuple[str, ...] = ()
+    """With `ready`: the flows wanted on this participant's own side."""
+    pause_s: float | None = None
+    """With `switched` and `released`: for how long this participant forwarded nothing."""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What is really in force at the broker, by the agent's own look at its driver."""
+
+    version: str = ""
+    """The document that was reconciled last."""
+    gates: Mapping[str, Gate] = field(default_factory=dict)
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """Class -> limit enforced; a class without a limit is absent."""
+    admitted: Mapping[str, int] = field(default_factory=dict)
+    waiting: Mapping[str, int] = field(default_factory=dict)
+    links: tuple[str, ...] = ()
+    """The neighbours in the forwarding tables, sorted."""
+    problems: tuple[str, ...] = ()
+    """What the agent could not do, in sentences a person can act on."""
+
+
+def to_dict(value: Any) -> dict[str, Any]:
+    """The plain form of any dataclass of this module."""
+    return asdict(value)
+
+
+def _text(value: object, path: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidProblem(path, f"must be text, not {value!r}")
+    return value
+
+
+def _known(cls: type[T], plain: object, path: str) -> dict[str, Any]:
+    if not isinstance(plain, dict):
+        raise InvalidProblem(path, "must be an object")
+    assert is_dataclass(cls)
+    names = {f.name for f in fields(cls)}
+    return {key: value for key, value in plain.items() if key in names}
+
+
+def _make(cls: type[T], plain: object, path: str, **fixed: Any) -> T:
+    try:
+        return cls(**{**_known(cls, plain, path), **fixed})
+    except (TypeError, ValueError) as error:
+        raise InvalidProblem(path, str(error)) from error
+
+
+def _map(plain: object, path: str, cls: type[T]) -> dict[str, T]:
+    if not isinstance(plain, dict):
+        raise InvalidProblem(path, "must be an object")
+    return {_text(k, path): _make(cls, v, f"{path}.{k}") for k, v in plain.items()}
+
+
+def _flow(plain: object, path: str) -> FlowSpec:
+    known = _known(FlowSpec, plain, path)
+    try:
+        delivery = Delivery(known.get("delivery", Delivery.BEST_EFFORT))
+    except ValueError as error:
+        raise InvalidProblem(f"{path}.delivery", str(error)) from error
+    return FlowSpec(delivery=delivery, ingress=bool(known.get("ingress", False)))
+
+
+def _order(plain: object, path: str) -> Order:
+    known = _known(Order, plain, path)
+    interests = {role: tuple(flows) for role, flows in known.get("interests", {}).items()}
+    try:
+        phase = OrderPhase(known.get("phase", ""))
+    except ValueError as error:
+        raise InvalidProblem(f"{path}.phase", str(error)) from error
+    return _make(Order, known, path, phase=phase, interests=interests)
+
+
+def document_from_dict(plain: object) -> Document:
+    """A document from its JSON form. Raises InvalidProblem naming the entry."""
+    known = _known(Document, plain, "")
+    flows = known.get("flows", {})
+    if not isinstance(flows, dict):
+        raise InvalidProblem("flows", "must be an object")
+    return _make(
+        Document,
+        known,
+        "",
+        flows={name: _flow(value, f"flows.{name}") for name, value in flows.items()},
+        gates=_map(known.get("gates", {}), "gates", Gate),
+        classes=_map(known.get("classes", {}), "classes", ClassSpec),
+        neighbours=_map(known.get("neighbours", {}), "neighbours", Neighbour),
+        orders=tuple(
+            _order(value, f"orders[{i}]") for i, value in enumerate(known.get("orders", ()))
+        ),
+    )
+
+
+def report_from_dict(plain: object, path: str = "") -> Report:
+    """A report from its JSON form. Raises InvalidProblem naming the entry."""
+    known = _known(Report, plain, path)
+    try:
+        phase = ReportPhase(known.get("phase", ""))
+    except ValueError as error:
+        raise InvalidProblem(f"{path}.phase" if path else "phase", str(error)) from error
+    return _make(Report, known, path, phase=phase, interest=tuple(known.get("interest", ())))
+
+
+def observed_from_dict(plain: object, path: str = "") -> Observed:
+    """What an agent observed, from its JSON form. Raises InvalidProblem naming the entry."""
+    known = _known(Observed, plain, path)
+    return _make(
+        Observed,
+        known,
+        path,
+        gates=_map(known.get("gates", {}), f"{path}.gates" if path else "gates", Gate),
+        links=tuple(known.get("links", ())),
+        problems=tuple(known.get("problems", ())),
+    )
