@@ -23,7 +23,7 @@ OFFLINE = DJANGO_SETTINGS_MODULE=config.settings.test
 hash = $$({ cat $(1) 2>/dev/null || true; $(if $(2),find $(2) -type f -print0 2>/dev/null | sort -z | xargs -0 sha256sum || true;) } | sha256sum | cut -c1-32)
 
 .PHONY: help install venv runtime dev package node_modules frontend up down status logs test check e2e \
-        test-unit test-stack test-spark test-frontend bench pictures api migration adr pins chromium
+        test-unit test-stack test-spark test-frontend chaos bench pictures api migration adr pins chromium
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -106,10 +106,12 @@ logs: ## the end of every log (PART=web: one; FOLLOW=1: go on)
 
 # --- testing it
 
-# The kernel needs no server and runs on both cores; browser journeys start a system of their own.
+# Kernel and simulation need no server and run on both cores; browser journeys and the chaos runs
+# start systems of their own.
 test: install dev chromium check test-frontend ## everything that CI asks
-	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/weir -n 2
-	$(BIN)/python -m pytest --ignore tests/weir --ignore tests/e2e
+	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/weir tests/simulation -n 2
+	$(BIN)/python -m pytest --ignore tests/weir --ignore tests/simulation --ignore tests/chaos --ignore tests/e2e
+	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/chaos
 	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/e2e
 
 check: package dev node_modules ## format, lint, types, contracts, migrations, schema drift
@@ -128,7 +130,7 @@ e2e: install dev chromium ## the whole system: browser journeys, kills
 	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/e2e
 
 test-unit: package dev ## fast tests: no server but those of the database tests
-	$(BIN)/python -m pytest -m "not spark and not stack and not e2e and not slow"
+	$(BIN)/python -m pytest -m "not spark and not stack and not e2e and not chaos and not slow"
 
 test-stack: package dev ## tests that start and kill embedded servers
 	$(BIN)/python -m pytest tests/stack
@@ -139,8 +141,13 @@ test-spark: package dev ## tests on Spark
 test-frontend: node_modules
 	$(NPM) test --silent
 
-bench: package dev ## measure the optimizers, as ratios to a plain implementation
+chaos: package dev ## an hour of it: 100,000 simulated lives, a million messages on killed brokers
+	$(BIN)/python -m tests.simulation --seeds 100000 --jobs $$(nproc)
+	$(BIN)/python -m tests.chaos --deliveries 1000000 --shifts 50 --kills 20
+
+bench: package dev ## measure optimizers and agents, as ratios to plain implementations
 	$(BIN)/python -m benchmarks.lrgp
+	$(BIN)/python -m benchmarks.forwarding --fleet
 
 pictures: e2e ## the README's picture, from the browser journeys
 	cp var/pictures/readme.png docs/allocation.png

@@ -18,7 +18,6 @@ class Environment:
     database_url: str
     broker_url: str
     spark_remote: str
-    nats_url: str
     secret_key: str
     data_dir: Path
     web_url: str
@@ -75,7 +74,6 @@ def read_environment(source: Mapping[str, str] | None = None) -> Environment:
         database_url=_need(env, "DATABASE_URL", ("postgres", "postgresql")),
         broker_url=_need(env, "WEIR_BROKER_URL", ("redis", "rediss", "unix")),
         spark_remote=_need(env, "WEIR_SPARK_REMOTE", ("sc",)),
-        nats_url=_need(env, "NATS_URL", ("nats", "tls")),
         secret_key=_need(env, "WEIR_SECRET_KEY"),
         data_dir=Path(_need(env, "WEIR_DATA_DIR")),
         web_url=_need(env, "WEIR_WEB_URL", ("http", "https")).rstrip("/"),

@@ -6,7 +6,6 @@ ADDRESSES = {
     "DATABASE_URL": "postgres://weir@127.0.0.1:1/weir",
     "WEIR_BROKER_URL": "redis://127.0.0.1:1/0",
     "WEIR_SPARK_REMOTE": "sc://127.0.0.1:1",
-    "NATS_URL": "nats://127.0.0.1:1",
     "WEIR_SECRET_KEY": "signs-nothing-that-lasts",
     "WEIR_DATA_DIR": "var/offline",
     "WEIR_WEB_URL": "http://127.0.0.1:1",

@@ -5,6 +5,7 @@ from drf_spectacular.views import SpectacularAPIView
 from rest_framework.routers import SimpleRouter
 
 from apps.accounts.api.views import SessionView, TokenViewSet, UserViewSet
+from apps.allocations.api.flow_status import FlowStatusView
 from apps.allocations.api.views import (
     AllocationViewSet,
     LoadViewSet,
@@ -27,9 +28,14 @@ from apps.catalog.api.views import (
     UtilityFunctionViewSet,
     UtilityKindsView,
 )
+from apps.executions.api import agents
+from apps.executions.api.views import ExecutionViewSet
+from apps.plans.api.views import PlanViewSet
+from apps.plans.policies.api.views import PolicyViewSet
 from apps.runs.api.events import events
 from apps.runs.api.views import RunViewSet, report_progress
 from apps.systems.api.views import SystemViewSet
+from apps.telemetry.api.views import AgentViewSet, TelemetrySeriesView, TelemetryView
 from apps.topology.api.views import BrokerViewSet, LinkViewSet, OverlayViewSet
 from config.health import livez, metrics, readyz
 from config.page import page
@@ -59,6 +65,10 @@ router.register(
     basename="allocation-population",
 )
 router.register("allocations/<uuid:allocation_id>/loads", LoadViewSet, basename="allocation-load")
+router.register("agents", AgentViewSet)
+router.register("plans", PlanViewSet)
+router.register("policies", PolicyViewSet)
+router.register("executions", ExecutionViewSet)
 router.register("audit", AuditViewSet)
 
 api = [
@@ -67,6 +77,9 @@ api = [
     path("utility-kinds", UtilityKindsView.as_view()),
     path("utility-kinds/curve", UtilityCurveView.as_view()),
     path("optimizers", OptimizersView.as_view()),
+    path("flow-status", FlowStatusView.as_view()),
+    path("telemetry", TelemetryView.as_view()),
+    path("telemetry/series", TelemetrySeriesView.as_view()),
     path("schema", SpectacularAPIView.as_view(authentication_classes=[], permission_classes=[])),
     *router.urls,
 ]
@@ -77,9 +90,12 @@ handler500 = "apps.common.api.problems.server_error"
 urlpatterns = [
     path("api/v1/events", events),
     path("api/v1/", include(api)),
+    path("agent/v1/session", agents.session),
+    path("agent/v1/document", agents.document),
+    path("agent/v1/report", agents.report),
     path("internal/runs/progress", report_progress),
     path("livez", livez),
     path("readyz", readyz),
     path("metrics", metrics),
-    re_path(r"^(?!api/|internal/|assets/|static/).*$", page),
+    re_path(r"^(?!api/|agent/v1/|internal/|assets/|static/).*$", page),
 ]

@@ -23,5 +23,7 @@ export default defineConfig({
     setupFiles: ["./src/testing/setup.ts"],
     include: ["src/**/*.test.{ts,tsx}"],
     css: false,
+    // Charts and maps are loaded when first drawn, which takes seconds where cores are shared.
+    testTimeout: 20_000,
   },
 });

@@ -20,6 +20,7 @@ class Permission(StrEnum):
     READ = "read"
     EDIT_MODEL = "edit_model"
     START_RUN = "start_run"
+    PROPOSE_PLAN = "propose_plan"
     REVIEW_PLAN = "review_plan"
     EXECUTE_PLAN = "execute_plan"
     ADMINISTER = "administer"
@@ -28,7 +29,7 @@ class Permission(StrEnum):
 
 GRANTS: dict[Role, frozenset[Permission]] = {
     Role.VIEWER: frozenset({Permission.READ, Permission.OWN_ACCOUNT}),
-    Role.EDITOR: frozenset({Permission.EDIT_MODEL, Permission.START_RUN}),
+    Role.EDITOR: frozenset({Permission.EDIT_MODEL, Permission.START_RUN, Permission.PROPOSE_PLAN}),
     Role.APPROVER: frozenset({Permission.REVIEW_PLAN}),
     Role.OPERATOR: frozenset({Permission.EXECUTE_PLAN}),
     Role.ADMIN: frozenset({Permission.ADMINISTER}),

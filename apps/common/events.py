@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import json
 import logging
+import math
+import time
 from functools import cache, partial
 from typing import Any
 
@@ -37,6 +39,27 @@ def publish(kind: str, /, **data: Any) -> None:
     """Tell every open browser, once the surrounding transaction has committed."""
     message = json.dumps({"kind": kind, **data}, default=str)
     transaction.on_commit(partial(_publish, message))
+
+
+_told: dict[str, float] = {}
+
+
+def publish_seldom(kind: str, /, *, key: str, every_s: float, **data: Any) -> None:
+    """Publish, but per `key` at most once in `every_s` seconds, whichever process asks.
+
+    For news that only say "look again": what falls out is repeated by the next one.
+    """
+    name, now = f"weir:told:{kind}:{key}", time.monotonic()
+    if now - _told.get(name, -math.inf) < every_s:
+        return
+    _told[name] = now
+    try:
+        first = _client().set(name, 1, nx=True, px=int(every_s * 1000))
+    except redis.RedisError as error:
+        logger.warning("event not published: %s", error)
+        return
+    if first:
+        publish(kind, **data)
 
 
 class Hub:

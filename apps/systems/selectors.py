@@ -25,12 +25,18 @@ def entity_state(instance: Entity) -> dict[str, Any]:
     for name in instance.children:
         related: Any = getattr(instance, name)
         parent = related.field.name
+        references = [
+            field.name
+            for field in related.model._meta.concrete_fields
+            if field.is_relation and field.name != parent
+        ]
+        rows = related.select_related(*references) if references else related.all()
         state[name] = [
             {
                 field.name: _value(row, field)
                 for field in row._meta.concrete_fields
                 if field.name not in ("id", parent)
             }
-            for row in related.all()
+            for row in rows
         ]
     return state

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import IntegrityError, models, transaction
@@ -217,6 +218,36 @@ def entity_update(
     fresh = type(instance)._default_manager.get(pk=row.pk)
     _record("update", fresh, locked, actor, reason, before=before, after=entity_state(fresh))
     return fresh
+
+
+@dataclass(slots=True)
+class Change(Generic[E]):
+    """A locked row being changed, and what the record shall say of it."""
+
+    row: E
+    before: dict[str, Any] = field(default_factory=dict)
+    after: dict[str, Any] = field(default_factory=dict)
+
+
+@contextmanager
+def entity_change(instance: E, *, actor: User | None, reason: str) -> Iterator[Change[E]]:
+    """One edit of an object's rows by our own hand: the caller writes, we lock, check, record.
+
+    For changes that nobody typed into a form, so there is no version to compare; the caller fills
+    in `before` and `after`. Raises Conflict naming the constraint that was broken.
+    """
+    with transaction.atomic():
+        locked = _lock(instance.system)
+        row = type(instance)._default_manager.select_for_update().get(pk=instance.pk)
+        row.system = locked
+        change = Change(row)
+        with _integrity(str(row._meta.verbose_name), row.name):
+            yield change
+            row.version += 1
+            row.save(update_fields=["version", "updated_at"])
+        _advance(locked)
+        states = {"before": change.before, "after": change.after}
+        _record("update", row, locked, actor, reason, **states)
 
 
 @transaction.atomic

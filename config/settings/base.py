@@ -36,7 +36,10 @@ INSTALLED_APPS = [
     "apps.systems",
     "apps.topology",
     "apps.catalog",
+    "apps.telemetry",
     "apps.runs",
+    "apps.executions",
+    "apps.plans",
     "apps.allocations",
 ]
 
@@ -119,6 +122,12 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "RunStateEnum": "apps.runs.api.views.RUN_STATES",
         "DeliveryEnum": "apps.catalog.models.Delivery.choices",
         "PatternEnum": "apps.catalog.models.Pattern.choices",
+        "PlanStateEnum": "apps.plans.api.serializers.PLAN_STATES",
+        "CheckStateEnum": "apps.plans.api.serializers.CHECK_STATES",
+        "AgentStateEnum": "apps.telemetry.models.AGENT_STATES",
+        "ExecutionStateEnum": "apps.executions.api.serializers.EXECUTION_STATES",
+        "StepStateEnum": "apps.executions.api.serializers.STEP_STATES",
+        "ActionStateEnum": "apps.executions.api.serializers.ACTION_STATES",
         "RoleEnum": "apps.accounts.models.role_choices",
     },
 }
@@ -145,6 +154,13 @@ WEIR_RUN_SILENCE_S = ENV.run_silence_s
 WEIR_RUN_MAX_ATTEMPTS = 3
 # A Spark server that is restarted needs a few seconds for its JVM.
 WEIR_SPARK_PATIENCE_S = 60.0
+
+# What `manage.py coordinate` calls again and again, and how many seconds apart.
+WEIR_LOOPS = [
+    ("apps.executions.services.executions_tick", 0.5),
+    ("apps.plans.services.plans_settle", 0.5),
+    ("apps.allocations.rate_control.rates_control", 1.0),
+]
 
 LOGGING: dict[str, Any] = {
     "version": 1,

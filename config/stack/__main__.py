@@ -87,12 +87,12 @@ def _status(stack: Stack, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps([dataclasses.asdict(row) for row in rows], indent=1))
         return 0
-    print(f"{'part':<10} {'state':<12} {'pid':>7} {'port':>6}  {'since':<25}  log")
+    print(f"{'part':<12} {'state':<12} {'pid':>7} {'port':>6}  {'since':<25}  log")
     for row in rows:
         pid, port, since = row.pid or "-", row.port or "-", row.since or "-"
-        print(f"{row.part:<10} {row.state:<12} {pid:>7} {port:>6}  {since:<25}  {row.log}")
+        print(f"{row.part:<12} {row.state:<12} {pid:>7} {port:>6}  {since:<25}  {row.log}")
         if row.detail:
-            print(f"{'':<10} {row.detail}")
+            print(f"{'':<12} {row.detail}")
     return 0
 
 

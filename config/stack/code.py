@@ -6,7 +6,7 @@ from pathlib import Path
 
 from config.stack.site import ROOT
 
-FOLDERS = ("config", "apps", "weir", "spark_tasks")
+FOLDERS = ("config", "apps", "weir", "spark_tasks", "agent")
 
 
 def _sources(root: Path) -> Iterator[Path]:
@@ -18,7 +18,7 @@ def _sources(root: Path) -> Iterator[Path]:
 
 
 def fingerprint(root: Path = ROOT) -> str:
-    """Changes when any file changes that the web server, the worker or the scheduler load."""
+    """Changes when any file changes that one of our own processes loads."""
     digest = hashlib.sha256()
     for path in _sources(root):
         digest.update(str(path.relative_to(root)).encode())

@@ -27,4 +27,4 @@ class Console:
     def part(self, name: str, state: str, detail: str = "", seconds: float | None = None) -> None:
         took = "" if seconds is None else f"{seconds:5.1f} s"
         tone = {"ready": "good", "running": "dim", "failed": "bad"}.get(state, "")
-        self.say(f"  {name:<10} {state:<9} {took:>7}  {detail}".rstrip(), tone)
+        self.say(f"  {name:<12} {state:<9} {took:>7}  {detail}".rstrip(), tone)

@@ -13,7 +13,7 @@ from config.stack.errors import StackError
 from config.stack.parts.base import Part
 from config.stack.site import TAG_PART, TAG_STACK, Site
 
-PASSED_ON = ("DATABASE_URL", "NATS_URL", "DJANGO_SETTINGS_MODULE", "PYSPARK_PYTHON")
+PASSED_ON = ("DATABASE_URL", "DJANGO_SETTINGS_MODULE", "PYSPARK_PYTHON")
 
 
 def resolve_files(given: Mapping[str, str]) -> dict[str, str]:

@@ -61,7 +61,7 @@ def follow(site: Site, part: str | None = None, *, stop: Callable[[], bool]) -> 
                         tails[path] = _Tail(path, 0)
         for path, tail in tails.items():
             for line in tail.lines():
-                print(f"{path.stem:<10} | {line}", flush=True)
+                print(f"{path.stem:<12} | {line}", flush=True)
         time.sleep(STEP_S)
 
 

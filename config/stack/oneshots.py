@@ -9,6 +9,7 @@ from pathlib import Path
 from config.stack import code
 from config.stack.console import Console
 from config.stack.errors import PartError
+from config.stack.parts import fleet
 from config.stack.site import ROOT, TAG_PART, TAG_STACK, Site, read_json, write_json
 
 MANAGE_TIMEOUT_S = 600.0
@@ -35,9 +36,18 @@ class OneShots:
         self._remember("migrate")
 
     def load_demo(self) -> None:
-        if read_json(self.mark).get("load_demo") != self.state:
-            self._manage("load_demo")
+        traffic = fleet.traffic_file(self.site)
+        if read_json(self.mark).get("load_demo") != self.state or not traffic.exists():
+            traffic.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._manage("load_demo", "--traffic", str(traffic))
             self._remember("load_demo")
+
+    def enrol(self) -> None:
+        """Give each agent of the demo's fleet a credential; those that still work stay."""
+        if read_json(self.mark).get("enrol") != self.state or not fleet.enrolled(self.site):
+            folder = fleet.credentials_dir(self.site)
+            self._manage("enrol_agents", "--system", fleet.SYSTEM, "--out", str(folder))
+            self._remember("enrol")
 
     def _remember(self, name: str) -> None:
         write_json(self.mark, {**read_json(self.mark), name: self.state})

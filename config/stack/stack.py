@@ -4,7 +4,6 @@ import os
 import signal
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from config.stack import ports, proc
@@ -12,29 +11,16 @@ from config.stack.console import Console
 from config.stack.environment import compute, resolve_files
 from config.stack.errors import PartError, StackError
 from config.stack.oneshots import OneShots, tail
-from config.stack.parts import PARTS
-from config.stack.parts.base import Part
+from config.stack.parts import PARTS, default_parts
+from config.stack.parts.base import Layer, Part
 from config.stack.signals import deaf, interruptible
 from config.stack.site import ROOT, Site
+from config.stack.status import Status, status_of
 from config.stack.supervisor import Supervisor
 
-OWN_PROCESSES = ("web", "worker", "control", "beat")  # the parts that run our code on our database
 FAILURES = 2  # quick failures in a row until `up` gives up on a part
 SWEEP_GRACE_S = 5.0
 EXTERNAL_S = 3.0  # for the user's own server to answer
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """How one part is."""
-
-    part: str
-    state: str
-    pid: int | None
-    port: int | None
-    since: str | None
-    log: str
-    detail: str | None = None
 
 
 class Stack:
@@ -58,7 +44,7 @@ class Stack:
         self.supervisor = Supervisor(self.site)
         self.console = console or Console(quiet=True)
         self.given = resolve_files(os.environ if given is None else given)
-        self.asked = tuple(PARTS if parts is None else parts)
+        self.asked = default_parts(self.given) if parts is None else tuple(parts)
         # What this `up` starts, in order, so that a failure can take it back.
         self._started: list[str] = []
         self._supervisor_is_ours = False
@@ -111,27 +97,7 @@ class Stack:
 
     def status(self) -> list[Status]:
         states = self.supervisor.states()
-        return [self._status_of(part, states.get(part.name)) for part in PARTS.values()]
-
-    def _status_of(self, part: Part, word: str | None) -> Status:
-        record = self.site.record(part.name)
-        port = self.site.ports.get(next(iter(part.ports), ""))
-        log = str(self.site.log_file(part.name))
-        if part.replaced_by and self._external(part):
-            reason = part.ready(self.site)
-            state = "external" if reason is None else "unreachable"
-            return Status(part.name, state, None, None, None, log, reason or part.replaced_by)
-        if word in (None, "STOPPED", "FATAL"):
-            return Status(part.name, "stopped", None, None, None, log)
-        pid = self.pid(part.name)
-        since = record.get("started_at") if pid else None
-        if pid is None:
-            waits = record.get("waiting_for")
-            detail = f"for {waits}" if waits else record.get("problem")
-            return Status(part.name, record.get("phase", "starting"), None, port, None, log, detail)
-        reason = part.ready(self.site)
-        state = "ready" if reason is None else "starting"
-        return Status(part.name, state, pid, port, since, log, reason)
+        return [status_of(self.site, part, states.get(part.name)) for part in PARTS.values()]
 
     # --- starting
 
@@ -167,23 +133,36 @@ class Stack:
             self.supervisor.start(PARTS.values())
         else:
             self.supervisor.learn(PARTS.values())
-        servers = [part for part in inside if part.name not in OWN_PROCESSES]
-        own = [part for part in inside if part.name in OWN_PROCESSES]
+        self._stop_outdated(running)
+        layers = {layer: [part for part in inside if part.layer is layer] for layer in Layer}
+        stores, servers, own, fleet = layers.values()
         began = time.monotonic()
+        # Java takes seconds to start: let it, while the tables are brought up to date.
+        self._start([*stores, *servers])
+        self._await(stores, began)
         if own:
-            # Java takes seconds to start: let it, while the tables are brought up to date.
-            early = [part for part in servers if part.name in ("postgres", "valkey")]
-            self._start(servers)
-            self._await(early, began)
-            self._bring_tables_up_to_date(own)
+            self._bring_tables_up_to_date([*own, *fleet])
             self._start(own)
-            self._await([part for part in servers if part not in early], began)
-        else:
-            self._start(servers)
-            self._await(servers, began)
+        self._await(servers, began)
         self._await(own, began)
+        oneshots = self._oneshots()
         if any(part.name == "web" for part in own):
-            self._oneshots().load_demo()
+            oneshots.load_demo()
+            if fleet:
+                oneshots.enrol()
+        began = time.monotonic()
+        self._start(fleet)
+        self._await(fleet, began)
+
+    def _stop_outdated(self, running: set[str]) -> None:
+        """End servers whose configuration would be another one now; `_start` brings them back."""
+        stale = [
+            PARTS[name] for name in PARTS if name in running and PARTS[name].outdated(self.site)
+        ]
+        if stale:
+            names = ", ".join(sorted(part.name for part in stale))
+            self.console.say(f"  the configuration changed: restarting {names}")
+            self.supervisor.stop_parts(stale)
 
     def _with_needs(self) -> list[Part]:
         names = set(self.asked)
@@ -211,7 +190,7 @@ class Stack:
                 ours = {port for other, port in self.site.ports.items() if other != name}
                 wished = int(self.given.get(f"WEIR_{name.upper()}_PORT") or before or preferred)
                 port = ports.choose(wished, self.site.id, ours)
-                if port != wished and part in inside:
+                if port != wished and part in inside and part.group is None:
                     self.console.say(
                         f"  {name}: port {wished} is taken by another program, using {port}", "warn"
                     )
@@ -227,12 +206,13 @@ class Stack:
             for name in before.keys() | self.site.environment.keys()
             if before.get(name) != self.site.environment.get(name)
         )
-        affected = {*OWN_PROCESSES}
+        affected = {part.name for part in PARTS.values() if part.layer >= Layer.OWN}
         if any(name.startswith(("WEIR_SPARK_M", "WEIR_JAVA")) for name in changed):
             affected.add("spark")
         stale = [name for name in PARTS if name in affected & running]
         if stale and before and changed:
-            self.console.say(f"  {', '.join(changed)} changed: restarting {', '.join(stale)}")
+            told = dict.fromkeys(PARTS[name].group or name for name in stale)
+            self.console.say(f"  {', '.join(changed)} changed: restarting {', '.join(told)}")
             self.supervisor.stop_parts(PARTS[name] for name in stale)
 
     def _check_external(self, part: Part) -> None:
@@ -261,17 +241,25 @@ class Stack:
 
     def _await(self, parts: Iterable[Part], began: float) -> None:
         """Wait for all of them, saying each as it answers; the first that fails ends it."""
-        waiting = list(parts)
+        everything = list(parts)
+        waiting = list(everything)
         while waiting:
             for part in list(waiting):
                 if self._obstacle(part) is None:
                     waiting.remove(part)
-                    took = time.monotonic() - began if part.name in self._started else None
-                    self.console.part(part.name, "ready", self._where(part), took)
+                    if part.group is None:
+                        self._tell_ready(part.name, [part], self._where(part), began)
+                    elif not any(other.group == part.group for other in waiting):
+                        members = [other for other in everything if other.group == part.group]
+                        self._tell_ready(part.group, members, _short_names(members), began)
                     continue
                 self._give_up_on(part, time.monotonic() - began)
             if waiting:
                 time.sleep(0.1)
+
+    def _tell_ready(self, name: str, parts: list[Part], detail: str, began: float) -> None:
+        ours = any(part.name in self._started for part in parts)
+        self.console.part(name, "ready", detail, time.monotonic() - began if ours else None)
 
     def _give_up_on(self, part: Part, waited_s: float) -> None:
         record = self.site.record(part.name)
@@ -295,17 +283,17 @@ class Stack:
     def _oneshots(self) -> OneShots:
         return OneShots(self.site, self.console, self.given)
 
-    def _bring_tables_up_to_date(self, own: list[Part]) -> None:
+    def _bring_tables_up_to_date(self, ours: list[Part]) -> None:
         """Migrate, and end processes that still run older code."""
         oneshots = self._oneshots()
-        running = [part for part in own if self.site.process(part.name) is not None]
+        running = [part for part in ours if self.site.process(part.name) is not None]
         changed = oneshots.code_changed()
-        if not changed and len(running) == len(own):
+        if not changed and len(running) == len(ours):
             return
         oneshots.migrate()
         # Only now: when the new tables cannot be made, the old code goes on running on the old.
         if running and changed:
-            names = ", ".join(part.name for part in running)
+            names = ", ".join(dict.fromkeys(part.group or part.name for part in running))
             self.console.say(f"  the code changed since it was started: restarting {names}")
             self.supervisor.stop_parts(running)
 
@@ -339,13 +327,14 @@ class Stack:
         except StackError:
             states = {}  # it hangs: end() below uses force
         active = [name for name, state in states.items() if state in ("RUNNING", "STARTING")]
-        for names in (OWN_PROCESSES, ("spark", "nats"), ("postgres", "valkey")):
-            group = [PARTS[name] for name in names if name in active]
+        for layer in reversed(Layer):
+            group = [p for p in PARTS.values() if p.layer is layer and p.name in active]
             began = time.monotonic()
             self.supervisor.stop_parts(group)
-            for part in group:
-                self.console.part(part.name, "stopped", seconds=time.monotonic() - began)
-                stopped.append(part.name)
+            took = time.monotonic() - began
+            for name in dict.fromkeys(part.group or part.name for part in group):
+                self.console.part(name, "stopped", seconds=took)
+            stopped += [part.name for part in group]
         self.supervisor.end()
         left = self._sweep()
         if left:
@@ -359,3 +348,8 @@ class Stack:
         """End every process that carries this stack's mark, whoever its parent is."""
         steps = ((signal.SIGTERM, SWEEP_GRACE_S),)
         return proc.end(lambda: proc.tagged([self.site.tag]), steps)
+
+
+def _short_names(members: list[Part]) -> str:
+    """What tells the members of a group apart: `rot-1, ham-1` for `broker-rot-1, broker-ham-1`."""
+    return ", ".join(part.name.split("-", 1)[-1] for part in members)

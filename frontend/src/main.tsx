@@ -6,6 +6,7 @@ import "@mantine/spotlight/styles.layer.css";
 import "./styles/tokens.css";
 import "./styles/components.css";
 import "./styles/app.css";
+import "./styles/plans.css";
 
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";

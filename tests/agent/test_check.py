@@ -7,6 +7,7 @@ import pytest
 
 from agent.__main__ import main
 from config.stack import Stack
+from config.stack.parts import brokers
 from tests.stack.support import plain_environment
 
 pytestmark = pytest.mark.stack
@@ -15,9 +16,10 @@ pytestmark = pytest.mark.stack
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     state: Path = tmp_path_factory.mktemp("broker")
-    stack = Stack(state_dir=state, parts=("nats",), given=plain_environment())
+    stack = Stack(state_dir=state, parts=("broker-rot-1",), given=plain_environment())
     stack.up()
-    yield stack.environment()["NATS_URL"]
+    password = brokers.secrets_of(stack.site, "rot-1").agent_password
+    yield brokers.address_of(stack.site, "rot-1").replace("//", f"//agent:{password}@")
     stack.down()
 
 
@@ -31,7 +33,7 @@ def test_says_what_broker_answers(broker: str, capsys: pytest.CaptureFixture[str
 
 def test_wrong_password_is_told(broker: str, capsys: pytest.CaptureFixture[str]) -> None:
     scheme, _, rest = broker.partition("://")
-    address = f"{scheme}://weir:wrong@{rest.rpartition('@')[2]}"
+    address = f"{scheme}://agent:wrong@{rest.rpartition('@')[2]}"
     assert main(["check", address]) == 1
     assert "the broker does not answer" in capsys.readouterr().err
 

@@ -11,7 +11,6 @@ GOOD = {
     "DATABASE_URL": "postgres://weir:secret@db:5432/weir",
     "WEIR_BROKER_URL": "redis://valkey:6379/0",
     "WEIR_SPARK_REMOTE": "sc://spark:15002",
-    "NATS_URL": "nats://nats:4222",
     "WEIR_SECRET_KEY": "long and random",
     "WEIR_DATA_DIR": "/srv/weir",
     "WEIR_WEB_URL": "https://weir.example.org/",
@@ -45,7 +44,6 @@ def test_missing_or_empty_variable_is_named_with_the_mend(name):
         ("DATABASE_URL", "db:5432", "postgres://"),
         ("WEIR_BROKER_URL", "amqp://rabbit", "redis://"),
         ("WEIR_SPARK_REMOTE", "http://spark", "sc://"),
-        ("NATS_URL", "http://nats", "nats://"),
         ("WEIR_WEB_URL", "weir.example.org", "https://"),
     ],
 )

@@ -1,15 +1,16 @@
 """The whole system, as `make up` leaves it, in `var/e2e`; started once, ended with the session."""
 
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from config.stack import Stack
+from tests.e2e.api import Api
+from tests.e2e.browsing import CHROMIUM, FLAGS
+from tests.e2e.fleet import Fleet
 
 STATE_DIR = Path(__file__).resolve().parents[2] / "var" / "e2e"
 OF_OTHER_STACKS = (
@@ -23,7 +24,7 @@ SILENCE_S = "5"
 
 @pytest.fixture(scope="session")
 def weir() -> Iterator[Stack]:
-    """Postgres, Valkey, NATS, Spark, web, worker and beat, with the demo loaded."""
+    """Everything that `make up` starts, with the demo loaded and in motion."""
     given = {k: v for k, v in os.environ.items() if k not in OF_OTHER_STACKS}
     stack = Stack(state_dir=STATE_DIR, given={**given, "WEIR_RUN_SILENCE_S": SILENCE_S})
     stack.up()
@@ -42,50 +43,15 @@ def address(weir: Stack) -> str:
     return weir.environment()["WEIR_WEB_URL"]
 
 
-class Api:
-    """The REST API as a browser session uses it; patient with a web process that restarts."""
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    return {**browser_type_launch_args, "executable_path": CHROMIUM, "args": list(FLAGS)}
 
-    def __init__(self, address: str, username: str = "demo", password: str = "weir-demo") -> None:
-        self.client = httpx.Client(base_url=address, timeout=10.0)
-        token = self.client.get("/api/v1/session").json()["csrf_token"]
-        answer = self.client.post(
-            "/api/v1/session",
-            json={"username": username, "password": password},
-            headers={"X-CSRFToken": token},
-        )
-        answer.raise_for_status()
-        self.client.headers["X-CSRFToken"] = answer.json()["csrf_token"]
 
-    def get(self, path: str, **params: Any) -> Any:
-        answer = self.client.get(path, params=params)
-        answer.raise_for_status()
-        return answer.json()
-
-    def post(self, path: str, body: Any = None) -> httpx.Response:
-        return self.client.post(path, json=body)
-
-    def system(self, name: str) -> Any:
-        return self.get("/api/v1/systems", name=name)["results"][0]
-
-    def optimize(self, system: str, **request: Any) -> str:
-        """Start a run; returns its address."""
-        answer = self.post("/api/v1/allocations", {"system": self.system(system)["id"], **request})
-        assert answer.status_code == 202, answer.text
-        return answer.headers["Location"]
-
-    def wait(self, path: str, until: Callable[[Any], bool], seconds: float, **params: Any) -> Any:
-        """Read until it is so; a server that is away meanwhile is asked again."""
-        deadline = time.monotonic() + seconds
-        latest: Any = None
-        while time.monotonic() < deadline:
-            try:
-                latest = self.get(path, **params)
-                if until(latest):
-                    return latest
-            except (httpx.TransportError, httpx.HTTPStatusError) as error:
-                latest = error
-            time.sleep(0.1)
-        raise AssertionError(f"{path} after {seconds} s: {latest}")
+@pytest.fixture(scope="session")
+def browser_context_args(browser_context_args: dict[str, Any], address: str) -> dict[str, Any]:
+    viewport = {"width": 1440, "height": 900}
+    return {**browser_context_args, "base_url": address, "viewport": viewport}
 
 
 @pytest.fixture
@@ -101,9 +67,20 @@ def rest(weir: Stack, address: str) -> Iterator[Api]:
     api.client.close()
 
 
-def ended(run: Any) -> bool:
-    return run["state"] not in ("queued", "running")
+@pytest.fixture(scope="session")
+def people(weir: Stack, address: str) -> Iterator[Fleet]:
+    """The demo fleet with four people signed in, once for all tests."""
+    found = Fleet(weir, address)
+    yield found
+    found.close()
 
 
-def computing(run: Any) -> bool:
-    return run["state"] == "running" and run["progress"].get("iteration", 0) > 0
+@pytest.fixture
+def fleet(weir: Stack, people: Fleet) -> Iterator[Fleet]:
+    """The demo fleet with all its agents live and nothing under way."""
+    weir.wait_ready("web")
+    people.wait_live()
+    people.tidy()
+    yield people
+    weir.wait_ready("web")
+    people.tidy()

@@ -1,7 +1,6 @@
 """What people do, in real Chromium, against the whole running system."""
 
 import re
-import shutil
 import uuid
 from pathlib import Path
 from typing import Any
@@ -10,46 +9,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.conftest import Api, ended
+from tests.e2e.api import Api, ended
+from tests.e2e.browsing import pick, sign_in
+from tests.e2e.fleet import Fleet
 
 pytestmark = pytest.mark.e2e
 
 PICTURES = Path(__file__).resolve().parents[2] / "var" / "pictures"
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
-    "/usr/bin/chromium",
-)
-# Chromium's own background requests cannot leave this machine; without these it keeps trying.
-FLAGS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-)
-
-
-@pytest.fixture(scope="session")
-def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
-    return {**browser_type_launch_args, "executable_path": CHROMIUM, "args": list(FLAGS)}
-
-
-@pytest.fixture(scope="session")
-def browser_context_args(browser_context_args: dict[str, Any], address: str) -> dict[str, Any]:
-    viewport = {"width": 1440, "height": 900}
-    return {**browser_context_args, "base_url": address, "viewport": viewport}
-
-
-def sign_in(page: Page, username: str = "demo", password: str = "weir-demo") -> None:
-    page.goto("/")
-    page.get_by_label("Name").fill(username)
-    page.get_by_label("Password").fill(password)
-    page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", name="Home")).to_be_visible()
-
-
-def pick(page: Page, label: str, text: str, index: int = 0) -> None:
-    """Choose from a field that searches as one types."""
-    field = page.get_by_label(label, exact=True).and_(page.get_by_role("combobox")).nth(index)
-    field.fill(text)
-    page.get_by_role("option", name=text, exact=True).first.click()
 
 
 def make_system(rest: Api) -> tuple[str, str]:
@@ -158,9 +124,10 @@ def test_viewer_sees_no_button_that_would_be_refused(page: Page, rest: Api, addr
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 1920])
 def test_pages_are_accessible_and_pictured(
-    browser: Browser, address: str, rest: Api, scheme: Any, width: int
+    browser: Browser, address: str, rest: Api, fleet: Fleet, scheme: Any, width: int
 ) -> None:
     system = rest.system("Meridian")
+    plan = fleet.some_plan()
     latest = rest.get("/api/v1/allocations", system=system["id"])["results"][0]
     context = browser.new_context(
         base_url=address, color_scheme=scheme, viewport={"width": width, "height": 900}
@@ -173,6 +140,10 @@ def test_pages_are_accessible_and_pictured(
         "topology": (f"/systems/{system['id']}/topology", "Busiest links"),
         "allocation": (f"/allocations/{latest['id']}", "best feasible"),
         "runs": ("/runs", "R-1"),
+        "plans": ("/plans", plan["name"]),
+        "plan": (f"/plans/{plan['id']}", "Your decision"),
+        "telemetry": (f"/systems/{fleet.system}/telemetry", "Gates"),
+        "policies": ("/settings/policies", "what a plan needs"),
     }
     PICTURES.mkdir(parents=True, exist_ok=True)
     violations = {}
@@ -180,9 +151,9 @@ def test_pages_are_accessible_and_pictured(
         page.goto(path)
         # What comes last to the page: without it, an empty frame would be judged.
         expect(page.get_by_text(content).first).to_be_visible()
-        expect(page.get_by_text(re.compile("^Live"))).to_be_visible()
+        expect(page.get_by_text(re.compile("^Live")).first).to_be_visible()
         expect(page.locator("[aria-busy=true]")).to_have_count(0)
-        if name == "topology":
+        if name in ("topology", "plan"):
             expect(page.locator("canvas").first).to_be_visible()
         page.screenshot(path=PICTURES / f"{name}-{scheme}-{width}.png", full_page=True)
         found = Axe().run(page).response["violations"]

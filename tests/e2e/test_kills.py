@@ -5,7 +5,7 @@ import time
 import pytest
 
 from config.stack import Stack
-from tests.e2e.conftest import Api, computing, ended
+from tests.e2e.api import Api, computing, ended
 
 pytestmark = pytest.mark.e2e
 

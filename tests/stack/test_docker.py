@@ -1,5 +1,6 @@
 """The images and the compose file, as far as they can be checked without an engine."""
 
+import argparse
 import importlib.util
 import json
 import re
@@ -13,11 +14,13 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
+from agent import config
+from agent.drivers.nats import configure
 from config.env import read_environment
 from config.stack.site import ROOT
 
 DOCKER = ROOT / "docker"
-OURS = ("migrate", "web", "worker", "control", "beat")
+OURS = ("migrate", "web", "worker", "control", "beat", "coordinator")
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +99,9 @@ def test_every_stage_builds_on_an_earlier_one_or_an_image(
         seen.add(name)
 
 
-@pytest.mark.parametrize("target", ["web", "worker", "control", "beat", "spark", "agent"])
+@pytest.mark.parametrize(
+    "target", ["web", "worker", "control", "beat", "coordinator", "spark", "agent"]
+)
 def test_image_starts_something_that_exists_and_not_as_root(
     stages: dict[str, list[list[str]]], target: str
 ) -> None:
@@ -171,13 +176,53 @@ def test_application_accepts_the_environment_of_its_services(
         read = read_environment(values)
         hosts = [
             urlsplit(url).hostname
-            for url in (read.database_url, read.broker_url, read.spark_remote, read.nats_url)
+            for url in (read.database_url, read.broker_url, read.spark_remote)
         ]
-        assert hosts == ["postgres", "valkey", "spark", "nats"]
+        assert hosts == ["postgres", "valkey", "spark"]
         assert "web" in read.allowed_hosts
         # Nothing is set that nobody reads.
         known = (ROOT / "config" / "env.py").read_text() + "DJANGO_SETTINGS_MODULE"
         assert [key for key in values if key.removesuffix("_FILE") not in known] == []
+
+
+def test_agent_accepts_the_environment_of_its_service(
+    compose: dict[str, Any], tmp_path: Path
+) -> None:
+    """With the files that its one-shot and `enrol_agents` write."""
+    secrets = secrets_of(tmp_path)
+    shown = {
+        "/run/secrets": secrets,
+        "/broker": tmp_path / "broker",
+        "/agents": tmp_path / "agents",
+        "/state": tmp_path / "state",
+    }
+    for folder in ("broker", "agents"):
+        (tmp_path / folder).mkdir()
+
+    def here(value: str) -> str:
+        option, equals, path = default_values(value).rpartition("=")
+        for inside, outside in shown.items():
+            if path.startswith(inside):
+                return f"{option}{equals}{outside}{path.removeprefix(inside)}"
+        return option + equals + path
+
+    runs(compose["services"]["broker-config"]["command"])
+    command = [here(word) for word in compose["services"]["broker-config"]["command"][3:]]
+    assert configure.main(command) == 0
+    (tmp_path / "agents" / "broker-1.credential").write_text("secret\n")
+    environment = {
+        name: here(value) for name, value in compose["services"]["agent"]["environment"].items()
+    }
+    parser = argparse.ArgumentParser()
+    config.add_arguments(parser)
+    options = config.options(parser.parse_args([]), environment)
+    assert options.control_plane == "http://web:8000"
+    assert options.broker == options.address == "nats://nats:4222"
+    assert options.secrets is not None
+    assert options.secrets.client_key == (secrets / "client_key").read_text()
+    # Nothing is set that nobody reads.
+    known = {f"{config.PREFIX}{action.dest.upper()}" for action in parser._actions}
+    assert set(environment) <= known
 
 
 def test_spark_reads_what_its_service_sets(compose: dict[str, Any]) -> None:

@@ -77,7 +77,7 @@ def test_killed_launcher_leaves_no_second_server(servers: Stack) -> None:
 
 
 def test_nothing_outlives_a_killed_supervisor(make_stack: MakeStack) -> None:
-    stack = make_stack("postgres", "valkey", "nats")
+    stack = make_stack("postgres", "valkey", "broker-rot-1")
     stack.up()
     supervisor = stack.site.supervisor()
     assert supervisor is not None

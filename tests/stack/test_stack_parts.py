@@ -44,7 +44,6 @@ def test_environment_names_every_server(site: Site) -> None:
     values = compute(site, PARTS, {})
     assert values["DATABASE_URL"].startswith("postgres://weir:")
     assert values["WEIR_BROKER_URL"].endswith(f"@127.0.0.1:{site.ports['valkey']}/0")
-    assert values["NATS_URL"].startswith("nats://weir:")
     assert values["WEIR_SPARK_REMOTE"] == f"sc://localhost:{site.ports['spark']}"
     assert values["WEIR_WEB_URL"] == f"http://127.0.0.1:{site.ports['web']}"
     assert values["DJANGO_SETTINGS_MODULE"] == "config.settings.dev"

@@ -57,9 +57,9 @@ def test_second_up_changes_nothing_and_is_quick(servers: Stack) -> None:
 
 def test_adds_a_part_to_a_running_stack(servers: Stack) -> None:
     before = servers.pid("postgres")
-    more = Stack(servers.site.state_dir, ("nats",), given=plain_environment())
+    more = Stack(servers.site.state_dir, ("broker-rot-1",), given=plain_environment())
     more.up()
-    assert more.is_ready("nats")
+    assert more.is_ready("broker-rot-1")
     assert servers.pid("postgres") == before
 
 
@@ -199,7 +199,7 @@ def test_interrupted_up_leaves_nothing(make_stack: MakeStack) -> None:
     )
     assert child.stdout is not None
     for line in child.stdout:
-        if "valkey     ready" in line:
+        if "valkey       ready" in line:
             break
     child.send_signal(signal.SIGINT)
     child.communicate(timeout=30)

@@ -1,10 +1,14 @@
 """The protocol between the control plane and its agents: pure decisions, no IO, no clock.
 
-| file | whose mind it is |
+| file | what it is |
 |---|---|
-| `wire` | the words both sides use: documents, orders, marks, reports |
-| `coordinator` | the executor: which action begins, commits, aborts, ends |
-| `participant` | an agent's part in a shift, append or detach |
-| `reconcile` | an agent's difference between what it should do and what it does |
+| `wire` | the words both sides use: documents, orders, reports |
+| `views`, `decisions`, `applying` | what the executor knows, may decide, and what that changes |
+| `coordinator`, `rollback` | the executor's mind: which action begins, commits, aborts, ends |
+| `order_book` | all actions an agent takes part in, one at a time |
+| `participant`, `participant_state`, `parts` | an agent's part in one shift, append or detach |
+| `effects` | what a participant asks of the agent around it |
+| `tables` | forwarding tables and interest |
+| `reconcile` | the difference between what a broker should do and what it does |
 | `lease` | who may still act in a broker's name |
 """

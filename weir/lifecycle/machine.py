@@ -30,8 +30,9 @@ class Machine(Generic[S, C]):
         ways = self.table[state]
         if command not in ways:
             allowed = ", ".join(way.replace("_", " ") for way in ways)
+            article = "an" if self.noun[0] in "aeiou" else "a"
             raise IllegalTransition(
-                f"a {self.noun} that is {state.replace('_', ' ')} cannot "
+                f"{article} {self.noun} that is {state.replace('_', ' ')} cannot "
                 f"{command.replace('_', ' ')}; allowed: {allowed or 'nothing, it has ended'}"
             )
         return ways[command]

@@ -37,7 +37,7 @@ class SessionSerializer(serializers.Serializer[dict[str, Any]]):
     roles = serializers.ListField(child=serializers.ChoiceField(choices=role_choices()))
     allowed_commands = serializers.ListField(
         child=serializers.CharField(),
-        help_text="create_system, start_run, manage_people, manage_tokens",
+        help_text="create_system, start_run, manage_people, manage_agents, manage_tokens",
     )
     csrf_token = serializers.CharField(help_text="Send as X-CSRFToken with every write.")
 
@@ -55,6 +55,7 @@ COMMANDS = {
     "create_system": Permission.EDIT_MODEL,
     "start_run": Permission.START_RUN,
     "manage_people": Permission.ADMINISTER,
+    "manage_agents": Permission.ADMINISTER,
     "manage_tokens": Permission.OWN_ACCOUNT,
 }
 

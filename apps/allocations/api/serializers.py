@@ -4,6 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from apps.accounts.api.permissions import granted
+from apps.accounts.roles import Permission
 from apps.allocations.models import Allocation, ClassPopulation, FlowRate, ResourceLoad
 from apps.catalog.api.views import ParameterDescriptionSerializer
 from apps.runs.api.views import RunSerializer
@@ -36,6 +38,17 @@ class ProblemAllocationRequestSerializer(AllocationRequestSerializer):
     """A problem of one's own (formats.md, section 1), and how to optimize it."""
 
     problem = serializers.DictField()
+
+
+class AllocationPlanSerializer(serializers.Serializer[dict[str, Any]]):
+    """What to call the plan."""
+
+    title = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=200,
+        help_text="Default: what it changes, such as `Enact A-3: 9 rates, 27 limits`.",
+    )
 
 
 class AllocationSerializer(serializers.ModelSerializer[Allocation]):
@@ -84,7 +97,16 @@ class AllocationSerializer(serializers.ModelSerializer[Allocation]):
         read_only_fields = fields
 
     def get_allowed_commands(self, allocation: Allocation) -> list[str]:
-        return RunSerializer(context=self.context).get_allowed_commands(allocation.run)
+        commands = RunSerializer(context=self.context).get_allowed_commands(allocation.run)
+        request = self.context.get("request")
+        if (
+            request is not None
+            and Permission.PROPOSE_PLAN in granted(request)
+            and allocation.system is not None
+            and allocation.run.snapshot.model_version == allocation.system.model_version
+        ):
+            commands = [*commands, "plan"]
+        return commands
 
 
 class AllocationDetailSerializer(AllocationSerializer):

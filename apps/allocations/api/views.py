@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404
 from django_filters import rest_framework as filters
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
-from rest_framework import mixins, serializers, viewsets
+from rest_framework import mixins, serializers, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -17,6 +17,7 @@ from apps.accounts.models import User
 from apps.accounts.roles import Permission
 from apps.allocations.api.serializers import (
     AllocationDetailSerializer,
+    AllocationPlanSerializer,
     AllocationSerializer,
     ClassPopulationSerializer,
     ComparisonSerializer,
@@ -28,6 +29,7 @@ from apps.allocations.api.serializers import (
     SystemAllocationRequestSerializer,
 )
 from apps.allocations.models import Allocation, ClassPopulation, FlowRate, ResourceLoad
+from apps.allocations.planning import allocation_plan
 from apps.allocations.selectors import (
     allocation_comparison,
     previous_allocation,
@@ -37,6 +39,9 @@ from apps.allocations.services import allocation_request, allocation_request_for
 from apps.common.api.filters import NameSearch, Ordering
 from apps.common.api.preconditions import once
 from apps.common.errors import ApplicationError
+from apps.plans.api.serializers import PlanDetailSerializer
+from apps.plans.api.views import caller_of
+from apps.plans.selectors.readings import plan_reading, plan_rows
 from apps.runs.api.views import RunSerializer, accepted
 from apps.systems.api.entities import IDEMPOTENCY_KEY
 from weir.optimizers import methods
@@ -71,7 +76,11 @@ class AllocationViewSet(
     search_fields = ["method", "system__name"]
     ordering_fields = ["created_at", "utility", "number"]
     ordering = ["-id"]
-    needs = {"create": Permission.START_RUN, "solve": Permission.START_RUN}
+    needs = {
+        "create": Permission.START_RUN,
+        "solve": Permission.START_RUN,
+        "plan": Permission.PROPOSE_PLAN,
+    }
 
     @extend_schema(responses=AllocationDetailSerializer)
     def retrieve(self, request: Request, id: str) -> Response:
@@ -114,6 +123,29 @@ class AllocationViewSet(
             )
 
         return once(request, start)
+
+    @extend_schema(
+        request=AllocationPlanSerializer,
+        responses={201: PlanDetailSerializer},
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @action(detail=True, methods=["post"])
+    def plan(self, request: Request, id: str) -> Response:
+        """Make a draft of the plan that would bring this allocation into force."""
+
+        def make() -> Response:
+            assert isinstance(request.user, User)
+            form = AllocationPlanSerializer(data=request.data)
+            form.is_valid(raise_exception=True)
+            plan = allocation_plan(
+                allocation=self.get_object(), actor=request.user, **form.validated_data
+            )
+            fresh = plan_rows().get(pk=plan.pk)
+            body = PlanDetailSerializer(plan_reading(fresh, caller_of(request))).data
+            location = {"Location": f"/api/v1/plans/{plan.public_id}"}
+            return Response(body, status=status.HTTP_201_CREATED, headers=location)
+
+        return once(request, make)
 
     @extend_schema(
         parameters=[

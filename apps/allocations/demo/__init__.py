@@ -1,1 +1,1 @@
-"""Two systems to look at: the LRGP paper's base workload, and a lifelike one on six brokers."""
+"""Three systems: the LRGP paper's base workload, a lifelike one, and one that really runs."""

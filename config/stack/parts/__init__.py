@@ -1,20 +1,42 @@
-"""The parts of the stack, in the order in which they start: one file per server."""
+"""The parts of the stack, in the order in which they start: one file per kind of server."""
 
-from config.stack.parts import django, nats, postgres, spark, valkey
+from collections.abc import Mapping
+
+from config.stack.errors import StackError
+from config.stack.parts import django, fleet, postgres, spark, valkey
 from config.stack.parts.base import Part
+from config.stack.parts.brokers import BROKERS
 
 PARTS: dict[str, Part] = {
     part.name: part
     for part in (
         postgres.PART,
         valkey.PART,
-        nats.PART,
         spark.PART,
+        *BROKERS,
         django.WEB,
         django.WORKER,
         django.CONTROL,
         django.BEAT,
+        django.COORDINATOR,
+        *fleet.AGENTS,
+        fleet.TRAFFIC,
     )
 }
+_FLEET = {part.name for part in fleet.PARTS}
 
-__all__ = ["PARTS", "Part"]
+
+def default_parts(given: Mapping[str, str]) -> tuple[str, ...]:
+    """What `up` starts unless told: everything, or without the demo's brokers and agents.
+
+    Who names a broker of his own (NATS_URL) has no use for the demo's. Raises StackError when
+    WEIR_FLEET is neither `on` nor `off`.
+    """
+    wish = given.get("WEIR_FLEET", "").strip().lower()
+    wish = wish or ("off" if given.get("NATS_URL") else "on")
+    if wish not in ("on", "off"):
+        raise StackError(f"WEIR_FLEET={wish!r}: write on or off")
+    return tuple(name for name in PARTS if wish == "on" or name not in _FLEET)
+
+
+__all__ = ["PARTS", "Part", "default_parts"]

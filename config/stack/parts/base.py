@@ -2,8 +2,10 @@
 
 import signal
 import socket
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,6 +13,7 @@ from config.stack.proc import StopSteps
 from config.stack.site import ROOT, Site
 
 CHECK_TIMEOUT_S = 2.0
+SETTLED_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +31,25 @@ def _nothing(site: Site) -> None:
     return None
 
 
+def _never(site: Site) -> bool:
+    return False
+
+
 def _no_address(site: Site) -> dict[str, str]:
     return {}
+
+
+class Layer(IntEnum):
+    """Parts start layer by layer and stop the other way round."""
+
+    STORE = 0
+    """Our tables and our queue: `migrate` needs them."""
+    SERVER = 1
+    """What our processes use but can start without."""
+    OWN = 2
+    """Our code on our database."""
+    FLEET = 3
+    """Our code beside the brokers: it has to be enrolled with the layer below."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +57,7 @@ class Part:
     """One supervised server or process."""
 
     name: str
+    layer: Layer
     command: Callable[[Site], Command]
     ready: Callable[[Site], str | None]
     """None when it answers, else what is in the way. Works on the user's own server too."""
@@ -52,6 +73,10 @@ class Part:
     prepare: Callable[[Site], None] = _nothing
     stop: StopSteps = ((signal.SIGTERM, 5.0),)
     start_timeout_s: float = 60.0
+    group: str | None = None
+    """Told as one with the other members: `up` and `down` print one line for all of them."""
+    outdated: Callable[[Site], bool] = _never
+    """Whether it runs with another configuration than it would be started with now."""
 
     @property
     def stop_s(self) -> float:
@@ -65,3 +90,11 @@ def host_and_port(url: str, default_port: int) -> tuple[str, int]:
 
 def connect(url: str, default_port: int) -> socket.socket:
     return socket.create_connection(host_and_port(url, default_port), timeout=CHECK_TIMEOUT_S)
+
+
+def settled(site: Site, part: str) -> str | None:
+    """For a part that answers nobody, but ends at once when something is wrong."""
+    if site.process(part) is None:
+        return "not running"
+    started = float(site.record(part).get("started_unix", 0.0))
+    return None if time.time() - started >= SETTLED_S else "started a moment ago"

@@ -1,15 +1,12 @@
-"""Our own processes: the web server, the task workers and the scheduler."""
+"""Our own processes: web server, task workers, scheduler, and the coordinator of executions."""
 
 import signal
 import sys
-import time
 import urllib.error
 import urllib.request
 
-from config.stack.parts.base import CHECK_TIMEOUT_S, Command, Part
-from config.stack.site import Site, read_json
-
-BEAT_SETTLED_S = 2.0
+from config.stack.parts.base import CHECK_TIMEOUT_S, Command, Layer, Part, settled
+from config.stack.site import ROOT, Site
 
 
 def _web_command(site: Site) -> Command:
@@ -93,18 +90,23 @@ def _beat_command(site: Site) -> Command:
     )
 
 
+def _coordinator_command(site: Site) -> Command:
+    return Command([sys.executable, str(ROOT / "manage.py"), "coordinate"])
+
+
 def _beat_ready(site: Site) -> str | None:
-    # The scheduler answers nobody. It reads its table at once and ends when it cannot.
-    if site.process("beat") is None:
-        return "not running"
-    started = float(read_json(site.record_file("beat")).get("started_unix", 0.0))
-    return None if time.time() - started >= BEAT_SETTLED_S else "started a moment ago"
+    return settled(site, "beat")
+
+
+def _coordinator_ready(site: Site) -> str | None:
+    return settled(site, "coordinator")
 
 
 _ADVICE = "Read its log: the last lines name the cause."
 
 WEB = Part(
     name="web",
+    layer=Layer.OWN,
     needs=("postgres", "valkey"),
     ports={"web": 8000},
     address=_web_address,
@@ -116,6 +118,7 @@ WEB = Part(
 )
 WORKER = Part(
     name="worker",
+    layer=Layer.OWN,
     needs=("postgres", "valkey", "spark"),
     command=_worker_command,
     ready=_worker_ready,
@@ -127,6 +130,7 @@ WORKER = Part(
 # Apart from the workers: however many runs wait for a slot, the reaper finds the lost ones.
 CONTROL = Part(
     name="control",
+    layer=Layer.OWN,
     needs=("postgres", "valkey"),
     command=_control_command,
     ready=_control_ready,
@@ -136,9 +140,21 @@ CONTROL = Part(
 )
 BEAT = Part(
     name="beat",
+    layer=Layer.OWN,
     needs=("postgres", "valkey"),
     command=_beat_command,
     ready=_beat_ready,
+    stop=((signal.SIGTERM, 5.0),),
+    start_timeout_s=60.0,
+    advice=_ADVICE,
+)
+# Carries executions out: several may run, they meet at the rows that they lock.
+COORDINATOR = Part(
+    name="coordinator",
+    layer=Layer.OWN,
+    needs=("postgres", "valkey"),
+    command=_coordinator_command,
+    ready=_coordinator_ready,
     stop=((signal.SIGTERM, 5.0),),
     start_timeout_s=60.0,
     advice=_ADVICE,

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 from config.stack.errors import PartError
-from config.stack.parts.base import Command, Part
+from config.stack.parts.base import Command, Layer, Part
 from config.stack.proc import NOBODY, enter_user_namespace, has_name
 from config.stack.site import Site, write_private
 
@@ -191,6 +191,7 @@ def _ready(site: Site) -> str | None:
 
 PART = Part(
     name="postgres",
+    layer=Layer.STORE,
     ports={"postgres": 15432},
     address=_address,
     replaced_by="DATABASE_URL",

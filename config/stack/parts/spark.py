@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from config.stack.errors import PartError
-from config.stack.parts.base import Command, Part, connect
+from config.stack.parts.base import Command, Layer, Part, connect
 from config.stack.proc import enter_user_namespace, has_name
 from config.stack.site import Site, write_private
 
@@ -169,6 +169,7 @@ def _ready(site: Site) -> str | None:
 
 PART = Part(
     name="spark",
+    layer=Layer.SERVER,
     ports={"spark": 15002},
     address=_address,
     replaced_by="WEIR_SPARK_REMOTE",

@@ -4,7 +4,7 @@ import signal
 from urllib.parse import unquote, urlsplit
 
 from config.stack.errors import PartError
-from config.stack.parts.base import Command, Part, connect
+from config.stack.parts.base import Command, Layer, Part, connect
 from config.stack.site import Site, write_private
 
 
@@ -86,6 +86,7 @@ def _ready_by_client(url: str) -> str | None:
 
 PART = Part(
     name="valkey",
+    layer=Layer.STORE,
     ports={"valkey": 16379},
     address=_address,
     replaced_by="WEIR_BROKER_URL",

@@ -2,7 +2,7 @@ import { QueryClient } from "@tanstack/react-query";
 import { renderHook, act } from "@testing-library/react";
 import { vi } from "vitest";
 
-import { addPoint, hear, listen, useLive } from "./live";
+import { addPoint, hear, listen, PACE_MS, useLive } from "./live";
 import { keys } from "./query-keys";
 
 const news = (iteration: number, state: "running" | "succeeded" = "running") =>
@@ -44,6 +44,30 @@ it("turns news into fresh queries", () => {
   expect(invalidate).toHaveBeenCalledWith({ queryKey: keys.overview });
   act(() => hear(queries, { kind: "system", id: "s", model_version: 3 }));
   expect(invalidate).toHaveBeenCalledWith({ queryKey: keys.catalog.all });
+});
+
+it("asks again about plans and executions at once, then at a pace, and never misses the last", () => {
+  vi.useFakeTimers();
+  const queries = new QueryClient();
+  const invalidate = vi.spyOn(queries, "invalidateQueries");
+  const asked = (queryKey: readonly unknown[]) =>
+    invalidate.mock.calls.filter(
+      ([given]) => JSON.stringify(given?.queryKey) === JSON.stringify(queryKey),
+    ).length;
+  const news = { kind: "execution", id: "e1", plan: "p1", system: "s", state: "running" } as const;
+  for (let i = 0; i < 20; i += 1) act(() => hear(queries, news));
+  expect(asked(keys.executions.one("e1"))).toBe(1);
+  void act(() => vi.advanceTimersByTime(PACE_MS));
+  expect(asked(keys.executions.one("e1"))).toBe(2);
+  void act(() => vi.advanceTimersByTime(10 * PACE_MS));
+  expect(asked(keys.executions.one("e1"))).toBe(2);
+  act(() => hear(queries, { kind: "telemetry", system: "s" }));
+  expect(asked(keys.telemetry.system("s"))).toBe(1);
+  // The plan itself is asked about only when the execution moves to another state.
+  expect(asked(keys.plans.one("p1"))).toBe(1);
+  act(() => hear(queries, { ...news, state: "succeeded" }));
+  expect(asked(keys.plans.one("p1"))).toBe(2);
+  vi.useRealTimers();
 });
 
 it("forgets runs that ended while nothing was heard", () => {

@@ -92,7 +92,37 @@ type Message =
   | { kind: "snapshot"; runs: RunNews[] }
   | ({ kind: "run" } & RunNews)
   | { kind: "allocation"; id: string; system: string | null }
-  | { kind: "system"; id: string; model_version: number | null };
+  | { kind: "system"; id: string; model_version: number | null }
+  | { kind: "plan"; id: string; system: string; state: string }
+  | { kind: "execution"; id: string; plan: string; system: string; state: string }
+  | { kind: "agent"; id: string; broker: string; system: string; state: string }
+  | { kind: "telemetry"; system: string };
+
+/** An execution says much in a moment; a branch is asked again at most this often. */
+export const PACE_MS = 500;
+
+const executionStates = new Map<string, string>();
+const paced = new Map<string, { timer: ReturnType<typeof setTimeout>; again: boolean }>();
+
+/** Freshen at once, then at most once per pace while the news go on; the last news always count. */
+function freshenPaced(queries: QueryClient, branches: readonly (readonly unknown[])[]) {
+  for (const branch of branches) {
+    const name = JSON.stringify(branch);
+    const waiting = paced.get(name);
+    if (waiting) {
+      waiting.again = true;
+      continue;
+    }
+    freshen(queries, [branch]);
+    const pause = () =>
+      setTimeout(() => {
+        const entry = paced.get(name);
+        paced.delete(name);
+        if (entry?.again) freshenPaced(queries, [branch]);
+      }, PACE_MS);
+    paced.set(name, { timer: pause(), again: false });
+  }
+}
 
 function freshen(queries: QueryClient, branches: readonly (readonly unknown[])[]) {
   for (const queryKey of branches) void queries.invalidateQueries({ queryKey });
@@ -133,6 +163,23 @@ export function hear(queries: QueryClient, message: Message) {
       break;
     case "system":
       freshen(queries, [keys.systems.all, keys.catalog.all, keys.overview, keys.audit.all]);
+      break;
+    case "plan":
+      freshenPaced(queries, [keys.plans.all, keys.overview]);
+      break;
+    case "execution":
+      // Progress shows in the execution and in lists; a plan itself changes only with the state.
+      freshenPaced(queries, [keys.executions.one(message.id), keys.plans.lists]);
+      if (executionStates.get(message.id) !== message.state) {
+        executionStates.set(message.id, message.state);
+        freshenPaced(queries, [keys.plans.one(message.plan)]);
+      }
+      break;
+    case "agent":
+      freshenPaced(queries, [keys.agents.list(message.system)]);
+      break;
+    case "telemetry":
+      freshenPaced(queries, [keys.telemetry.system(message.system)]);
       break;
     case "resync":
       void queries.invalidateQueries();
@@ -177,6 +224,9 @@ export function listen(queries: QueryClient): () => void {
   return () => {
     closed = true;
     clearTimeout(retry);
+    paced.forEach(({ timer }) => clearTimeout(timer));
+    paced.clear();
+    executionStates.clear();
     source?.close();
     set(START);
   };

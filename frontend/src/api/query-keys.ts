@@ -28,6 +28,34 @@ export const keys = {
     comparison: (id: string, other: string) =>
       ["allocations", "one", id, "against", other] as const,
   },
+  plans: {
+    all: ["plans"] as const,
+    lists: ["plans", "list"] as const,
+    list: (query: ListQuery | object) => ["plans", "list", query] as const,
+    one: (id: string) => ["plans", "one", id] as const,
+    outcomes: (days: number) => ["plans", "outcomes", days] as const,
+  },
+  executions: {
+    all: ["executions"] as const,
+    one: (id: string) => ["executions", "one", id] as const,
+  },
+  agents: {
+    all: ["agents"] as const,
+    list: (system: string) => ["agents", "list", system] as const,
+    everywhere: ["agents", "everywhere"] as const,
+  },
+  policies: {
+    all: ["policies"] as const,
+    of: (system: string | null) => ["policies", system ?? "default"] as const,
+  },
+  /** One branch per system: news name the system that measured. */
+  telemetry: {
+    all: ["telemetry"] as const,
+    system: (system: string) => ["telemetry", system] as const,
+    flows: (system: string) => ["telemetry", system, "flows"] as const,
+    latest: (system: string) => ["telemetry", system, "latest"] as const,
+    series: (broker: string, minutes: number) => ["telemetry-series", broker, minutes] as const,
+  },
   audit: {
     all: ["audit"] as const,
     list: (query: ListQuery) => ["audit", "list", query] as const,

@@ -4,6 +4,42 @@
  */
 
 export interface paths {
+    "/api/v1/agents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The agents beside the brokers: who they are, whether they answer, what they see. */
+        get: operations["agents_list"];
+        put?: never;
+        /** @description Enrol the agent of a broker; the answer holds its credential, once. */
+        post: operations["agents_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/agents/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The agents beside the brokers: who they are, whether they answer, what they see. */
+        get: operations["agents_retrieve"];
+        put?: never;
+        post?: never;
+        /** @description Revoke the credential at once; the broker goes on as it was told last. */
+        delete: operations["agents_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/allocations": {
         parameters: {
             query?: never;
@@ -101,6 +137,23 @@ export interface paths {
         get: operations["allocations_comparison_retrieve"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/allocations/{id}/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Make a draft of the plan that would bring this allocation into force. */
+        post: operations["allocations_plan_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -269,6 +322,125 @@ export interface paths {
         patch: operations["correlation_keys_partial_update"];
         trace?: never;
     };
+    "/api/v1/executions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Plans being carried out: every step and action, and what they wait for. */
+        get: operations["executions_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/executions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Plans being carried out: every step and action, and what they wait for. */
+        get: operations["executions_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/executions/{id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Begin no further step; the running one ends first. */
+        post: operations["executions_pause_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/executions/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Go on where it was paused. */
+        post: operations["executions_resume_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/executions/{id}/roll-back": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description End after the running step and undo what is done, last first. */
+        post: operations["executions_roll_back_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/executions/{id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description End after the running step; what is done stays done. */
+        post: operations["executions_stop_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/flow-status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Every flow of the system, by name. */
+        get: operations["flow_status_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/groups": {
         parameters: {
             query?: never;
@@ -412,6 +584,245 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plans": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Plans, newest first; one whose model has moved is shown as stale at once. */
+        get: operations["plans_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plans/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One plan with its steps, checks, decisions and history. */
+        get: operations["plans_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plans/{id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Approve the content that `content_hash` names; not one's own, and not twice. */
+        post: operations["plans_approve_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plans/{id}/discard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Drop a plan that nobody began. */
+        post: operations["plans_discard_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plans/{id}/dry-run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Check the plan against the live state without touching anything. */
+        post: operations["plans_dry_run_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plans/{id}/execute": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Carry out an approved plan, after everything was checked once more. */
+        post: operations["plans_execute_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plans/{id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The plan as a file, or as a text to paste into a ticket. */
+        get: operations["plans_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plans/{id}/reject": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Say no and why; one no is enough. */
+        post: operations["plans_reject_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plans/{id}/submit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Send a draft for review. */
+        post: operations["plans_submit_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plans/{id}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Make a plan that takes an executed one back; it is reviewed like any other. */
+        post: operations["plans_undo_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plans/{id}/withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Take a plan back from review; decisions made so far end. */
+        post: operations["plans_withdraw_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plans/outcomes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Plans executed lately: what they promised and what is measured now. */
+        get: operations["plans_outcomes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/policies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The default and the policies of systems; with `system` exactly that system's. */
+        get: operations["policies_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/policies/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One policy with its ETag. */
+        get: operations["policies_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** @description Change what is given; lists are replaced as a whole. */
+        patch: operations["policies_partial_update"];
         trace?: never;
     };
     "/api/v1/publishers": {
@@ -720,6 +1131,40 @@ export interface paths {
         patch: operations["systems_partial_update"];
         trace?: never;
     };
+    "/api/v1/telemetry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The newest measurements of every broker of a system that measured something lately. */
+        get: operations["telemetry_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/telemetry/series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One broker's measurements, about one a second, oldest first. */
+        get: operations["telemetry_series_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tokens": {
         parameters: {
             query?: never;
@@ -903,6 +1348,54 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @enum {string} */
+        ActionStateEnum: "pending" | "preparing" | "committed" | "done" | "aborting" | "aborted" | "dead";
+        /** @description An agent; `state` is as of now, the lease included. */
+        Agent: {
+            /** Format: uuid */
+            readonly id: string;
+            /** Format: uuid */
+            readonly system: string;
+            /** Format: uuid */
+            readonly broker: string;
+            readonly broker_name: string;
+            readonly state: components["schemas"]["AgentStateEnum"];
+            readonly prefix: string;
+            /** Format: date-time */
+            readonly enrolled_at: string;
+            /** Format: date-time */
+            readonly revoked_at: string | null;
+            readonly incarnation: number;
+            /** Format: date-time */
+            readonly lease_until: string | null;
+            readonly agent_version: string;
+            readonly product: string;
+            readonly address: string;
+            readonly facts: {
+                [key: string]: unknown;
+            };
+            readonly capabilities: {
+                [key: string]: unknown;
+            };
+            readonly observed: components["schemas"]["Observed"] | null;
+            /** Format: date-time */
+            readonly observed_at: string | null;
+            /** Format: date-time */
+            readonly last_report_at: string | null;
+            readonly allowed_commands: string[];
+        };
+        /** @description The agent process itself, since it started. */
+        AgentLoad: {
+            /** Format: double */
+            cpu_s?: number;
+            /**
+             * Format: double
+             * @description Messages.
+             */
+            forwarded?: number;
+        };
+        /** @enum {string} */
+        AgentStateEnum: "never" | "live" | "silent" | "revoked";
         /** @description An allocation without its rows. */
         Allocation: {
             /** Format: uuid */
@@ -967,6 +1460,54 @@ export interface components {
             readonly trace: number[];
             readonly previous: string | null;
         };
+        /** @description What to call the plan. */
+        AllocationPlanRequest: {
+            /** @description Default: what it changes, such as `Enact A-3: 9 rates, 27 limits`. */
+            title?: string;
+        };
+        /** @enum {string} */
+        AllowedCommandsEnum: "pause" | "resume" | "stop" | "roll_back";
+        /** @description Approvals that plans of a kind need from a blast radius on. */
+        ApprovalRule: {
+            /**
+             * @description A kind of plan, or *.
+             * @default *
+             */
+            kind: string;
+            /** @default 0 */
+            min_brokers: number;
+            /**
+             * Format: double
+             * @description Brokers touched over all, 0 to 1.
+             * @default 0
+             */
+            min_share: number;
+            approvals: number;
+        };
+        /** @description Approvals that plans of a kind need from a blast radius on. */
+        ApprovalRuleRequest: {
+            /**
+             * @description A kind of plan, or *.
+             * @default *
+             */
+            kind: string;
+            /** @default 0 */
+            min_brokers: number;
+            /**
+             * Format: double
+             * @description Brokers touched over all, 0 to 1.
+             * @default 0
+             */
+            min_share: number;
+            approvals: number;
+        };
+        /** @description Approve exactly what was read. */
+        ApproveRequest: {
+            /** @description `content_hash` of the plan that you read. */
+            content_hash: string;
+            /** @default  */
+            comment: string;
+        };
         /** @description One entry; `before` and `after` hold only what changed. */
         AuditEntry: {
             /** Format: uuid */
@@ -989,6 +1530,17 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             reason?: string;
+        };
+        /** @description How much of the system a plan touches. */
+        BlastRadius: {
+            brokers: number;
+            brokers_total: number;
+            topics: number;
+            topics_total: number;
+            links: number;
+            actions: number;
+            consumers_admitted: number;
+            consumers_released: number;
         };
         /** @description A broker with its capacities. */
         Broker: {
@@ -1032,6 +1584,25 @@ export interface components {
             /** Format: double */
             capacity: number;
         };
+        /** @description The broker process itself. */
+        BrokerLoad: {
+            connections?: number;
+            /** Format: double */
+            in_msgs_per_s?: number;
+            /** Format: double */
+            out_msgs_per_s?: number;
+            /**
+             * Format: double
+             * @description 1 is one core in full use.
+             */
+            cpu_ratio?: number;
+            /** Format: double */
+            memory_bytes?: number;
+            /** @description Clients that name no consumer class. */
+            unmanaged: string[];
+            /** @description Acknowledges only what is on disk; null: not known. */
+            sync_always: boolean | null;
+        };
         /** @description A broker with its capacities. */
         BrokerRequest: {
             /**
@@ -1064,6 +1635,8 @@ export interface components {
             /** Format: double */
             after: number | null;
         };
+        /** @enum {string} */
+        CheckStateEnum: "pass" | "fail" | "warn" | "unknown";
         /** @description Admitted over wanted of one class. */
         ClassPopulation: {
             consumer_class: string;
@@ -1090,6 +1663,13 @@ export interface components {
              * @description The utility function's weight: classes are ranked by it.
              */
             scale: number;
+        };
+        /** @description One consumer class at the broker. */
+        ClassSample: {
+            admitted?: number;
+            waiting?: number;
+            /** Format: double */
+            delivered_per_s?: number;
         };
         /** @description An allocation against another one. */
         Comparison: {
@@ -1213,7 +1793,135 @@ export interface components {
             rates: number[];
         };
         /** @enum {string} */
+        DecisionEnum: "approve" | "reject";
+        /** @enum {string} */
         DeliveryEnum: "best_effort" | "reliable";
+        /** @enum {string} */
+        DirectionEnum: "forward" | "undo";
+        /** @description Drop a plan that nobody will carry out. */
+        DiscardRequest: {
+            /** @default  */
+            reason: string;
+        };
+        /** @enum {string} */
+        EffectEnum: "allow" | "deny";
+        /** @description Which broker the agent runs beside. */
+        EnrolRequest: {
+            /** Format: uuid */
+            broker: string;
+        };
+        /** @description One attempt at a plan. */
+        Execution: {
+            /** Format: uuid */
+            readonly id: string;
+            readonly name: string;
+            readonly number: number;
+            /** Format: uuid */
+            readonly plan: string;
+            readonly plan_name: string;
+            readonly plan_title: string;
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            readonly state: components["schemas"]["ExecutionStateEnum"];
+            readonly started_by: string;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly started_at: string | null;
+            /** Format: date-time */
+            readonly ended_at: string | null;
+            readonly failure: string;
+            /**
+             * Format: double
+             * @description Pause between two steps, s.
+             */
+            readonly pace_s: number;
+            readonly max_parallel: number;
+            readonly actions_done: number;
+            readonly actions_total: number;
+            readonly allowed_commands: components["schemas"]["AllowedCommandsEnum"][];
+        };
+        /** @description One action; `waiting_for` names the brokers whose answer it needs now. */
+        ExecutionAction: {
+            /** Format: uuid */
+            readonly id: string;
+            readonly index: number;
+            readonly kind: string;
+            readonly title: string;
+            readonly brokers: string[];
+            readonly target: {
+                [key: string]: string;
+            };
+            readonly before: {
+                [key: string]: number;
+            } | null;
+            readonly after: {
+                [key: string]: number;
+            } | null;
+            readonly effect: string;
+            readonly state: components["schemas"]["ActionStateEnum"];
+            readonly attempt: number;
+            readonly detail: string;
+            /** Format: date-time */
+            readonly deadline_at: string | null;
+            /** Format: date-time */
+            readonly started_at: string | null;
+            /** Format: date-time */
+            readonly ended_at: string | null;
+            /**
+             * Format: double
+             * @description Longest pause of a participant, s.
+             */
+            readonly pause_s: number | null;
+            readonly waiting_for: string[];
+        };
+        /** @description An execution with its steps and actions. */
+        ExecutionDetail: {
+            /** Format: uuid */
+            readonly id: string;
+            readonly name: string;
+            readonly number: number;
+            /** Format: uuid */
+            readonly plan: string;
+            readonly plan_name: string;
+            readonly plan_title: string;
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            readonly state: components["schemas"]["ExecutionStateEnum"];
+            readonly started_by: string;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly started_at: string | null;
+            /** Format: date-time */
+            readonly ended_at: string | null;
+            readonly failure: string;
+            /**
+             * Format: double
+             * @description Pause between two steps, s.
+             */
+            readonly pace_s: number;
+            readonly max_parallel: number;
+            readonly actions_done: number;
+            readonly actions_total: number;
+            readonly allowed_commands: components["schemas"]["AllowedCommandsEnum"][];
+            readonly steps: components["schemas"]["ExecutionStep"][];
+        };
+        /** @enum {string} */
+        ExecutionStateEnum: "pending" | "running" | "pausing" | "paused" | "stopping" | "stopped" | "rolling_back" | "rolled_back" | "succeeded" | "failed";
+        /** @description A step with its actions. */
+        ExecutionStep: {
+            readonly index: number;
+            readonly direction: components["schemas"]["DirectionEnum"];
+            readonly state: components["schemas"]["StepStateEnum"];
+            /** Format: date-time */
+            readonly started_at: string | null;
+            /** Format: date-time */
+            readonly ended_at: string | null;
+            readonly actions: components["schemas"]["ExecutionAction"][];
+        };
         /** @description The rate of one flow against its bounds, msg/s. */
         FlowRate: {
             readonly nodes: string[];
@@ -1230,6 +1938,75 @@ export interface components {
             wanted: number;
             /** Format: double */
             utility: number;
+        };
+        /** @description One flow at its ingress gate, over the last interval. */
+        FlowSample: {
+            /** Format: double */
+            offered_per_s?: number;
+            /** Format: double */
+            passed_per_s?: number;
+            /** Format: double */
+            shed_per_s?: number;
+            /**
+             * Format: double
+             * @description Messages that wait at the gate.
+             */
+            backlog?: number;
+        };
+        /** @description One flow: approved, controlled, measured and promised rate, msg/s. */
+        FlowStatus: {
+            flow: string;
+            /** @description Where it enters. */
+            broker: string | null;
+            /**
+             * Format: double
+             * @description As approved.
+             */
+            in_force_per_s: number | null;
+            /**
+             * Format: double
+             * @description Messages.
+             */
+            burst: number | null;
+            /**
+             * Format: double
+             * @description What the rate controller asks for instead; null: nothing.
+             */
+            controlled_per_s: number | null;
+            /**
+             * Format: double
+             * @description By the allocation whose plan was carried out last.
+             */
+            promised_per_s: number | null;
+            /** Format: double */
+            rate_min_per_s: number;
+            /** Format: double */
+            rate_max_per_s: number;
+            /**
+             * Format: double
+             * @description Lowest rate that rate control may ask for; null: it is off.
+             */
+            band_low_per_s: number | null;
+            /** Format: double */
+            band_high_per_s: number | null;
+            /**
+             * Format: double
+             * @description Mean of the last seconds; null: nobody measures.
+             */
+            offered_per_s: number | null;
+            /** Format: double */
+            passed_per_s: number | null;
+            /** Format: double */
+            shed_per_s: number | null;
+            /** @description Messages waiting at the gate. */
+            backlog: number | null;
+        };
+        /** @description A token bucket: at most burst + rate x t messages in any t seconds. */
+        Gate: {
+            /** Format: double */
+            rate_per_s: number;
+            /** Format: double */
+            burst: number;
         };
         /** @description A group. */
         Group: {
@@ -1330,6 +2107,53 @@ export interface components {
             /** Format: double */
             latency_s?: number | null;
         };
+        /** @description One link, as the agent at this end sees it. */
+        LinkSample: {
+            /** Format: double */
+            sent_per_s?: number;
+            /** Format: double */
+            received_per_s?: number;
+            /**
+             * Format: double
+             * @description Messages that wait for the link.
+             */
+            backlog?: number;
+        };
+        /** @description An agent just enrolled: the only time that its credential is shown. */
+        NewAgent: {
+            /** Format: uuid */
+            readonly id: string;
+            /** Format: uuid */
+            readonly system: string;
+            /** Format: uuid */
+            readonly broker: string;
+            readonly broker_name: string;
+            readonly state: components["schemas"]["AgentStateEnum"];
+            readonly prefix: string;
+            /** Format: date-time */
+            readonly enrolled_at: string;
+            /** Format: date-time */
+            readonly revoked_at: string | null;
+            readonly incarnation: number;
+            /** Format: date-time */
+            readonly lease_until: string | null;
+            readonly agent_version: string;
+            readonly product: string;
+            readonly address: string;
+            readonly facts: {
+                [key: string]: unknown;
+            };
+            readonly capabilities: {
+                [key: string]: unknown;
+            };
+            readonly observed: components["schemas"]["Observed"] | null;
+            /** Format: date-time */
+            readonly observed_at: string | null;
+            /** Format: date-time */
+            readonly last_report_at: string | null;
+            readonly allowed_commands: string[];
+            readonly credential: string;
+        };
         /** @description A token just made: the only time that its secret is shown. */
         NewToken: {
             /** Format: uuid */
@@ -1355,6 +2179,24 @@ export interface components {
             /** Format: double */
             utilisation: number;
         };
+        /** @description What is really in force at the broker, by its agent's own look. */
+        Observed: {
+            version: string;
+            gates: {
+                [key: string]: components["schemas"]["Gate"];
+            };
+            limits: {
+                [key: string]: number;
+            };
+            admitted: {
+                [key: string]: number;
+            };
+            waiting: {
+                [key: string]: number;
+            };
+            links: string[];
+            problems: string[];
+        };
         /** @description A method with its parameters. */
         Optimizer: {
             name: string;
@@ -1364,6 +2206,25 @@ export interface components {
         };
         Optimizers: {
             results: components["schemas"]["Optimizer"][];
+        };
+        /** @description A plan that was carried out: what it promised and what is measured now. */
+        Outcome: {
+            /** Format: uuid */
+            plan: string;
+            name: string;
+            title: string;
+            kind: string;
+            /** Format: uuid */
+            system: string;
+            system_name: string;
+            /** Format: date-time */
+            executed_at: string;
+            promise: components["schemas"]["PlanPromise"][];
+            /**
+             * Format: double
+             * @description Only of the newest executed plan of a system; null: unknown.
+             */
+            measured_utility: number | null;
         };
         /** @description A tree of brokers. */
         Overlay: {
@@ -1440,6 +2301,15 @@ export interface components {
             model_moved: boolean;
             node_loads: components["schemas"]["NodeLevel"][];
         };
+        PaginatedAgentList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /** Format: uri */
+            next: string | null;
+            /** Format: uri */
+            previous: string | null;
+            results: components["schemas"]["Agent"][];
+        };
         PaginatedAllocationList: {
             /** @description Rows on all pages together. */
             count: number;
@@ -1494,6 +2364,15 @@ export interface components {
             previous: string | null;
             results: components["schemas"]["CorrelationKey"][];
         };
+        PaginatedExecutionList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /** Format: uri */
+            next: string | null;
+            /** Format: uri */
+            previous: string | null;
+            results: components["schemas"]["Execution"][];
+        };
         PaginatedFlowRateList: {
             /** @description Rows on all pages together. */
             count: number;
@@ -1529,6 +2408,24 @@ export interface components {
             /** Format: uri */
             previous: string | null;
             results: components["schemas"]["Overlay"][];
+        };
+        PaginatedPlanList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /** Format: uri */
+            next: string | null;
+            /** Format: uri */
+            previous: string | null;
+            results: components["schemas"]["Plan"][];
+        };
+        PaginatedPolicyList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /** Format: uri */
+            next: string | null;
+            /** Format: uri */
+            previous: string | null;
+            results: components["schemas"]["Policy"][];
         };
         PaginatedPublisherList: {
             /** @description Rows on all pages together. */
@@ -1755,6 +2652,42 @@ export interface components {
             note?: string;
             edges?: components["schemas"]["OverlayEdgeRequest"][];
         };
+        /** @description What plans of a system need; values are those in force, inherited ones too. */
+        PatchedPolicyRequest: {
+            /** @description The installation's default holds; any change ends this. */
+            inherits?: boolean;
+            approval_rules?: components["schemas"]["ApprovalRuleRequest"][];
+            /**
+             * Format: double
+             * @description Share of the brokers; 0: a person must approve.
+             */
+            auto_approve_max_share?: number;
+            /**
+             * Format: double
+             * @description Largest relative change of a value.
+             */
+            auto_approve_max_change?: number;
+            windows?: components["schemas"]["WindowRequest"][];
+            max_parallel_actions?: number;
+            /**
+             * Format: double
+             * @description Pause between two steps.
+             */
+            pace_s?: number;
+            /**
+             * Format: double
+             * @description Least relative gain of utility worth enacting.
+             */
+            enactment_threshold?: number;
+            approval_ttl_s?: number;
+            rate_control?: boolean;
+            /**
+             * Format: double
+             * @description How far controlled rates may leave the approved ones, as a share.
+             */
+            rate_control_band?: number;
+            reason?: string;
+        };
         /** @description A publisher. */
         PatchedPublisherRequest: {
             /**
@@ -1905,6 +2838,281 @@ export interface components {
         PatternEnum: "one_to_many" | "one_to_one" | "request_response";
         /** @enum {string} */
         PlaceEnum: "node" | "link";
+        /** @description A plan without its document: `apps.plans.selectors.readings.Reading`. */
+        Plan: {
+            /** Format: uuid */
+            id: string;
+            number: number;
+            name: string;
+            title: string;
+            kind: string;
+            /** Format: uuid */
+            system: string;
+            system_name: string;
+            state: components["schemas"]["PlanStateEnum"];
+            author: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            submitted_at: string | null;
+            /** Format: date-time */
+            waiting_since: string | null;
+            model_version: number;
+            content_hash: string;
+            /** Format: uuid */
+            run: string | null;
+            run_name: string | null;
+            source: components["schemas"]["PlanSource"];
+            blast_radius: components["schemas"]["BlastRadius"];
+            approvals_given: number;
+            approvals_needed: number;
+            /** Format: date-time */
+            expires_at: string | null;
+            /** @description Empty unless the plan is stale. */
+            stale_because: string;
+            /** Format: uuid */
+            superseded_by: string | null;
+            execution: components["schemas"]["PlanExecution"] | null;
+            allowed_commands: string[];
+        };
+        /** @description One action: what it changes, from what to what. */
+        PlanAction: {
+            index: number;
+            kind: string;
+            title: string;
+            undo_title: string;
+            brokers: string[];
+            target: {
+                [key: string]: string;
+            };
+            before: {
+                [key: string]: number;
+            } | null;
+            after: {
+                [key: string]: number;
+            } | null;
+            effect: string;
+        };
+        /** @description One decision and whether it still holds. */
+        PlanApproval: {
+            /** @description Weir itself where a policy approved. */
+            person: string;
+            decision: components["schemas"]["DecisionEnum"];
+            comment: string;
+            /** Format: date-time */
+            at: string;
+            valid: boolean;
+            invalid_because: string;
+        };
+        /** @description A quantity that the plan assumes to lie between two bounds; `measured` is of now. */
+        PlanBound: {
+            name: string;
+            unit: string;
+            /** Format: double */
+            low: number;
+            /** Format: double */
+            high: number;
+            /** Format: double */
+            measured: number | null;
+        };
+        /** @description One number before and after; null: not enforced. A link counts 1 where it is, else 0. */
+        PlanChange: {
+            kind: string;
+            label: string;
+            unit: string;
+            /** Format: double */
+            before: number | null;
+            /** Format: double */
+            after: number | null;
+            step: number;
+            reason: string;
+        };
+        /** @description One thing that was looked at just now. */
+        PlanCheck: {
+            name: string;
+            title: string;
+            state: components["schemas"]["CheckStateEnum"];
+            detail: string;
+        };
+        /** @description The answer of a dry run; nothing was touched. */
+        PlanChecks: {
+            results: components["schemas"]["PlanCheck"][];
+        };
+        /** @description A plan as a reviewer reads it. */
+        PlanDetail: {
+            /** Format: uuid */
+            id: string;
+            number: number;
+            name: string;
+            title: string;
+            kind: string;
+            /** Format: uuid */
+            system: string;
+            system_name: string;
+            state: components["schemas"]["PlanStateEnum"];
+            author: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            submitted_at: string | null;
+            /** Format: date-time */
+            waiting_since: string | null;
+            model_version: number;
+            content_hash: string;
+            /** Format: uuid */
+            run: string | null;
+            run_name: string | null;
+            source: components["schemas"]["PlanSource"];
+            blast_radius: components["schemas"]["BlastRadius"];
+            approvals_given: number;
+            approvals_needed: number;
+            /** Format: date-time */
+            expires_at: string | null;
+            /** @description Empty unless the plan is stale. */
+            stale_because: string;
+            /** Format: uuid */
+            superseded_by: string | null;
+            execution: components["schemas"]["PlanExecution"] | null;
+            allowed_commands: string[];
+            why: string[];
+            promise: components["schemas"]["PlanPromise"][];
+            steps: components["schemas"]["PlanStep"][];
+            changes: components["schemas"]["PlanChange"][];
+            checks: components["schemas"]["PlanCheck"][];
+            approvals: components["schemas"]["PlanApproval"][];
+            policy: components["schemas"]["PlanPolicy"];
+            envelope: components["schemas"]["PlanBound"][];
+            events: components["schemas"]["PlanEvent"][];
+            executions: components["schemas"]["PlanExecutionRow"][];
+        };
+        /** @description One line of a plan's history. */
+        PlanEvent: {
+            /** Format: date-time */
+            at: string;
+            actor: string;
+            command: string;
+            title: string;
+            note: string;
+        };
+        /** @description How far the execution of a plan is. */
+        PlanExecution: {
+            /** Format: uuid */
+            id: string;
+            state: components["schemas"]["ExecutionStateEnum"];
+            actions_done: number;
+            actions_total: number;
+        };
+        /** @description An attempt to carry the plan out. */
+        PlanExecutionRow: {
+            /** Format: uuid */
+            id: string;
+            number: number;
+            state: components["schemas"]["ExecutionStateEnum"];
+            /** Format: date-time */
+            started_at: string | null;
+            /** Format: date-time */
+            ended_at: string | null;
+        };
+        PlanOutcomes: {
+            results: components["schemas"]["Outcome"][];
+        };
+        /** @description What the system's policy asks of this plan. */
+        PlanPolicy: {
+            approvals_needed: number;
+            reason: string;
+            window_open: boolean;
+            /** Format: date-time */
+            next_window_at: string | null;
+            window_text: string;
+        };
+        /** @description A quantity before the plan and what it is expected to be after. */
+        PlanPromise: {
+            name: string;
+            unit: string;
+            /** Format: double */
+            before: number | null;
+            /** Format: double */
+            after: number | null;
+        };
+        /** @description What proposed the plan. */
+        PlanSource: {
+            kind: string;
+            /** Format: uuid */
+            id: string | null;
+            name: string;
+        };
+        /** @enum {string} */
+        PlanStateEnum: "draft" | "pending_review" | "approved" | "executing" | "executed" | "rejected" | "stale" | "superseded" | "discarded";
+        /** @description Actions that may run together. */
+        PlanStep: {
+            index: number;
+            actions: components["schemas"]["PlanAction"][];
+        };
+        /** @description What one broker's agent measured at one moment. */
+        Point: {
+            /** Format: date-time */
+            at: string;
+            /** Format: double */
+            interval_s: number;
+            flows: {
+                [key: string]: components["schemas"]["FlowSample"];
+            };
+            classes: {
+                [key: string]: components["schemas"]["ClassSample"];
+            };
+            links: {
+                [key: string]: components["schemas"]["LinkSample"];
+            };
+            broker_load: components["schemas"]["BrokerLoad"];
+            agent: components["schemas"]["AgentLoad"];
+        };
+        /** @description What plans of a system need; values are those in force, inherited ones too. */
+        Policy: {
+            /** Format: uuid */
+            readonly id: string;
+            /**
+             * Format: uuid
+             * @description null: the default of this installation.
+             */
+            readonly system: string | null;
+            readonly system_name: string | null;
+            /** @description The installation's default holds; any change ends this. */
+            inherits?: boolean;
+            approval_rules?: components["schemas"]["ApprovalRule"][];
+            /**
+             * Format: double
+             * @description Share of the brokers; 0: a person must approve.
+             */
+            auto_approve_max_share?: number;
+            /**
+             * Format: double
+             * @description Largest relative change of a value.
+             */
+            auto_approve_max_change?: number;
+            windows?: components["schemas"]["Window"][];
+            max_parallel_actions?: number;
+            /**
+             * Format: double
+             * @description Pause between two steps.
+             */
+            pace_s?: number;
+            /**
+             * Format: double
+             * @description Least relative gain of utility worth enacting.
+             */
+            enactment_threshold?: number;
+            approval_ttl_s?: number;
+            rate_control?: boolean;
+            /**
+             * Format: double
+             * @description How far controlled rates may leave the approved ones, as a share.
+             */
+            rate_control_band?: number;
+            readonly version: number;
+            /** Format: date-time */
+            readonly updated_at: string;
+            readonly allowed_commands: string[];
+        };
         /** @description A problem of one's own (formats.md, section 1), and how to optimize it. */
         ProblemAllocationRequestRequest: {
             /**
@@ -1979,6 +3187,10 @@ export interface components {
         PurposeEnum: "overlay" | "goal";
         /** @enum {string} */
         QuantityEnum: "delay_p50_s" | "delay_p99_s" | "loss_ratio" | "rate_per_s";
+        /** @description Say what is missing. */
+        RejectRequest: {
+            comment: string;
+        };
         /** @description Load of a node's resource or of a link against its capacity, with its price. */
         ResourceLoad: {
             place: components["schemas"]["PlaceEnum"];
@@ -2097,6 +3309,15 @@ export interface components {
         };
         /** @enum {string} */
         RunStateEnum: "queued" | "running" | "succeeded" | "infeasible" | "failed" | "cancelled";
+        /** @description The measurements of one broker, oldest first. */
+        Series: {
+            /** Format: uuid */
+            broker: string;
+            broker_name: string;
+            /** Format: double */
+            minutes: number;
+            points: components["schemas"]["Point"][];
+        };
         /** @description Who is signed in, and what the installation lets them do. */
         Session: {
             signed_in: boolean;
@@ -2105,7 +3326,7 @@ export interface components {
             username: string;
             display_name: string;
             roles: components["schemas"]["RoleEnum"][];
-            /** @description create_system, start_run, manage_people, manage_tokens */
+            /** @description create_system, start_run, manage_people, manage_agents, manage_tokens */
             allowed_commands: string[];
             /** @description Send as X-CSRFToken with every write. */
             csrf_token: string;
@@ -2168,6 +3389,8 @@ export interface components {
             objective?: number;
             window_s?: number;
         };
+        /** @enum {string} */
+        StepStateEnum: "pending" | "in_progress" | "completed" | "aborting" | "aborted" | "dead";
         /** @description A stream. */
         Stream: {
             /** Format: uuid */
@@ -2279,6 +3502,18 @@ export interface components {
             /** Format: uuid */
             system: string;
         };
+        /** @description All flows of a system. */
+        SystemFlows: {
+            /** @description The policy lets the controller act. */
+            rate_control: boolean;
+            /**
+             * Format: uuid
+             * @description The plan carried out last.
+             */
+            plan: string | null;
+            plan_name: string | null;
+            flows: components["schemas"]["FlowStatus"][];
+        };
         /** @description A system; `allowed_commands` also says whether one may add objects to it and optimize it. */
         SystemRequest: {
             name: string;
@@ -2289,6 +3524,27 @@ export interface components {
         };
         SystemsOverview: {
             results: components["schemas"]["Overview"][];
+        };
+        /** @description The newest measurements of one broker. */
+        Telemetry: {
+            /** Format: date-time */
+            at: string;
+            /** Format: double */
+            interval_s: number;
+            flows: {
+                [key: string]: components["schemas"]["FlowSample"];
+            };
+            classes: {
+                [key: string]: components["schemas"]["ClassSample"];
+            };
+            links: {
+                [key: string]: components["schemas"]["LinkSample"];
+            };
+            broker_load: components["schemas"]["BrokerLoad"];
+            agent: components["schemas"]["AgentLoad"];
+            /** Format: uuid */
+            broker: string;
+            broker_name: string;
         };
         /** @description A token without its secret. */
         Token: {
@@ -2510,6 +3766,34 @@ export interface components {
         UtilityKinds: {
             results: components["schemas"]["UtilityKind"][];
         };
+        /** @description A maintenance window; deny beats allow, and without allow windows all times are open. */
+        Window: {
+            effect: components["schemas"]["EffectEnum"];
+            /** @description When it begins: minute hour day-of-month month day-of-week. */
+            cron: string;
+            duration_s: number;
+            /** @default UTC */
+            timezone: string;
+            /**
+             * @description A name for it.
+             * @default
+             */
+            note: string;
+        };
+        /** @description A maintenance window; deny beats allow, and without allow windows all times are open. */
+        WindowRequest: {
+            effect: components["schemas"]["EffectEnum"];
+            /** @description When it begins: minute hour day-of-month month day-of-week. */
+            cron: string;
+            duration_s: number;
+            /** @default UTC */
+            timezone: string;
+            /**
+             * @description A name for it.
+             * @default
+             */
+            note: string;
+        };
         /** @description RFC 9457 problem document. */
         Problem: {
             type: string;
@@ -2534,6 +3818,137 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    agents_list: {
+        parameters: {
+            query?: {
+                broker?: string;
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                product?: string;
+                /** @description Words that must all appear in the name or description. */
+                search?: string;
+                system?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedAgentList"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    agents_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EnrolRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewAgent"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    agents_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    agents_destroy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     allocations_list: {
         parameters: {
             query?: {
@@ -2777,6 +4192,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Comparison"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    allocations_plan_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["AllocationPlanRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanDetail"];
                 };
             };
             /** @description The request was refused or failed. */
@@ -3432,6 +4884,226 @@ export interface operations {
             };
         };
     };
+    executions_list: {
+        parameters: {
+            query?: {
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                plan?: string;
+                /** @description Words that must all appear in the name or description. */
+                search?: string;
+                state?: ("failed" | "paused" | "pausing" | "pending" | "rolled_back" | "rolling_back" | "running" | "stopped" | "stopping" | "succeeded")[];
+                system?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedExecutionList"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    executions_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExecutionDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    executions_pause_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExecutionDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    executions_resume_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExecutionDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    executions_roll_back_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExecutionDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    executions_stop_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExecutionDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    flow_status_retrieve: {
+        parameters: {
+            query: {
+                system: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SystemFlows"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     groups_list: {
         parameters: {
             query?: {
@@ -4007,6 +5679,503 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SystemsOverview"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plans_list: {
+        parameters: {
+            query?: {
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                kind?: string;
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description Words that must all appear in the name or description. */
+                search?: string;
+                state?: ("approved" | "discarded" | "draft" | "executed" | "executing" | "pending_review" | "rejected" | "stale" | "superseded")[];
+                system?: string;
+                /** @description In review, and yours to decide. */
+                waiting_for?: "me";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedPlanList"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plans_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plans_approve_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ApproveRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plans_discard_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["DiscardRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plans_dry_run_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanChecks"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plans_execute_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExecutionDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plans_export_retrieve: {
+        parameters: {
+            query?: {
+                as?: "json" | "text";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                    "text/plain": string;
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plans_reject_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RejectRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plans_submit_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plans_undo_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plans_withdraw_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plans_outcomes: {
+        parameters: {
+            query?: {
+                /** @description 1 to 366; default 7. */
+                days?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanOutcomes"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    policies_list: {
+        parameters: {
+            query?: {
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description The policy of this system alone. */
+                system?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedPolicyList"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    policies_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Policy"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    policies_partial_update: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedPolicyRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Policy"];
                 };
             };
             /** @description The request was refused or failed. */
@@ -5175,6 +7344,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["System"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    telemetry_list: {
+        parameters: {
+            query: {
+                system: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Telemetry"][];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    telemetry_series_retrieve: {
+        parameters: {
+            query: {
+                broker: string;
+                /** @description How far back; at most 30, 5 when not given. */
+                minutes?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Series"];
                 };
             };
             /** @description The request was refused or failed. */

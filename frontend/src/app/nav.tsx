@@ -5,6 +5,7 @@ import { Link, useLocation, useNavigate } from "react-router";
 
 import { overviewQuery } from "@/api/allocations";
 import { useLive } from "@/api/live";
+import { waitingPlansQuery } from "@/api/plans";
 import { useMay } from "@/api/session";
 import { useSystems } from "@/api/systems";
 import { Icon, Mark, type IconName } from "@/components/ui/icons";
@@ -12,7 +13,7 @@ import { rememberSystem, useRememberedSystem } from "@/lib/current-system";
 import { isKind, KINDS, to, type Section } from "@/lib/kinds";
 import { countText } from "@/lib/numbers";
 
-type Place = Section | "home" | "runs" | "allocation" | "audit" | "settings" | "systems";
+type Place = Section | "telemetry" | "home" | "plans" | "runs" | "allocation" | "audit" | "settings" | "systems";
 
 /** Which entry an address belongs to. */
 export function placeOf(path: string): Place | null {
@@ -20,11 +21,14 @@ export function placeOf(path: string): Place | null {
   const [first, , third] = parts;
   if (first === undefined) return "home";
   if (first === "allocations") return "allocation";
-  if (first === "runs" || first === "audit" || first === "settings") return first;
+  if (first === "plans" || first === "runs" || first === "audit" || first === "settings") {
+    return first;
+  }
   if (first !== "systems") return null;
   if (third === undefined) return "systems";
   if (third === "topology") return "topology";
   if (third === "allocations") return "allocation";
+  if (third === "telemetry") return "telemetry";
   return isKind(third) ? KINDS[third].section : "systems";
 }
 
@@ -34,19 +38,22 @@ function Entry({
   label,
   here,
   count,
+  counts,
 }: {
   address: string;
   icon: IconName;
   label: string;
   here: boolean;
   count?: number;
+  /** What is counted, in words. */
+  counts?: string;
 }) {
   return (
     <Link className="n" to={address} aria-current={here ? "page" : undefined} title={label}>
       <Icon name={icon} />
       <span className="lbl">{label}</span>
       {count ? (
-        <span className="cnt" title={`${countText(count, "run")} active`}>
+        <span className="cnt" title={counts}>
           {count}
         </span>
       ) : null}
@@ -65,6 +72,7 @@ function SystemSwitch({ current }: { current: string | null }) {
   const choose = (id: string) => {
     rememberSystem(id);
     if (place === "allocation") void navigate(to.allocations(id));
+    else if (place === "telemetry") void navigate(to.telemetry(id));
     else if (place === "topics") void navigate(to.kind(id, "topics"));
     else if (place === "utilities") void navigate(to.kind(id, "utility-functions"));
     else if (place === "streams") void navigate(to.kind(id, "streams"));
@@ -121,6 +129,7 @@ export function Nav() {
   const place = placeOf(useLocation().pathname);
   const system = useCurrentSystem();
   const live = useLive();
+  const waiting = useQuery(waitingPlansQuery).data?.count ?? 0;
   const active = Object.values(live.runs).filter((run) =>
     ["queued", "running"].includes(run.state),
   ).length;
@@ -132,11 +141,20 @@ export function Nav() {
       </Link>
       <Entry address={to.home} icon="home" label="Home" here={place === "home"} />
       <Entry
+        address={to.plans}
+        icon="plan"
+        label="Plans"
+        here={place === "plans"}
+        count={waiting || undefined}
+        counts={`${countText(waiting, "plan waits", "plans wait")} for you`}
+      />
+      <Entry
         address={to.runs}
         icon="play"
         label="Runs"
         here={place === "runs"}
         count={active || undefined}
+        counts={`${countText(active, "run")} active`}
       />
       <h2>System</h2>
       <SystemSwitch current={system} />
@@ -171,6 +189,12 @@ export function Nav() {
             icon="adjustments"
             label="Allocation"
             here={place === "allocation"}
+          />
+          <Entry
+            address={to.telemetry(system)}
+            icon="broadcast"
+            label="Telemetry"
+            here={place === "telemetry"}
           />
         </>
       )}

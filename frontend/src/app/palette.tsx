@@ -7,6 +7,7 @@ import { useNavigate } from "react-router";
 import { useCurrentSystem } from "./nav";
 
 import { catalogList } from "@/api/catalog";
+import { plansQuery } from "@/api/plans";
 import { keys } from "@/api/query-keys";
 import { useMay } from "@/api/session";
 import { useSystems } from "@/api/systems";
@@ -41,6 +42,10 @@ export function Palette({ onKeys }: { onKeys: () => void }) {
       return pages.flat();
     },
   });
+  const plans = useQuery({
+    ...plansQuery({ search: text, page_size: 5 }),
+    enabled: text.length >= 2,
+  });
   const action = (
     id: string,
     label: string,
@@ -74,6 +79,15 @@ export function Palette({ onKeys }: { onKeys: () => void }) {
       KINDS[row.kind].one,
     ),
   );
+  const planActions = (plans.data?.results ?? []).map((plan) =>
+    action(
+      plan.id,
+      `${plan.name} ${plan.title}`,
+      "plan",
+      go(to.plan(plan.id)),
+      `${plan.system_name}, ${plan.state.replaceAll("_", " ")}`,
+    ),
+  );
   return (
     <Spotlight
       shortcut="mod + K"
@@ -93,11 +107,13 @@ export function Palette({ onKeys }: { onKeys: () => void }) {
       }}
       actions={[
         ...(objects.length > 0 ? [{ group: "Found", actions: objects }] : []),
+        ...(planActions.length > 0 ? [{ group: "Plans", actions: planActions }] : []),
         ...(inSystem.length > 0 ? [{ group: name ?? "System", actions: inSystem }] : []),
         {
           group: "Everywhere",
           actions: [
             action("home", "Home", "home", go(to.home)),
+            action("plans", "Plans", "plan", go(to.plans)),
             action("runs", "Runs", "play", go(to.runs)),
             action("systems", "Systems", "server", go(to.systems)),
             action("audit", "Audit", "history", go(to.audit)),

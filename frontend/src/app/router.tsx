@@ -19,6 +19,9 @@ const RunsPage = lazy(() => import("@/features/runs/runs-page"));
 const RunPage = lazy(() => import("@/features/runs/run-page"));
 const AllocationsPage = lazy(() => import("@/features/allocations/allocations-page"));
 const AllocationPage = lazy(() => import("@/features/allocations/allocation-page"));
+const PlansPage = lazy(() => import("@/features/plans/plans-page"));
+const PlanPage = lazy(() => import("@/features/plans/plan-page"));
+const TelemetryPage = lazy(() => import("@/features/telemetry/telemetry-page"));
 const AuditPage = lazy(() => import("@/features/audit/audit-page"));
 const SettingsPage = lazy(() => import("@/features/settings/settings-page"));
 
@@ -34,12 +37,15 @@ export const routes: RouteObject[] = [
       { path: "systems/:systemId", element: <SystemPage /> },
       { path: "systems/:systemId/topology", element: <TopologyPage /> },
       { path: "systems/:systemId/allocations", element: <AllocationsPage /> },
+      { path: "systems/:systemId/telemetry", element: <TelemetryPage /> },
       { path: "systems/:systemId/:kind", element: <KindPage /> },
       { path: "systems/:systemId/:kind/new", element: <NewObjectPage /> },
       { path: "systems/:systemId/:kind/:id", element: <ObjectPage /> },
       { path: "runs", element: <RunsPage /> },
       { path: "runs/:id", element: <RunPage /> },
       { path: "allocations/:id", element: <AllocationPage /> },
+      { path: "plans", element: <PlansPage /> },
+      { path: "plans/:id", element: <PlanPage /> },
       { path: "audit", element: <AuditPage /> },
       { path: "settings", element: <Navigate to="/settings/tokens" replace /> },
       { path: "settings/:tab", element: <SettingsPage /> },

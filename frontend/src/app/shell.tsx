@@ -21,12 +21,15 @@ const KEYS: readonly [string, string][] = [
   ["Ctrl K", "Go to or do anything"],
   ["/", "Find in this list"],
   ["G H", "Home"],
+  ["G P", "Plans"],
   ["G R", "Runs"],
   ["G T", "Topology"],
   ["G U", "Utilities"],
   ["G A", "Allocation"],
   ["J  K", "Next row, previous row"],
   ["Enter", "Open the row"],
+  ["[  ]", "Step back, step on"],
+  ["Space", "Play the steps"],
   ["E", "Edit"],
   ["Ctrl S", "Save"],
   ["Esc", "Close"],
@@ -104,6 +107,7 @@ function Shell() {
   };
   useKeys({
     "g h": go(to.home),
+    "g p": go(to.plans),
     "g r": go(to.runs),
     "g t": go(system && to.topology(system)),
     "g u": go(system && to.kind(system, "utility-functions")),

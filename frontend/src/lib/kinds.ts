@@ -110,6 +110,9 @@ export const to = {
   allocations: (system: string) => `/systems/${system}/allocations`,
   optimize: (system: string) => `/systems/${system}/allocations?optimize=1`,
   allocation: (id: string) => `/allocations/${id}`,
+  telemetry: (system: string) => `/systems/${system}/telemetry`,
+  plans: "/plans",
+  plan: (id: string) => `/plans/${id}`,
   audit: "/audit",
   settings: "/settings",
 };

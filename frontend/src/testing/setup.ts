@@ -1,8 +1,11 @@
 /** What jsdom lacks and every screen needs. */
 import "@testing-library/jest-dom/vitest";
 
-import { cleanup } from "@testing-library/react";
+import { cleanup, configure } from "@testing-library/react";
 import { afterEach } from "vitest";
+
+// A page that draws a map needs longer than a second where many tests share a core.
+configure({ asyncUtilTimeout: 5000 });
 
 window.matchMedia = (query: string) =>
   ({

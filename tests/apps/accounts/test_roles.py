@@ -22,9 +22,18 @@ OPERATIONS = sorted(
 EVERYBODY = frozenset(Role)
 EDITORS = frozenset({Role.EDITOR})
 ADMINS = frozenset({Role.ADMIN})
+OPERATORS = frozenset({Role.OPERATOR})
 MODEL = {"systems", *(kind.path for kind in KINDS)}
-READ_ONLY = {"audit", "overview", "optimizers", "utility-kinds"}
+READ_ONLY = {"audit", "flow-status", "overview", "optimizers", "telemetry", "utility-kinds"}
 RUNS = {"runs", "allocations"}
+# Everybody reads them; one role changes them.
+KEPT_BY = {"agents": ADMINS, "executions": OPERATORS, "policies": ADMINS}
+PLAN_COMMANDS = {
+    **dict.fromkeys(["submit", "withdraw", "discard", "undo"], EDITORS),
+    **dict.fromkeys(["approve", "reject"], frozenset({Role.APPROVER})),
+    "execute": OPERATORS,
+    "dry-run": EVERYBODY,
+}
 
 
 def who_may(method: str, path: str) -> frozenset[Role] | None:
@@ -36,6 +45,10 @@ def who_may(method: str, path: str) -> frozenset[Role] | None:
         return ADMINS
     if room == "tokens" or path.endswith("/utility-kinds/curve"):
         return EVERYBODY
+    if room in KEPT_BY:
+        return EVERYBODY if method == "get" else KEPT_BY[room]
+    if room == "plans":
+        return EVERYBODY if method == "get" else PLAN_COMMANDS[path.split("/")[-1]]
     assert room in MODEL | READ_ONLY | RUNS, f"{path} is new: say here who may use it"
     if method == "get":
         return EVERYBODY

@@ -1,13 +1,17 @@
-"""`manage.py load_demo`: people, two systems and a first run of each; safe to repeat."""
+"""`manage.py load_demo`: people, three systems and a first run of each; safe to repeat."""
 
+import json
+import os
+from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 
 from apps.accounts.models import User
 from apps.accounts.roles import Role
 from apps.accounts.services import user_create
-from apps.allocations.demo import base_workload, meridian
+from apps.allocations.demo import base_workload, harbour, meridian
+from apps.allocations.demo.traffic import traffic_of
 from apps.allocations.services import allocation_request
 from apps.systems.models import System
 
@@ -26,6 +30,14 @@ class Command(BaseCommand):
 
     help = "Load the demo people and systems, and start a first run of each system."
 
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--traffic",
+            type=Path,
+            metavar="FILE",
+            help=f"write there what the publishers and consumers of {harbour.NAME} do",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         for username, (first, last, roles) in PEOPLE.items():
             if not User.objects.filter(username=username).exists():
@@ -37,9 +49,18 @@ class Command(BaseCommand):
                     last_name=last,
                 )
         asker = User.objects.get(username="demo")
-        for demo in (base_workload, meridian):
+        for demo in (base_workload, meridian, harbour):
             if System.objects.filter(name=demo.NAME).exists():
                 continue
             system = demo.load()
             run = allocation_request(system=system, actor=asker)
             self.stdout.write(f"loaded {system}, started {run}")
+        if options["traffic"]:
+            self._write_traffic(options["traffic"])
+
+    def _write_traffic(self, path: Path) -> None:
+        system = System.objects.get(name=harbour.NAME)
+        fresh = path.with_name(f"{path.name}.new")
+        fresh.write_text(json.dumps(traffic_of(system), indent=1, sort_keys=True) + "\n")
+        os.replace(fresh, path)
+        self.stdout.write(f"wrote the traffic of {system} to {path}")

@@ -17,6 +17,7 @@ export function PageHead({
   commands,
   facts = [],
   plainFacts,
+  strip,
   waterline,
   tabs,
 }: {
@@ -29,6 +30,8 @@ export function PageHead({
   commands?: React.ReactNode;
   facts?: readonly Fact[];
   plainFacts?: React.ReactNode;
+  /** Where the object stands in its life. */
+  strip?: React.ReactNode;
   /** Progress 0 to 1; null while it runs without a known end. */
   waterline?: number | null;
   tabs?: readonly { to: string; label: string; count?: number }[];
@@ -55,6 +58,7 @@ export function PageHead({
           {plainFacts}
         </div>
       ) : null}
+      {strip}
       {tabs ? (
         <nav className="tabs" aria-label={`Parts of ${title}`}>
           {tabs.map((tab) => (

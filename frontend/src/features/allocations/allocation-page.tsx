@@ -6,6 +6,7 @@ import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 import { AgainstPanel } from "./against-panel";
 import { ClassesPanel } from "./classes-panel";
 import { LinksPanel, NodesPanel } from "./loads-panels";
+import { useMakePlan } from "./make-plan";
 import { byRank, costsOf, formerOf, outcomeOfRow, scarcest, tally } from "./outcome";
 import { RatesPanel } from "./rates-panel";
 
@@ -19,15 +20,18 @@ import {
   type AllocationDetail,
 } from "@/api/allocations";
 import { client, take } from "@/api/client";
+import { usePlansOf } from "@/api/plans";
 import { keys } from "@/api/query-keys";
 import { useRerun } from "@/api/runs";
 import { useSystem } from "@/api/systems";
 import { Command } from "@/components/ui/command";
 import { ConvergenceChart, pointsOf } from "@/components/ui/convergence-chart";
+import { Note } from "@/components/ui/dialogs";
 import { FigureStrip } from "@/components/ui/figure-strip";
 import { Icon } from "@/components/ui/icons";
 import { PageHead } from "@/components/ui/page";
 import { Panel, QueryBody } from "@/components/ui/panel";
+import { PlanLinks } from "@/components/ui/plan-links";
 import { StateBadge } from "@/components/ui/state-badge";
 import { tell, tellFailure } from "@/components/ui/toast";
 import { Delta, UnitNumber } from "@/components/ui/unit-number";
@@ -89,6 +93,9 @@ function AllocationView({ allocation }: { allocation: AllocationDetail }) {
     enabled: allocation.system !== null && comparable,
   });
   const rerun = useRerun();
+  const plans = usePlansOf(allocation.system, allocation.id, allocation.number);
+  const carriedOut = plans.some((plan) => plan.state === "executed");
+  const planning = useMakePlan(allocation.id);
   const [picked, setPicked] = useState<string | null>(null);
 
   const classes = useMemo(() => byRank(populations.data?.rows ?? []), [populations.data]);
@@ -123,6 +130,7 @@ function AllocationView({ allocation }: { allocation: AllocationDetail }) {
       onError: (error) => tellFailure("Not started", error),
     });
   };
+  const mayPlan = allocation.allowed_commands.includes("plan");
   const mayOptimize = system.data?.allowed_commands.includes("optimize") ?? false;
 
   return (
@@ -141,7 +149,7 @@ function AllocationView({ allocation }: { allocation: AllocationDetail }) {
         state={
           <>
             <StateBadge state={allocation.status} large />
-            <span className="tag out">proposal, not in force</span>
+            {carriedOut ? null : <span className="tag out">proposal, not in force</span>}
           </>
         }
         waterline={1}
@@ -172,6 +180,9 @@ function AllocationView({ allocation }: { allocation: AllocationDetail }) {
             ),
           },
           { key: "person", icon: "users", text: `asked by ${allocation.asked_by ?? "Weir"}` },
+          ...(plans.length > 0
+            ? [{ key: "plans", icon: "plan" as const, text: <PlanLinks plans={plans} /> }]
+            : []),
           {
             key: "time",
             icon: "clock",
@@ -190,15 +201,25 @@ function AllocationView({ allocation }: { allocation: AllocationDetail }) {
               </Command>
             ) : null}
             {mayOptimize && allocation.system ? (
-              <Link className="btn pri" to={to.optimize(allocation.system)}>
+              <Link className={mayPlan ? "btn" : "btn pri"} to={to.optimize(allocation.system)}>
                 <Icon name="play" small />
                 Optimize
               </Link>
+            ) : null}
+            {mayPlan ? (
+              <Command icon="plan" primary onClick={planning.make} disabled={planning.isPending}>
+                Make plan
+              </Command>
             ) : null}
           </>
         }
       />
       <div className="main">
+        {planning.refusal ? (
+          <Note>
+            <b>Nothing to plan.</b> {planning.refusal}
+          </Note>
+        ) : null}
         <FigureStrip
           figures={[
             {

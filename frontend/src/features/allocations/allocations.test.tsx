@@ -4,6 +4,7 @@ import AllocationPage from "./allocation-page";
 import AllocationsPage from "./allocations-page";
 import { byRank, costsOf, scarcest, tally } from "./outcome";
 
+import { plan, planDetail } from "@/testing/plan-samples";
 import { renderPage } from "@/testing/render";
 import {
   allocation,
@@ -129,5 +130,48 @@ describe("what is said about rows", () => {
     expect(scarcest([load({ price: 0 })])).toBeNull();
     expect(costsOf(null).size).toBe(0);
     expect(costsOf({ classes: [{ id: "c", costs: { cpu: 1 } }] }).get("c")).toEqual({ cpu: 1 });
+  });
+});
+
+describe("making a plan", () => {
+  const at = `/allocations/${A.id}`;
+  const mayPlan = {
+    ...answers,
+    [`GET /api/v1/allocations/${A.id}`]: ok(
+      allocation({ allowed_commands: ["rerun", "plan"] }),
+    ),
+  };
+
+  it("goes to the draft that it made", async () => {
+    const asked = serve({
+      ...mayPlan,
+      "GET /api/v1/plans": ok(page([plan({ state: "executed" })])),
+      [`POST /api/v1/allocations/${A.id}/plan`]: { status: 201, body: planDetail() },
+    });
+    const { user, router } = renderPage(<AllocationPage />, "/allocations/:id", at);
+    expect(await screen.findByRole("link", { name: "P-118" })).toBeInTheDocument();
+    expect(screen.queryByText("proposal, not in force")).toBeNull();
+    await user.click(screen.getByRole("button", { name: "Make plan" }));
+    await waitFor(() => expect(router.state.location.pathname).toBe(`/plans/${planDetail().id}`));
+    expect(asked.filter((one) => one.method === "POST")).toHaveLength(1);
+  });
+
+  it("says why there is nothing to plan, and offers it only where it is allowed", async () => {
+    serve({
+      ...mayPlan,
+      [`POST /api/v1/allocations/${A.id}/plan`]: problem(
+        409,
+        "nothing_to_change",
+        "A-27 is not worth a change. It would gain 0.01 %, the threshold is 0.1 %.",
+      ),
+    });
+    const { user, unmount } = renderPage(<AllocationPage />, "/allocations/:id", at);
+    await user.click(await screen.findByRole("button", { name: "Make plan" }));
+    expect(await screen.findByText(/the threshold is 0.1 %/)).toBeInTheDocument();
+    unmount();
+    serve(answers);
+    renderPage(<AllocationPage />, "/allocations/:id", at);
+    expect(await screen.findByRole("button", { name: "Run again" })).toBeInTheDocument();
+    expect(screen.queryByRole("button", { name: "Make plan" })).toBeNull();
   });
 });

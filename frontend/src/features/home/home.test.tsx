@@ -1,6 +1,7 @@
 import { screen } from "@testing-library/react";
 
 import HomePage from "./home-page";
+import { keptPromise, type Outcome } from "./kept";
 import { stationsOf } from "./loop-strip";
 import { waitingOf } from "./questions";
 
@@ -41,11 +42,46 @@ describe("what the home page concludes", () => {
       "6 topics",
       "1 of 1 current",
       "R-2041 succeeded",
-      "none yet",
-      "none yet",
-      "none yet",
+      "none now",
+      "none now",
+      "none now",
       "none yet",
     ]);
+  });
+
+  it("counts agents, plans on their way, and promises kept", () => {
+    const stations = stationsOf([overview()], {
+      agents: { live: 5, all: 6 },
+      inReview: 2,
+      approved: 0,
+      executing: 1,
+      outcomes: { all: 4, measured: 3, kept: 2 },
+    });
+    const noteOf = (name: string) => stations.find((station) => station.name === name)?.note;
+    expect(noteOf("Observe")).toBe("5 of 6 agents");
+    expect(noteOf("Plan")).toBe("2 in review");
+    expect(noteOf("Approve")).toBe("none now");
+    expect(noteOf("Execute")).toBe("1 executing");
+    expect(noteOf("Verify")).toBe("2 of 3 kept");
+  });
+
+  it("judges a promise only by what was measured", () => {
+    const outcome = (before: number, after: number, measured: number | null): Outcome => ({
+      plan: "p",
+      name: "P-1",
+      title: "New rates",
+      kind: "allocation",
+      system: "s",
+      system_name: "Meridian",
+      executed_at: "2026-03-18T14:00:00Z",
+      promise: [{ name: "utility", unit: "", before, after }],
+      measured_utility: measured,
+    });
+    expect(keptPromise(outcome(100, 110, null))).toBeNull();
+    expect(keptPromise(outcome(100, 110, 109.5))).toBe(true);
+    expect(keptPromise(outcome(100, 110, 101))).toBe(false);
+    expect(keptPromise(outcome(110, 100, 95))).toBe(true);
+    expect(keptPromise(outcome(110, 100, 80))).toBe(false);
   });
 
   it("lists failures, moved models and systems never optimized", () => {

@@ -1,11 +1,92 @@
 /** Observe to verify: where the loop stands over all systems. Stations without data say so. */
+import { useQuery } from "@tanstack/react-query";
+
+import { keptPromise } from "./kept";
+
 import type { Overview } from "@/api/allocations";
+import { outcomesQuery, plansQuery } from "@/api/plans";
+import { allAgentsQuery } from "@/api/telemetry";
 import { Icon, type IconName } from "@/components/ui/icons";
 import { countText, fixed } from "@/lib/numbers";
 
 type Station = { name: string; icon: IconName; note: string; state: "good" | "active" | "idle" };
 
-export function stationsOf(systems: readonly Overview[]): Station[] {
+/** Counts of the second half of the loop; null while they are not known yet. */
+export type LoopCounts = {
+  agents: { live: number; all: number } | null;
+  inReview: number | null;
+  approved: number | null;
+  executing: number | null;
+  outcomes: { all: number; measured: number; kept: number } | null;
+};
+
+export const NO_COUNTS: LoopCounts = {
+  agents: null,
+  inReview: null,
+  approved: null,
+  executing: null,
+  outcomes: null,
+};
+
+const ONE = { page_size: 1 };
+export const OUTCOME_DAYS = 7;
+
+function useLoopCounts(): LoopCounts {
+  const agents = useQuery(allAgentsQuery).data?.results;
+  const inReview = useQuery(plansQuery({ ...ONE, state: ["pending_review"] })).data;
+  const approved = useQuery(plansQuery({ ...ONE, state: ["approved"] })).data;
+  const executing = useQuery(plansQuery({ ...ONE, state: ["executing"] })).data;
+  const outcomes = useQuery(outcomesQuery(OUTCOME_DAYS)).data;
+  const judged = outcomes?.map(keptPromise) ?? [];
+  return {
+    agents: agents
+      ? { live: agents.filter((agent) => agent.state === "live").length, all: agents.length }
+      : null,
+    inReview: inReview?.count ?? null,
+    approved: approved?.count ?? null,
+    executing: executing?.count ?? null,
+    outcomes: outcomes
+      ? {
+          all: outcomes.length,
+          measured: judged.filter((kept) => kept !== null).length,
+          kept: judged.filter((kept) => kept === true).length,
+        }
+      : null,
+  };
+}
+
+/** The stations that plans pass, one count each. */
+function planStations(counts: LoopCounts): Station[] {
+  const station = (
+    name: string,
+    icon: IconName,
+    count: number | null,
+    note: (n: number) => string,
+    busy = false,
+  ): Station =>
+    count
+      ? { name, icon, note: note(count), state: busy ? "active" : "good" }
+      : { name, icon, note: "none now", state: "idle" };
+  const done = counts.outcomes;
+  return [
+    station("Plan", "plan", counts.inReview, (n) => `${fixed(n)} in review`),
+    station("Approve", "usercheck", counts.approved, (n) => `${fixed(n)} approved`),
+    station("Execute", "progress", counts.executing, (n) => `${fixed(n)} executing`, true),
+    done && done.all > 0
+      ? {
+          name: "Verify",
+          icon: "target",
+          note:
+            done.measured > 0
+              ? `${fixed(done.kept)} of ${fixed(done.measured)} kept`
+              : `${fixed(done.all)} executed`,
+          state: "good",
+        }
+      : { name: "Verify", icon: "target", note: "none yet", state: "idle" },
+  ];
+}
+
+export function stationsOf(systems: readonly Overview[], counts = NO_COUNTS): Station[] {
   const runs = systems.flatMap((system) => (system.latest_run ? [system.latest_run] : []));
   const latest = [...runs].sort((a, b) => b.number - a.number)[0];
   const active = systems.reduce((total, system) => total + system.active_runs, 0);
@@ -14,7 +95,14 @@ export function stationsOf(systems: readonly Overview[]): Station[] {
   const topics = systems.reduce((total, system) => total + system.topics, 0);
   const none = { note: "none yet", state: "idle" as const };
   return [
-    { name: "Observe", icon: "broadcast", note: "no agents yet", state: "idle" },
+    counts.agents && counts.agents.all > 0
+      ? {
+          name: "Observe",
+          icon: "broadcast",
+          note: `${fixed(counts.agents.live)} of ${countText(counts.agents.all, "agent")}`,
+          state: counts.agents.live > 0 ? "good" : "idle",
+        }
+      : { name: "Observe", icon: "broadcast", note: "no agents yet", state: "idle" },
     {
       name: "Model",
       icon: "database",
@@ -37,17 +125,15 @@ export function stationsOf(systems: readonly Overview[]): Station[] {
           state: active > 0 ? "active" : "good",
         }
       : { name: "Run", icon: "play", ...none },
-    { name: "Plan", icon: "plan", ...none },
-    { name: "Approve", icon: "usercheck", ...none },
-    { name: "Execute", icon: "progress", ...none },
-    { name: "Verify", icon: "target", ...none },
+    ...planStations(counts),
   ];
 }
 
 export function LoopStrip({ systems }: { systems: readonly Overview[] }) {
+  const counts = useLoopCounts();
   return (
     <ol className="loop" aria-label="The loop, all systems">
-      {stationsOf(systems).map((station) => (
+      {stationsOf(systems, counts).map((station) => (
         <li key={station.name} className={station.state}>
           <span className="dot">
             <Icon name={station.icon} />

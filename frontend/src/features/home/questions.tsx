@@ -2,14 +2,18 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 
+import { keptPromise, utilityOf } from "./kept";
+import { OUTCOME_DAYS } from "./loop-strip";
+
 import { allocationsQuery, type Overview } from "@/api/allocations";
+import { outcomesQuery, plansQuery, type Plan } from "@/api/plans";
 import { LoadBar } from "@/components/ui/bars";
 import { Icon } from "@/components/ui/icons";
 import { QueryBody } from "@/components/ui/panel";
-import { LoadBadge, StateBadge } from "@/components/ui/state-badge";
+import { Badge, LoadBadge, StateBadge } from "@/components/ui/state-badge";
 import { to } from "@/lib/kinds";
 import { isOver, loadState } from "@/lib/load";
-import { countText, fixed, percentText } from "@/lib/numbers";
+import { countText, fixed, percentText, relativeChange, UNKNOWN } from "@/lib/numbers";
 import { ageText } from "@/lib/time";
 
 function Question({ title, children }: { title: string; children: React.ReactNode }) {
@@ -71,7 +75,7 @@ export function CapacityQuestion({ systems }: { systems: readonly Overview[] }) 
 
 type Waiting = {
   key: string;
-  icon: "play" | "alert" | "edit";
+  icon: "play" | "alert" | "edit" | "plan";
   title: string;
   note: string;
   link: string;
@@ -140,8 +144,20 @@ export function waitingOf(systems: readonly Overview[]): Waiting[] {
   });
 }
 
+export const plansWaiting = (plans: readonly Plan[]): Waiting[] =>
+  plans.map((plan) => ({
+    key: `plan-${plan.id}`,
+    icon: "plan",
+    title: `${plan.name} ${plan.title}`,
+    note: `${plan.system_name}, ${fixed(plan.approvals_given)} of ${countText(plan.approvals_needed, "approval")} given`,
+    link: to.plan(plan.id),
+    verb: "Review",
+    age: ageText(plan.waiting_since),
+  }));
+
 export function WaitingQuestion({ systems }: { systems: readonly Overview[] }) {
-  const waiting = waitingOf(systems);
+  const plans = useQuery(plansQuery({ waiting_for: "me", page_size: 4 })).data?.results ?? [];
+  const waiting = [...plansWaiting(plans), ...waitingOf(systems)];
   return (
     <Question title="What waits for me?">
       <div className="big">
@@ -150,7 +166,8 @@ export function WaitingQuestion({ systems }: { systems: readonly Overview[] }) {
       </div>
       {waiting.length === 0 ? (
         <p className="muted">
-          Failed runs, and models that moved on since their last allocation, appear here.
+          Plans to review, failed runs, and models that moved on since their last allocation appear
+          here.
         </p>
       ) : null}
       <ol className="todo">
@@ -178,7 +195,80 @@ export function WaitingQuestion({ systems }: { systems: readonly Overview[] }) {
   );
 }
 
+/** Plans executed lately against their promise; before there are any, what the runs found. */
 export function LatelyQuestion({ systems }: { systems: readonly Overview[] }) {
+  const outcomes = useQuery(outcomesQuery(OUTCOME_DAYS)).data ?? [];
+  if (outcomes.length === 0) return <LatestAllocations systems={systems} />;
+  const judged = outcomes.map(keptPromise);
+  const kept = judged.filter((one) => one === true).length;
+  const measured = judged.filter((one) => one !== null).length;
+  return (
+    <Question title="What changed, and did it help?">
+      <div className="big">
+        <b>{fixed(outcomes.length)}</b>
+        <span>
+          {outcomes.length === 1 ? "plan" : "plans"} executed in {OUTCOME_DAYS} days
+          {measured > 0 ? `, ${fixed(kept)} of ${fixed(measured)} measured kept the promise` : ""}
+        </span>
+      </div>
+      <table className="tbl bare" aria-label="Executed plans">
+        <thead>
+          <tr>
+            <th scope="col">Plan</th>
+            <th className="n" scope="col">
+              Promised
+            </th>
+            <th className="n" scope="col">
+              Measured
+            </th>
+            <th scope="col">
+              <span className="vh">Kept</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {outcomes.slice(0, 4).map((outcome) => {
+            const promised = utilityOf(outcome);
+            const help = keptPromise(outcome);
+            return (
+              <tr key={outcome.plan}>
+                <td>
+                  <Link className="ent" to={to.plan(outcome.plan)} style={{ color: "var(--text)" }}>
+                    {outcome.name} {outcome.title}
+                  </Link>
+                  <div className="faint">
+                    {outcome.system_name}, utility, {ageText(outcome.executed_at)} ago
+                  </div>
+                </td>
+                <td className="n faint">
+                  {promised ? relativeChange(promised.after, promised.before) : UNKNOWN}
+                </td>
+                <td className="n strong">
+                  {promised && outcome.measured_utility !== null
+                    ? relativeChange(outcome.measured_utility, promised.before)
+                    : UNKNOWN}
+                </td>
+                <td className="n">
+                  {help === null ? null : help ? (
+                    <Badge tone="good" icon="check">
+                      Helped
+                    </Badge>
+                  ) : (
+                    <Badge tone="warn" icon="x">
+                      Missed
+                    </Badge>
+                  )}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </Question>
+  );
+}
+
+function LatestAllocations({ systems }: { systems: readonly Overview[] }) {
   const latest = useQuery(allocationsQuery({ page_size: 4 }));
   const nameOf = (id: string | null) =>
     systems.find((system) => system.id === id)?.name ?? "own problem";

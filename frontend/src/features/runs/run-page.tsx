@@ -5,6 +5,7 @@ import { Link, useNavigate, useParams } from "react-router";
 
 import { allocationQuery } from "@/api/allocations";
 import { useLive } from "@/api/live";
+import { usePlansOf } from "@/api/plans";
 import { ENDED, runQuery, useCancelRun, useRerun, type RunDetail } from "@/api/runs";
 import { valueText } from "@/components/ui/audit-trail";
 import { Command } from "@/components/ui/command";
@@ -14,6 +15,7 @@ import { FigureStrip } from "@/components/ui/figure-strip";
 import { Icon } from "@/components/ui/icons";
 import { PageHead } from "@/components/ui/page";
 import { Panel, QueryBody } from "@/components/ui/panel";
+import { PlanLinks } from "@/components/ui/plan-links";
 import { Badge, StateBadge } from "@/components/ui/state-badge";
 import { tell, tellFailure } from "@/components/ui/toast";
 import { UnitNumber } from "@/components/ui/unit-number";
@@ -81,6 +83,11 @@ function RunView({ stored }: { stored: RunDetail }) {
     ...allocationQuery(run.allocation ?? ""),
     enabled: run.allocation !== null,
   });
+  const plans = usePlansOf(
+    allocation.data?.system ?? null,
+    run.allocation ?? "",
+    allocation.data?.number ?? 0,
+  );
   const heard = live.traces[run.id] ?? [];
   const limit = limitOf(run);
   const iteration = run.progress.iteration;
@@ -144,6 +151,9 @@ function RunView({ stored }: { stored: RunDetail }) {
           },
           { key: "method", icon: "play", text: `${run.method}, seed ${run.seed}` },
           { key: "person", icon: "users", text: `asked by ${run.asked_by ?? "Weir"}` },
+          ...(plans.length > 0
+            ? [{ key: "plans", icon: "plan" as const, text: <PlanLinks plans={plans} /> }]
+            : []),
           {
             key: "time",
             icon: "clock",

@@ -3,6 +3,7 @@ import { useParams } from "react-router";
 
 import { AboutPanel } from "./about-panel";
 import { PeoplePanel } from "./people-panel";
+import { PoliciesPanel } from "./policies-panel";
 import { TokensPanel } from "./tokens-panel";
 
 import { useMay } from "@/api/session";
@@ -20,12 +21,14 @@ export default function SettingsPage() {
         tabs={[
           ...(tokens ? [{ to: "/settings/tokens", label: "API tokens" }] : []),
           ...(people ? [{ to: "/settings/people", label: "People" }] : []),
+          { to: "/settings/policies", label: "Policies" },
           { to: "/settings/about", label: "About" },
         ]}
       />
       <div className="main">
         {tab === "tokens" && tokens ? <TokensPanel /> : null}
         {tab === "people" && people ? <PeoplePanel /> : null}
+        {tab === "policies" ? <PoliciesPanel /> : null}
         {tab === "about" ? <AboutPanel /> : null}
         {(tab === "people" && !people) || (tab === "tokens" && !tokens) ? (
           <section className="panel">

@@ -1,6 +1,7 @@
 /** The map's data: brokers and links with their loads from an allocation, and where they stand. */
 import type { ResourceLoad } from "@/api/allocations";
 import type { CatalogTypes } from "@/api/catalog";
+import { natural, placesOf as placesByNodes, type Places } from "@/components/map/places";
 import { worstFraction } from "@/lib/load";
 
 export type BrokerNode = {
@@ -23,7 +24,6 @@ export type LinkEdge = {
 
 export type Graph = { nodes: BrokerNode[]; edges: LinkEdge[] };
 
-const natural = (a: string, b: string) => a.localeCompare(b, "en", { numeric: true });
 const pair = (a: string, b: string) => [a, b].sort().join(" ");
 
 /** Allocations name things by the names of their snapshot, so loads are joined by name. */
@@ -71,73 +71,14 @@ export function makeGraph(
   };
 }
 
-export type Places = ReadonlyMap<string, { x: number; y: number }>;
-
-/** Depth of every broker from the best connected one, level by level, in the order of names. */
-function levelsOf(graph: Graph): string[][] {
-  const neighbours = new Map<string, string[]>(
-    graph.nodes.map((node) => [node.broker.id, [] as string[]]),
-  );
-  for (const { link } of graph.edges) {
-    neighbours.get(link.source)?.push(link.target);
-    neighbours.get(link.target)?.push(link.source);
-  }
-  const names = new Map(graph.nodes.map((node) => [node.broker.id, node.broker.name]));
-  const byName = (a: string, b: string) => natural(names.get(a) ?? "", names.get(b) ?? "");
-  const roots = [...neighbours.keys()].sort(
-    (a, b) => (neighbours.get(b)?.length ?? 0) - (neighbours.get(a)?.length ?? 0) || byName(a, b),
-  );
-  const levels: string[][] = [];
-  const seen = new Set<string>();
-  for (const root of roots) {
-    if (seen.has(root)) continue;
-    seen.add(root);
-    let level = [root];
-    for (let depth = 0; level.length > 0; depth += 1) {
-      (levels[depth] ??= []).push(...level);
-      const next: string[] = [];
-      for (const id of level) {
-        for (const other of [...(neighbours.get(id) ?? [])].sort(byName)) {
-          if (seen.has(other)) continue;
-          seen.add(other);
-          next.push(other);
-        }
-      }
-      level = next;
-    }
-  }
-  return levels;
-}
-
-/** Stretch what is stored over the whole width or height; one value alone stands in the middle. */
-function spreadOf(values: readonly number[]): (value: number) => number {
-  const low = Math.min(...values);
-  const span = Math.max(...values) - low;
-  return span > 0 ? (value) => (value - low) / span : () => 0.5;
-}
-
 /** Stored places where every broker has one; else rows by distance from the hub, always the same. */
-export function placesOf(graph: Graph): Places {
-  const places = new Map<string, { x: number; y: number }>();
-  const stored = graph.nodes.every(
-    ({ broker }) => typeof broker.map_x === "number" && typeof broker.map_y === "number",
+export const placesOf = (graph: Graph): Places =>
+  placesByNodes(
+    graph.nodes.map(({ broker }) => ({
+      id: broker.id,
+      name: broker.name,
+      x: broker.map_x,
+      y: broker.map_y,
+    })),
+    graph.edges.map(({ link }) => link),
   );
-  if (stored) {
-    const across = spreadOf(graph.nodes.map(({ broker }) => broker.map_x ?? 0));
-    const down = spreadOf(graph.nodes.map(({ broker }) => broker.map_y ?? 0));
-    for (const { broker } of graph.nodes) {
-      places.set(broker.id, { x: across(broker.map_x ?? 0), y: down(broker.map_y ?? 0) });
-    }
-    return places;
-  }
-  const levels = levelsOf(graph);
-  levels.forEach((level, depth) => {
-    level.forEach((id, index) => {
-      places.set(id, {
-        x: (index + 1) / (level.length + 1),
-        y: levels.length === 1 ? 0.5 : depth / (levels.length - 1),
-      });
-    });
-  });
-  return places;
-}

@@ -1,0 +1,250 @@
+"""What an agent is told when it starts: command line first, then `WEIR_AGENT_*`, then defaults."""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from agent.drivers.nats.server_config import BrokerSecrets
+from agent.fleet import FleetOptions
+
+PREFIX = "WEIR_AGENT_"
+
+
+class ConfigError(Exception):
+    """An option is missing or wrong; the text names it and says what is expected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How one agent runs."""
+
+    control_plane: str
+    credential: str
+    broker: str
+    """Where this agent reaches its broker."""
+    address: str
+    """Where the neighbours' agents reach it."""
+    state_dir: Path
+    secrets: BrokerSecrets | None
+    """None: a broker whose auth callout does not ask this agent; nobody's limit is enforced."""
+    admission_lease_s: float
+    report_every_s: float
+    ca_file: Path | None
+
+
+_HELP = {
+    "control_plane": "URL of the Weir installation, such as https://weir.example.org",
+    "credential_file": "file that holds the agent's credential, as given when it was enrolled",
+    "broker": "URL of the broker beside this agent, such as nats://127.0.0.1:4222",
+    "state_dir": "directory for what must survive a restart; one per agent",
+    "secrets_file": "the broker's secrets as JSON (docs/agent.md); without it nobody is refused",
+    "address": "URL under which the neighbours' agents reach the broker (default: --broker)",
+    "ca_file": "certificates (PEM) to verify the control plane by, instead of the system's",
+    "admission_lease_s": "seconds until an admitted consumer has to be admitted anew; 0: never "
+    "(default 3600)",
+    "report_every_s": "seconds between two reports (default 1)",
+    "plain_http": "1: allow http:// to another machine; the credential then travels readable",
+}
+
+
+_FLEET_HELP = {
+    "control_plane": _HELP["control_plane"],
+    "credentials": "directory with one file per broker, <broker>.credential (manage.py "
+    "enrol_agents writes it)",
+    "state_dir": "directory for what must survive a restart; a folder per agent is made in it",
+    "seed": "whole number from which the crowd's wishes follow (default 1)",
+    "speed": "how much faster than the world virtual brokers and their crowd live (default 1)",
+    "offered_per_s": "messages per second of a flow's publisher, on average (default 20)",
+    "crowd": "consumers who want to be admitted to a class, on average (default 8)",
+    "report_every_s": "seconds between two reports of an agent (default 5)",
+    "ca_file": _HELP["ca_file"],
+    "plain_http": _HELP["plain_http"],
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `run`."""
+    _add(parser, _HELP)
+
+
+def add_fleet_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `fleet`."""
+    _add(parser, _FLEET_HELP)
+
+
+def _add(parser: argparse.ArgumentParser, known: Mapping[str, str]) -> None:
+    for name, text in known.items():
+        flag = "--" + name.replace("_", "-")
+        given = f"{text} [{PREFIX}{name.upper()}]"
+        if name == "plain_http":
+            parser.add_argument(flag, action="store_const", const="1", help=given)
+        else:
+            parser.add_argument(flag, help=given)
+
+
+class _Given:
+    """One option after the other, from the command line or else the environment."""
+
+    def __init__(
+        self,
+        arguments: argparse.Namespace,
+        environment: Mapping[str, str],
+        known: Mapping[str, str],
+    ) -> None:
+        self._arguments = arguments
+        self._environment = environment
+        self._known = known
+
+    def get(self, name: str) -> str | None:
+        value = getattr(self._arguments, name) or self._environment.get(PREFIX + name.upper())
+        return str(value) if value else None
+
+    def need(self, name: str) -> str:
+        value = self.get(name)
+        if value is None:
+            flag = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{flag} (or {PREFIX}{name.upper()}) is missing: {self._known[name]}")
+        return value
+
+    def control_plane(self) -> str:
+        return control_plane_url(self.need("control_plane"), plain_http=self.get("plain_http"))
+
+    def ca_file(self) -> Path | None:
+        text = self.get("ca_file")
+        if text is None:
+            return None
+        if not Path(text).is_file():
+            raise ConfigError(f"--ca-file: {text} is not a file")
+        return Path(text)
+
+    def number(self, name: str, default: str, *, least: float) -> float:
+        return amount(self.get(name) or default, name.replace("_", "-"), least=least)
+
+    def whole(self, name: str, default: str, *, least: int) -> int:
+        text = self.get(name) or default
+        try:
+            value = int(text)
+        except ValueError as error:
+            raise ConfigError(f"--{name}: {text!r} is not a whole number") from error
+        if value < least:
+            raise ConfigError(f"--{name}: must be at least {least}, not {value}")
+        return value
+
+
+def options(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Options:
+    """Options of `run`. Raises ConfigError."""
+    given = _Given(arguments, environment, _HELP)
+    control_plane = given.control_plane()
+    broker = _broker_url(given.need("broker"), "broker")
+    secrets_file = given.get("secrets_file")
+    return Options(
+        control_plane=control_plane,
+        credential=credential(Path(given.need("credential_file"))),
+        broker=broker,
+        address=_without_user(_broker_url(given.get("address") or broker, "address")),
+        state_dir=Path(given.need("state_dir")),
+        secrets=None if secrets_file is None else _secrets(Path(secrets_file)),
+        admission_lease_s=_lease(given.get("admission_lease_s") or "3600"),
+        report_every_s=given.number("report_every_s", "1", least=0.1),
+        ca_file=given.ca_file(),
+    )
+
+
+def fleet_options(arguments: argparse.Namespace, environment: Mapping[str, str]) -> FleetOptions:
+    """Options of `fleet`. Raises ConfigError."""
+    given = _Given(arguments, environment, _FLEET_HELP)
+    directory = Path(given.need("credentials"))
+    files = sorted(directory.glob("*.credential"))
+    if not files:
+        raise ConfigError(f"--credentials: {directory} holds no file <broker>.credential")
+    return FleetOptions(
+        control_plane=given.control_plane(),
+        credentials={path.stem: credential(path) for path in files},
+        state_dir=Path(given.need("state_dir")),
+        seed=given.whole("seed", "1", least=0),
+        speed=given.number("speed", "1", least=0.01),
+        offered_per_s=given.number("offered_per_s", "20", least=0.0),
+        crowd=given.whole("crowd", "8", least=1),
+        report_every_s=given.number("report_every_s", "5", least=0.1),
+        ca_file=given.ca_file(),
+    )
+
+
+def control_plane_url(text: str, *, plain_http: str | None) -> str:
+    """A usable base URL. Raises ConfigError; refuses to send a credential in the open."""
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"--control-plane: {text!r} is not an http(s):// URL")
+    if parts.scheme == "http" and not _loopback(parts.hostname) and plain_http != "1":
+        raise ConfigError(
+            f"--control-plane: {text} would send the credential readable to another machine; use "
+            "https://, or --plain-http where the network between is trusted"
+        )
+    return text.rstrip("/")
+
+
+def credential(path: Path) -> str:
+    """The secret in a file. Raises ConfigError."""
+    try:
+        text = path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--credential-file: {error}") from error
+    if not text or not text.isprintable() or " " in text:
+        raise ConfigError(f"--credential-file: {path} does not hold one credential")
+    return text
+
+
+def amount(text: str, name: str, *, least: float) -> float:
+    """A duration, or another amount. Raises ConfigError."""
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise ConfigError(f"--{name}: {text!r} is not a number") from error
+    if not least <= value < 1e9:
+        raise ConfigError(f"--{name}: must be at least {least:g}, not {text}")
+    return value
+
+
+def _lease(text: str) -> float:
+    value = amount(text, "admission-lease-s", least=0.0)
+    if 0 < value < 30:
+        raise ConfigError("--admission-lease-s: must be 0 or at least 30 s")
+    return value
+
+
+def _secrets(path: Path) -> BrokerSecrets:
+    try:
+        return BrokerSecrets.load(path)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--secrets-file: {error}") from error
+
+
+def _broker_url(text: str, name: str) -> str:
+    parts = urlsplit(text)
+    try:
+        port = parts.port
+    except ValueError:
+        port = -1
+    if parts.scheme not in ("nats", "tls") or not parts.hostname or port == -1:
+        raise ConfigError(f"--{name}: {text!r} is not a nats://host:port URL")
+    return text
+
+
+def _without_user(url: str) -> str:
+    """Neighbours have a user of their own; nobody else's password leaves this process."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def _loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

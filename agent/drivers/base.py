@@ -1,0 +1,257 @@
+"""What the agent asks of a broker product, and in which words.
+
+The runtime, the router, the pump and the shift know this file and no product. A driver speaks for
+ONE broker (the agent's own) and, over links, reads the outboxes that neighbouring brokers hold for
+it. Everything is asynchronous; every method may raise the four errors below and nothing else that
+is foreseeable.
+
+| place | at whose broker | written by | read by |
+|---|---|---|---|
+| ingress of a flow | own | publishers | this agent, through the gate |
+| delivery of a flow | own | this agent | consumers |
+| outbox for a neighbour | own | this agent | the neighbour's agent, over its link |
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from weir.coordination.wire import ClassSpec, Delivery
+
+
+class DriverError(Exception):
+    """Base of what a driver says when it could not do what was asked."""
+
+
+class Retryable(DriverError):
+    """Nothing happened; the same call may succeed later (the broker is away, is full, is slow)."""
+
+
+class Unknown(DriverError):
+    """It may or may not have happened; repeat the call, which is idempotent by message id."""
+
+
+class Fenced(DriverError):
+    """Somebody newer acts for this broker; stop acting."""
+
+
+class Unsupported(DriverError):
+    """This product, version or configuration cannot do it; the text says what would help."""
+
+
+class LimiterScope(StrEnum):
+    """Where a flow's rate is bounded."""
+
+    AGENT = "agent"
+    """By the agent's own token bucket, exact at the gate."""
+    BROKER = "broker"
+    """By the broker per client or tenant, as exactly as the product does it."""
+
+
+class Enforcement(StrEnum):
+    """How a consumer limit is kept."""
+
+    ENFORCED = "enforced"
+    """The broker refuses whoever is not admitted."""
+    COOPERATIVE = "cooperative"
+    """Consumers ask and abide by the answer; the broker would let them in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a product can do; told to the control plane with each session."""
+
+    product: str
+    deliveries: tuple[Delivery, ...]
+    limiter_scope: LimiterScope
+    burst_settable: bool
+    admission: Enforcement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerFacts:
+    """What a broker says about itself when one connects."""
+
+    name: str
+    version: str
+    jetstream: bool
+    max_payload_bytes: int
+    round_trip_s: float
+
+
+class Place(StrEnum):
+    """The three kinds of channel at a broker; see the table above."""
+
+    INGRESS = "ingress"
+    DELIVERY = "delivery"
+    OUTBOX = "outbox"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channel:
+    """One place messages wait at the agent's own broker. An outbox carries all flows of its
+    `delivery` class towards `neighbour`, in one order; the others carry `flow` alone."""
+
+    place: Place
+    delivery: Delivery
+    flow: str = ""
+    neighbour: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What can be read: an own ingress (`flow`), or the outbox that the broker of `neighbour`
+    keeps for us."""
+
+    delivery: Delivery
+    flow: str = ""
+    neighbour: str = ""
+
+
+class Message(NamedTuple):
+    """One message, or a mark (`mark`, payload its JSON) that a shift sends in band."""
+
+    flow: str
+    payload: bytes
+    origin: str = ""
+    """Where a reliable message came in, and in which life of that ingress."""
+    position: int = 0
+    """Rises with every message of its flow and origin; with them it is the message's identity."""
+    headers: bytes = b""
+    """Whatever else travels with it, in the product's own form."""
+    mark: bool = False
+
+
+@dataclass(slots=True)
+class Batch:
+    """Messages of one flow in the order of their source, or one mark.
+
+    Marks keep their place among all flows; flows are in order each for itself. What came from an
+    ingress may be cut: each piece is a batch that can be settled.
+    """
+
+    source: Source
+    messages: Sequence[Message]
+    token: object = None
+    """What `settle` needs to acknowledge this batch and all before it; None: nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interest:
+    """What a neighbour wants of us, as last told (kept at our broker, so it survives restarts)."""
+
+    neighbour: str
+    flows: frozenset[str]
+    epoch: str = ""
+    """The action that last changed the link; see weir.coordination.tables."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassAdmission:
+    """Admission of one class as it is at the broker now."""
+
+    limit: int | None
+    admitted: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """Counters since the driver was opened (rates are the caller's difference), and gauges."""
+
+    connections: int = 0
+    in_messages: int = 0
+    out_messages: int = 0
+    cpu_ratio: float | None = None
+    memory_bytes: int | None = None
+    sync_always: bool | None = None
+    """Whether an acknowledged message is on disk; None where the product does not say."""
+    ingress_backlog: Mapping[str, int] = field(default_factory=dict)
+    """Flow -> messages waiting before the gate."""
+    ingress_shed: Mapping[str, int] = field(default_factory=dict)
+    """Flow -> best-effort messages thrown away before the gate because too many waited."""
+    outbox_backlog: Mapping[str, int] = field(default_factory=dict)
+    """Neighbour -> messages it has not yet fetched."""
+    delivered: Mapping[str, int] = field(default_factory=dict)
+    """Class -> messages handed to its consumers, summed over consumers."""
+    classes: Mapping[str, ClassAdmission] = field(default_factory=dict)
+    unmanaged: tuple[str, ...] = ()
+    """Names of clients that belong to no class."""
+
+
+@runtime_checkable
+class Driver(Protocol):
+    """A broker product, for one broker."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this product can do."""
+        ...
+
+    async def open(self) -> BrokerFacts:
+        """Connect to the own broker. Nothing is forwarded or admitted yet."""
+        ...
+
+    async def close(self) -> None:
+        """Leave the broker; what it holds stays."""
+        ...
+
+    async def ensure_channel(self, channel: Channel) -> None:
+        """The channel exists as described; idempotent."""
+        ...
+
+    async def ensure_link(self, neighbour: str, address: str) -> None:
+        """Our outbox for `neighbour` exists, and we are subscribed to its outbox for us; what
+        comes is kept until `read`. Idempotent. Raises Retryable when it cannot be reached."""
+        ...
+
+    async def drop_link(self, neighbour: str) -> None:
+        """Read nothing more of it, tell it nothing, remove our outbox for it; idempotent."""
+        ...
+
+    async def publish(self, channel: Channel, messages: Sequence[Message]) -> None:
+        """Append in order of calls. Reliable: returns when the broker holds all of them, each
+        once, however often it takes; whatever is there already is left out."""
+        ...
+
+    def read(self, source: Source) -> AsyncIterator[Batch]:
+        """Batches in the source's order, from the first unsettled on. Ends when dropped."""
+        ...
+
+    async def settle(self, batch: Batch) -> None:
+        """The batch and everything before it need never be read again."""
+        ...
+
+    async def stop_reading(self, source: Source) -> None:
+        """An ingress that is none any more; iterating `read` of it ends."""
+        ...
+
+    async def interest(self, neighbour: str, flows: frozenset[str], epoch: str) -> None:
+        """Tell a linked neighbour, durably, which flows we want of it."""
+        ...
+
+    def interests(self) -> AsyncIterator[Mapping[str, Interest]]:
+        """What neighbours want of us: everything that is kept, again after each change."""
+        ...
+
+    async def admit(self, classes: Mapping[str, ClassSpec], *, unmanaged: str) -> None:
+        """From now on admit by these limits; whoever is above a limit is released, newest first.
+
+        Returns when no class has more admitted than its limit.
+        """
+        ...
+
+    async def revoke(self, name: str, consumer: str) -> None:
+        """Release one consumer of class `name` by its connection's name."""
+        ...
+
+    async def fence(self, incarnation: int) -> None:
+        """Whatever acts for an older incarnation is cut off. Raises Fenced when we are older."""
+        ...
+
+    async def stats(self) -> Stats:
+        """What the broker does now."""
+        ...

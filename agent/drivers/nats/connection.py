@@ -1,0 +1,290 @@
+"""One connection to a NATS server, for what must be fast: batches in, joined bytes out.
+
+It never reconnects by itself: when it is lost, everything waiting on it fails with Retryable and
+its owner (`session.py`) opens another, because what must be done again differs from use to use.
+Everything that waits is bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import ssl
+from collections.abc import Callable
+from typing import Any, cast
+from urllib.parse import unquote, urlsplit
+
+from agent.drivers.base import Retryable
+from agent.drivers.nats import wire
+
+Handler = Callable[[list[wire.Frame]], None]
+
+_BUFFER_BYTES = 8 << 20
+"""More than this unsent: the server or the network is slower than we are."""
+PING_S = 5.0
+"""A connection that says nothing for twice as long is lost."""
+
+
+class Connection(asyncio.Protocol):
+    """Connected from `open` until `lost`; handlers are called with all frames of a chunk."""
+
+    def __init__(self) -> None:
+        self.info: dict[str, Any] = {}
+        self.lost = asyncio.Event()
+        self._on_lost: set[Callable[[], None]] = set()
+        self.reason = ""
+        self._parser = wire.Parser()
+        self._transport: asyncio.Transport | None = None
+        self._handlers: dict[int, Handler] = {}
+        self._next_sid = 1
+        self._greeting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._pongs: list[asyncio.Future[None]] = []
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._inbox = b""
+        self._inbox_sid = 0
+        self._replies: dict[bytes, asyncio.Future[wire.Frame]] = {}
+        self._number = 0
+        self._heard = 0.0
+        self._beat: asyncio.TimerHandle | None = None
+
+    # --- life
+
+    @classmethod
+    async def open(cls, url: str, *, name: str, timeout_s: float = 2.0) -> Connection:
+        """Connect and log in. Raises Retryable: nobody there, or we are refused."""
+        loop = asyncio.get_running_loop()
+        parts = urlsplit(url)
+        try:
+            async with asyncio.timeout(timeout_s):
+                _, self = await loop.create_connection(
+                    cls, parts.hostname or "127.0.0.1", parts.port or 4222
+                )
+                try:
+                    await self._log_in(parts.scheme, parts.hostname, name, url)
+                except BaseException:
+                    self.close("not logged in")
+                    raise
+        except (OSError, TimeoutError) as error:
+            raise Retryable(f"{_where(url)} does not answer: {error or 'timeout'}") from error
+        self._heartbeat()
+        return self
+
+    async def _log_in(self, scheme: str, host: str | None, name: str, url: str) -> None:
+        await self._greeting
+        if scheme == "tls" or self.info.get("tls_required"):
+            assert self._transport is not None
+            self._transport = await asyncio.get_running_loop().start_tls(
+                self._transport, self, ssl.create_default_context(), server_hostname=host
+            )
+        parts = urlsplit(url)
+        options = {
+            "verbose": False,
+            "pedantic": False,
+            "lang": "weir",
+            "version": "1",
+            "protocol": 1,
+            "headers": True,
+            "no_responders": True,
+            "name": name,
+        }
+        if parts.username:
+            options["user"] = unquote(parts.username)
+            options["pass"] = unquote(parts.password or "")
+        self.write(b"CONNECT " + json.dumps(options).encode() + b"\r\n")
+        await self._pong()
+        self._inbox = f"_INBOX.{id(self):x}{self.info.get('client_id', 0)}".encode()
+        self._inbox_sid = self.subscribe(self._inbox.decode() + ".*", self._answered)
+
+    def close(self, reason: str = "closed") -> None:
+        """Leave at once; what was written is still sent where the socket takes it."""
+        if not self.reason:
+            self.reason = reason
+        if self._transport is not None:
+            self._transport.close()
+        self._end()
+
+    def _end(self) -> None:
+        if self.lost.is_set():
+            return
+        self.lost.set()
+        self._writable.set()
+        if self._beat is not None:
+            self._beat.cancel()
+        error = Retryable(f"connection lost: {self.reason or 'closed by the server'}")
+        waiting: list[asyncio.Future[Any]] = [*self._pongs, *self._replies.values(), self._greeting]
+        for future in waiting:
+            if not future.done():
+                future.set_exception(error)
+                future.exception()  # whoever waits sees it; nobody else must
+        self._pongs.clear()
+        self._replies.clear()
+        for callback in tuple(self._on_lost):
+            callback()
+
+    def on_lost(self, callback: Callable[[], None]) -> None:
+        """Call back once the connection is lost, at once when it is."""
+        self._on_lost.add(callback)
+        if self.lost.is_set():
+            callback()
+
+    def forget(self, callback: Callable[[], None]) -> None:
+        """Do not call back."""
+        self._on_lost.discard(callback)
+
+    # --- asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # Not an assertion: uvloop's transports do not descend from asyncio's class.
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=_BUFFER_BYTES)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if exc is not None and not self.reason:
+            self.reason = str(exc)
+        self._end()
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    def data_received(self, data: bytes) -> None:
+        self._heard = asyncio.get_running_loop().time()
+        try:
+            frames, lines = self._parser.feed(bytes(data))
+            for line in lines:
+                self._control(line)
+        except ValueError as error:
+            self.close(str(error))
+            return
+        for sid, batch in frames.items():
+            handler = self._handlers.get(sid)
+            if handler is not None:
+                handler(batch)
+
+    def _control(self, line: bytes) -> None:
+        word = line[:4].upper()
+        if word == b"PING":
+            self.write(b"PONG\r\n")
+        elif word == b"PONG":
+            if self._pongs:
+                waiting = self._pongs.pop(0)
+                if not waiting.done():
+                    waiting.set_result(None)
+        elif word == b"INFO":
+            self.info = wire.server_info(line)
+            if not self._greeting.done():
+                self._greeting.set_result(None)
+        elif word == b"-ERR":
+            text = line[4:].decode(errors="replace").strip(" '")
+            if not text.lower().startswith("permissions violation"):
+                self.close(text)
+            else:
+                self.reason = text
+        elif word[:3] != b"+OK":
+            raise wire.ProtocolViolation(repr(line[:80]))
+
+    def _heartbeat(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._heard and loop.time() - self._heard > 2 * PING_S:
+            self.close("the server has fallen silent")
+            return
+        future = loop.create_future()
+        self._pongs.append(future)
+        self.write(b"PING\r\n")
+        self._beat = loop.call_later(PING_S, self._heartbeat)
+
+    # --- use
+
+    @property
+    def alive(self) -> bool:
+        """Whether something written now can arrive."""
+        return not self.lost.is_set()
+
+    def write(self, data: bytes) -> None:
+        """Send whole protocol lines. Raises Retryable when the connection is lost."""
+        if self._transport is None or self.lost.is_set():
+            raise Retryable(f"connection lost: {self.reason}")
+        self._transport.write(data)
+
+    async def writable(self) -> None:
+        """Until the unsent bytes are few again."""
+        if not self._writable.is_set():
+            await self._writable.wait()
+        if self.lost.is_set():
+            raise Retryable(f"connection lost: {self.reason}")
+
+    def subscribe(self, subject: str, handler: Handler) -> int:
+        """All frames of a subject go to `handler` from now on; the number is for `unsubscribe`."""
+        sid = self._next_sid
+        self._next_sid += 1
+        self._handlers[sid] = handler
+        self.write(f"SUB {subject} {sid}\r\n".encode())
+        return sid
+
+    def unsubscribe(self, sid: int) -> None:
+        """Nothing more of that subscription; harmless when lost."""
+        self._handlers.pop(sid, None)
+        with contextlib.suppress(Retryable):
+            self.write(f"UNSUB {sid}\r\n".encode())
+
+    def read_on(self, on: bool) -> None:
+        """Take data off the socket or leave it there, so that the server sees us slow."""
+        if self._transport is not None and self.alive:
+            if on:
+                self._transport.resume_reading()
+            else:
+                self._transport.pause_reading()
+
+    async def flush(self, timeout_s: float = 2.0) -> None:
+        """The server has processed everything written so far. Raises Retryable."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._pong()
+        except TimeoutError as error:
+            raise Retryable("the server does not answer in time") from error
+
+    async def _pong(self) -> None:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._pongs.append(future)
+        self.write(b"PING\r\n")
+        await future
+
+    async def request(
+        self, subject: str, payload: bytes = b"", *, header: bytes = b"", timeout_s: float = 2.0
+    ) -> wire.Frame:
+        """One question, one answer. Raises Retryable: nobody there, or not in time."""
+        self._number += 1
+        reply = b"%b.%x" % (self._inbox, self._number)
+        future: asyncio.Future[wire.Frame] = asyncio.get_running_loop().create_future()
+        self._replies[reply] = future
+        try:
+            self.write(wire.publication(subject.encode(), payload, reply=reply, header=header))
+            async with asyncio.timeout(timeout_s):
+                answer = await future
+        except TimeoutError as error:
+            raise Retryable(f"{subject}: no answer in {timeout_s:g} s") from error
+        finally:
+            self._replies.pop(reply, None)
+        if wire.status(answer[2]) == 503:
+            raise Retryable(f"{subject}: nobody answers")
+        return answer
+
+    def _answered(self, frames: list[wire.Frame]) -> None:
+        for frame in frames:
+            future = self._replies.get(frame[0])
+            if future is not None and not future.done():
+                future.set_result(frame)
+
+    def inbox(self) -> str:
+        """A subject nobody else uses."""
+        self._number += 1
+        return f"_INBOX.{id(self):x}{self.info.get('client_id', 0)}b.{self._number:x}"
+
+
+def _where(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.hostname}:{parts.port or 4222}"

@@ -1,0 +1,108 @@
+"""Best-effort messages of one subject, kept in a bounded queue until they are read."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+
+from agent.drivers.base import Batch, Message, Source
+from agent.drivers.nats import wire
+from agent.drivers.nats.session import Session
+
+FlowOf = Callable[[bytes], str]
+"""The flow of a subject; empty for the subject of marks."""
+
+
+class CoreReader:
+    """Subscribed as long as it is open, through every reconnect. What exceeds `limit` messages is
+    shed, newest first: what waits longest has come furthest."""
+
+    def __init__(
+        self, session: Session, subject: str, source: Source, flow_of: FlowOf, *, limit: int
+    ) -> None:
+        self._session = session
+        self._subject = subject
+        self._source = source
+        self._flow_of = flow_of
+        self._limit = limit
+        self._queue: deque[Batch] = deque()
+        self._news = asyncio.Event()
+        self.subscribed = asyncio.Event()
+        self.waiting = 0
+        self.shed = 0
+        self._task = asyncio.create_task(self._keep(), name=f"subscription {subject}")
+
+    async def close(self) -> None:
+        """Unsubscribe; `read` ends."""
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _keep(self) -> None:
+        sid, connection = 0, None
+        try:
+            while True:
+                connection = await self._session.connection()
+                sid = connection.subscribe(self._subject, self._arrived)
+                with contextlib.suppress(Exception):
+                    await connection.flush()
+                    self.subscribed.set()
+                await connection.lost.wait()
+                self.subscribed.clear()
+                await asyncio.sleep(0.01)
+        finally:
+            if connection is not None:
+                connection.unsubscribe(sid)
+
+    def _arrived(self, frames: list[wire.Frame]) -> None:
+        room = self._limit - self.waiting
+        if room < len(frames):
+            frames = self._marks_and(frames, max(0, room))
+        flows: dict[bytes, list[Message]] = {}
+        flow_of = self._flow_of
+        last, kept, flow = b"", [], ""
+        for subject, _, header, payload in frames:
+            if subject != last:
+                flow, last = flow_of(subject), subject
+                if not flow:
+                    # A mark: what came before must be handled before.
+                    self._keep_all(flows)
+                    flows = {b"": [Message("", payload, mark=True)]}
+                    self._keep_all(flows)
+                    flows, last = {}, b""
+                    continue
+                kept = flows.setdefault(subject, [])
+            kept.append(Message(flow, payload, "", 0, header))
+        self._keep_all(flows)
+
+    def _marks_and(self, frames: list[wire.Frame], room: int) -> list[wire.Frame]:
+        """The first `room` messages and every mark, in order."""
+        chosen = []
+        for frame in frames:
+            if not self._flow_of(frame[0]):
+                chosen.append(frame)
+            elif room > 0:
+                chosen.append(frame)
+                room -= 1
+            else:
+                self.shed += 1
+        return chosen
+
+    def _keep_all(self, flows: dict[bytes, list[Message]]) -> None:
+        for messages in flows.values():
+            self.waiting += len(messages)
+            self._queue.append(Batch(self._source, messages))
+        self._news.set()
+
+    async def read(self) -> AsyncIterator[Batch]:
+        """Batches as they come, until closed."""
+        while not self._task.done():
+            while self._queue:
+                batch = self._queue.popleft()
+                self.waiting -= len(batch.messages)
+                yield batch
+            self._news.clear()
+            if not self._queue:
+                await self._news.wait()

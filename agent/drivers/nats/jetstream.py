@@ -1,0 +1,163 @@
+"""The few requests of the JetStream API that the agent makes.
+
+Reference: https://docs.nats.io/reference/reference-protocols/nats_api_reference
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from agent.drivers.base import DriverError, Retryable, Unsupported
+from agent.drivers.nats import wire
+from agent.drivers.nats.connection import Connection
+
+NANOSECONDS = 1_000_000_000
+
+NOT_FOUND = 404
+NO_SUCH_STREAM = 10059
+STREAM_DIFFERS = 10058
+WRONG_LAST_SEQUENCE = 10071
+NO_JETSTREAM = (10039, 10076)
+
+
+class JetStreamError(DriverError):
+    """The server understood and said no; `code` is its own."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(f"{text} ({code})")
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamState:
+    """Where a stream stands. `created` tells one life of a stream's name from the next."""
+
+    first: int
+    last: int
+    messages: int
+    created: str
+
+
+async def call(
+    connection: Connection,
+    subject: str,
+    body: dict[str, Any] | None = None,
+    *,
+    timeout_s: float = 3.0,
+) -> dict[str, Any]:
+    """One request. Raises Retryable, Unsupported (no JetStream), JetStreamError."""
+    payload = b"" if body is None else json.dumps(body).encode()
+    try:
+        frame = await connection.request(f"$JS.API.{subject}", payload, timeout_s=timeout_s)
+    except Retryable as error:
+        if "nobody answers" in str(error):
+            raise Unsupported("the server runs without JetStream") from error
+        raise
+    answer = json.loads(frame[3])
+    fault = answer.get("error")
+    if fault:
+        code = int(fault.get("err_code", fault.get("code", 0)))
+        text = str(fault.get("description", "refused"))
+        if code in NO_JETSTREAM:
+            raise Unsupported(f"JetStream is not enabled: {text}")
+        if fault.get("code") == 503:
+            raise Retryable(text)
+        raise JetStreamError(code, text)
+    return dict(answer)
+
+
+async def ensure_stream(connection: Connection, config: dict[str, Any]) -> None:
+    """The stream exists with this configuration."""
+    name = config["name"]
+    config = {"storage": "file", "num_replicas": 1, "allow_direct": True, **config}
+    try:
+        await call(connection, f"STREAM.CREATE.{name}", config)
+    except JetStreamError as error:
+        if error.code != STREAM_DIFFERS:
+            raise
+        await call(connection, f"STREAM.UPDATE.{name}", config)
+
+
+async def delete_stream(connection: Connection, name: str) -> None:
+    """The stream does not exist."""
+    try:
+        await call(connection, f"STREAM.DELETE.{name}")
+    except JetStreamError as error:
+        if error.code != NO_SUCH_STREAM:
+            raise
+
+
+async def stream_state(connection: Connection, name: str) -> StreamState | None:
+    """Where it stands; None when there is no such stream."""
+    try:
+        answer = await call(connection, f"STREAM.INFO.{name}")
+    except JetStreamError as error:
+        if error.code == NO_SUCH_STREAM:
+            return None
+        raise
+    state = answer["state"]
+    return StreamState(
+        first=state["first_seq"],
+        last=state["last_seq"],
+        messages=state["messages"],
+        created=answer["created"],
+    )
+
+
+async def message_counts(connection: Connection) -> dict[str, int]:
+    """Stream -> messages in it, for every stream."""
+    counts: dict[str, int] = {}
+    while True:
+        answer = await call(connection, "STREAM.LIST", {"offset": len(counts)})
+        found = {s["config"]["name"]: int(s["state"]["messages"]) for s in answer["streams"] or ()}
+        counts |= found
+        if not found or len(counts) >= answer["total"]:
+            return counts
+
+
+async def purge_before(connection: Connection, name: str, sequence: int) -> None:
+    """Everything before `sequence` is gone."""
+    await call(connection, f"STREAM.PURGE.{name}", {"seq": sequence})
+
+
+async def purge_subject(connection: Connection, name: str, subject: str) -> None:
+    """Every message of one subject is gone."""
+    await call(connection, f"STREAM.PURGE.{name}", {"filter": subject})
+
+
+async def last_of(connection: Connection, stream: str, subject: str) -> wire.Frame | None:
+    """The last message of a subject as stored; None when there is none."""
+    frame = await connection.request(f"$JS.API.DIRECT.GET.{stream}.{subject}")
+    code = wire.status(frame[2])
+    if code == NOT_FOUND:
+        return None
+    if code:
+        raise Retryable(f"{stream}: status {code}")
+    return frame
+
+
+async def create_consumer(
+    connection: Connection, stream: str, *, start: int, last_per_subject: bool = False
+) -> str:
+    """A consumer without acknowledgements, forgotten half a minute after its last use."""
+    config: dict[str, Any] = {
+        "ack_policy": "none",
+        "mem_storage": True,
+        "num_replicas": 1,
+        "inactive_threshold": 30 * NANOSECONDS,
+        "max_waiting": 16,
+    }
+    if last_per_subject:
+        config["deliver_policy"] = "last_per_subject"
+        config["filter_subject"] = ">"
+    elif start > 1:
+        config["deliver_policy"] = "by_start_sequence"
+        config["opt_start_seq"] = start
+    else:
+        config["deliver_policy"] = "all"
+    answer = await call(
+        connection, f"CONSUMER.CREATE.{stream}", {"stream_name": stream, "config": config}
+    )
+    return str(answer["name"])

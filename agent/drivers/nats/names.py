@@ -1,0 +1,72 @@
+"""Subjects and streams: every name the agent uses at a NATS broker, in one place.
+
+| place | subject | reliable: subject | stream |
+|---|---|---|---|
+| ingress of flow F | `weir.in.F` | the same | `WEIR_IN_F` |
+| delivery of flow F | `weir.msg.F` | `weir.msg.F.O` | `WEIR_MSG_F` |
+| outbox for broker B | `weir.to.B.F` | `weir.to.B.F.O` | `WEIR_TO_B` |
+| marks for broker B | `weir.to.B.!` | `weir.to.B.!.!` | `WEIR_TO_B` |
+| interest of broker A | | `weir.interest.A` | `WEIR_INTEREST`, one message per subject |
+
+Names may hold any character, tokens not. Reliable messages have one token more, so that the last
+message of an origin O can be asked for: the ingress broker and the life of its ingress stream.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote, unquote
+
+IN = "weir.in"
+OUT = "weir.to"
+DELIVERY = "weir.msg"
+INTEREST = "weir.interest"
+
+INTEREST_STREAM = "WEIR_INTEREST"
+
+MARK = "!"
+"""In place of a flow; no name is quoted to it."""
+
+
+def token(name: str) -> str:
+    """One token of a subject, or part of a stream's name: url-quoting, dots and tildes too."""
+    return quote(name, safe="").replace(".", "%2E").replace("~", "%7E")
+
+
+def name_of(quoted: str) -> str:
+    """The inverse of `token`."""
+    return unquote(quoted)
+
+
+def ingress_subject(flow: str) -> str:
+    """Where publishers of a flow publish."""
+    return f"{IN}.{token(flow)}"
+
+
+def delivery_subject(flow: str) -> str:
+    """Where consumers of a flow listen."""
+    return f"{DELIVERY}.{token(flow)}"
+
+
+def outbox_subject(neighbour: str, flow: str) -> str:
+    """Where a neighbour's agent finds what is for it."""
+    return f"{OUT}.{token(neighbour)}.{token(flow)}"
+
+
+def interest_subject(broker: str) -> str:
+    """Where, at a neighbour's broker, a broker's interest is kept."""
+    return f"{INTEREST}.{token(broker)}"
+
+
+def ingress_stream(flow: str) -> str:
+    """The stream that holds a reliable flow before the gate."""
+    return f"WEIR_IN_{token(flow)}"
+
+
+def delivery_stream(flow: str) -> str:
+    """The stream that consumers of a reliable flow read."""
+    return f"WEIR_MSG_{token(flow)}"
+
+
+def outbox_stream(neighbour: str) -> str:
+    """The stream of all reliable messages for one neighbour, in one order."""
+    return f"WEIR_TO_{token(neighbour)}"

@@ -1,0 +1,38 @@
+"""What broker answers under an address, and how fast."""
+
+import asyncio
+import time
+
+import nats
+
+from agent.drivers.base import BrokerFacts
+
+
+async def probe(url: str, *, timeout_s: float = 2.0) -> BrokerFacts:
+    """Connect, read the server's INFO, time one round trip. Raises OSError or nats.errors.Error."""
+
+    async def remember(error: Exception) -> None:
+        problems.append(error)
+
+    problems: list[Exception] = []
+    try:
+        # The client tries for ever by itself; for a question that is no answer.
+        client = await asyncio.wait_for(
+            nats.connect(url, connect_timeout=timeout_s, error_cb=remember), timeout_s
+        )
+    except TimeoutError as error:
+        raise (problems or [error])[-1] from error
+    try:
+        start = time.perf_counter()
+        await asyncio.wait_for(client.flush(), timeout_s)
+        round_trip_s = time.perf_counter() - start
+        info = client._server_info
+        return BrokerFacts(
+            name=str(info.get("server_name", "")),
+            version=str(info.get("version", "")),
+            jetstream=bool(info.get("jetstream", False)),
+            max_payload_bytes=int(info.get("max_payload", 0)),
+            round_trip_s=round_trip_s,
+        )
+    finally:
+        await client.close()

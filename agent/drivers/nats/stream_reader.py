@@ -1,0 +1,180 @@
+"""Reads one stream in order from the first message nobody has settled, again after every loss.
+
+A pull consumer without acknowledgements: what is settled is purged from the stream, so a new
+consumer begins where it matters. Pulls overlap, so that the server never waits for us, and no more
+than `window` messages wait here, so that a slow pump is felt by the stream and not by our memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from agent.drivers.base import DriverError, Retryable
+from agent.drivers.nats import jetstream, wire
+from agent.drivers.nats.connection import Connection
+from agent.drivers.nats.session import Session
+
+log = logging.getLogger(__name__)
+
+_EXPIRES_S = 10.0
+_BEAT_S = 1.0
+"""A server that has nothing for us says so; silent three times as long, it has forgotten us."""
+_RETRY_S = 0.05
+
+
+class Stored(NamedTuple):
+    """A message as it stands in a stream."""
+
+    sequence: int
+    subject: bytes
+    header: bytes
+    payload: bytes
+
+
+class Read(NamedTuple):
+    """What came in one piece. `behind`: how many messages the stream still holds after it."""
+
+    messages: list[Stored]
+    created: str
+    """When the stream was made: another value, another life with new sequence numbers."""
+    behind: int
+
+
+class StreamReader:
+    """One reader of a stream; iterate `read` once."""
+
+    def __init__(
+        self, session: Session, stream: str, *, window: int = 2_000, last_per_subject: bool = False
+    ) -> None:
+        self._session = session
+        self._stream = stream
+        self._window = window
+        self._last_per_subject = last_per_subject
+        self._next = 0
+        """The sequence to begin with after a loss; 0: the first there is."""
+        self._buffer: deque[wire.Frame] = deque()
+        self._news = asyncio.Event()
+        self._wanted = 0
+        self._heard = 0.0
+        self._created = ""
+        self.restarts = 0
+        self.problem = ""
+
+    async def read(self) -> AsyncIterator[Read]:
+        """Everything in the stream, then everything that comes."""
+        while True:
+            connection = await self._session.connection()
+            try:
+                async for piece in self._serve(connection):
+                    yield piece
+            except (DriverError, ValueError) as error:
+                self.restarts += 1
+                self.problem = f"{self._stream}: {error}"
+                log.info("%s", self.problem)
+                await asyncio.sleep(_RETRY_S)
+
+    async def _serve(self, connection: Connection) -> AsyncIterator[Read]:
+        state = await jetstream.stream_state(connection, self._stream)
+        if state is None:
+            raise Retryable("the stream does not exist")
+        if state.created != self._created:
+            self._created, self._next = state.created, 0
+        start = 0 if self._last_per_subject else max(self._next, state.first)
+        consumer = await jetstream.create_consumer(
+            connection, self._stream, start=start, last_per_subject=self._last_per_subject
+        )
+        self._buffer.clear()
+        self._wanted = 0
+        self._news.clear()
+        loop = asyncio.get_running_loop()
+        self._heard = loop.time()
+        inbox = connection.inbox()
+        sid = connection.subscribe(inbox, self._arrived)
+        delivered = 0
+        self.problem = ""
+        try:
+            while True:
+                if self._wanted <= self._window // 2:
+                    self._ask(connection, consumer, inbox, self._window - self._wanted)
+                if not self._buffer:
+                    await self._something(connection)
+                    continue
+                messages: list[Stored] = []
+                behind = 0
+                while self._buffer:
+                    frame = self._buffer.popleft()
+                    code = wire.status(frame[2]) if frame[2] else 0
+                    if code:
+                        self._status(code, frame[2])
+                        continue
+                    sequence, number, behind = _numbers(frame[1])
+                    if number != delivered + 1:
+                        raise Retryable("a message was lost on the way")
+                    delivered = number
+                    self._wanted -= 1
+                    messages.append(Stored(sequence, frame[0], frame[2], frame[3]))
+                if messages:
+                    self._next = messages[-1].sequence + 1
+                    yield Read(messages, self._created, behind)
+        finally:
+            connection.unsubscribe(sid)
+
+    def _ask(self, connection: Connection, consumer: str, inbox: str, count: int) -> None:
+        body = {
+            "batch": count,
+            "expires": int(_EXPIRES_S * jetstream.NANOSECONDS),
+            "idle_heartbeat": int(_BEAT_S * jetstream.NANOSECONDS),
+        }
+        subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{consumer}"
+        connection.write(
+            wire.publication(subject.encode(), json.dumps(body).encode(), reply=inbox.encode())
+        )
+        self._wanted += count
+
+    def _arrived(self, frames: list[wire.Frame]) -> None:
+        self._buffer.extend(frames)
+        self._news.set()
+
+    async def _something(self, connection: Connection) -> None:
+        """Until frames have come. Raises Retryable when the server is gone or has forgotten us."""
+        try:
+            async with asyncio.timeout(3 * _BEAT_S):
+                while not self._buffer and connection.alive:
+                    self._news.clear()
+                    await self._first(connection)
+        except TimeoutError as error:
+            raise Retryable("the server does not send heartbeats") from error
+        if not connection.alive:
+            raise Retryable(connection.reason or "connection lost")
+
+    async def _first(self, connection: Connection) -> None:
+        connection.on_lost(self._news.set)
+        try:
+            await self._news.wait()
+        finally:
+            connection.forget(self._news.set)
+
+    def _status(self, code: int, header: bytes) -> None:
+        if code == 100:  # a heartbeat
+            return
+        if code in (404, 408):  # a pull ended with fewer messages than asked for
+            left = wire.header_value(header, b"Nats-Pending-Messages")
+            self._wanted -= int(left) if left.isdigit() else self._wanted
+            return
+        raise Retryable(f"the server ended the pull: {header[9:60].split(wire.CRLF)[0]!r}")
+
+
+def _numbers(reply: bytes) -> tuple[int, int, int]:
+    """Stream sequence, number within the consumer, and how many follow, from `$JS.ACK...`."""
+    words = reply.split(b".")
+    try:
+        if len(words) == 9:
+            return int(words[5]), int(words[6]), int(words[8])
+        return int(words[7]), int(words[8]), int(words[10])
+    except (ValueError, IndexError) as error:
+        raise Retryable(f"not a delivery: {reply[:80]!r}") from error

@@ -1,0 +1,192 @@
+"""Connections of the agent to the server itself: its questions, its news, its hand.
+
+`$SYS.REQ.SERVER.<id>.CONNZ`, `VARZ` and `KICK`, and the events of the account `WEIR`; see
+https://docs.nats.io/running-a-nats-service/configuration/sys_accounts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import nats
+import nats.errors
+
+from agent.drivers.base import Retryable, Unsupported
+from agent.drivers.nats.server_config import ACCOUNT, SYSTEM_USER
+from agent.tasks import end
+
+REQUEST_S = 2.0
+"""How long the server may take to answer a question."""
+MOST_CONNECTIONS = 1_000_000
+"""CONNZ in one page: pages are not one moment, a connection could fall between two of them."""
+
+News = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerLoad:
+    """What the server says of itself; counters since it was started."""
+
+    connections: int = 0
+    in_messages: int = 0
+    out_messages: int = 0
+    cpu_ratio: float | None = None
+    """1 is one core in full use."""
+    memory_bytes: int | None = None
+    sync_always: bool | None = None
+
+
+async def connect(
+    url: str,
+    *,
+    user: str,
+    password: str,
+    lost: Callable[[], None] = lambda: None,
+    back: Callable[[], None] = lambda: None,
+) -> Any:
+    """A client that reconnects for ever. Raises Retryable, Unsupported (the server says no)."""
+    problems: list[Exception] = []
+
+    async def remember(error: Exception) -> None:
+        problems[:] = [error]
+
+    async def on_lost() -> None:
+        lost()
+
+    async def on_back() -> None:
+        back()
+
+    connecting = asyncio.create_task(
+        nats.connect(
+            url,
+            user=user,
+            password=password,
+            name=f"weir-agent {user}",
+            connect_timeout=REQUEST_S,
+            reconnect_time_wait=0.2,
+            max_reconnect_attempts=-1,
+            ping_interval=5,
+            error_cb=remember,
+            disconnected_cb=on_lost,
+            reconnected_cb=on_back,
+        )
+    )
+    try:
+        # The client itself would try for ever.
+        await asyncio.wait((connecting,), timeout=REQUEST_S)
+        if not connecting.done():
+            raise TimeoutError
+        return connecting.result()
+    except (OSError, TimeoutError, nats.errors.Error) as error:
+        reason = (problems or [error])[-1]
+        if "authorization violation" in str(reason).lower():
+            raise Unsupported(
+                f"the broker refuses user {user}: its configuration and the agent's secrets "
+                "file must come from one rendering (docs/agent.md)"
+            ) from error
+        raise Retryable(f"the broker does not answer: {reason or 'timeout'}") from error
+    finally:
+        if not connecting.done():
+            await end(connecting)
+
+
+async def leave(client: Any) -> None:
+    """Close a client, whatever state it is in."""
+    if client is not None:
+        with contextlib.suppress(Exception):
+            await asyncio.wait_for(client.close(), REQUEST_S)
+
+
+class SystemAccount:
+    """One server, seen from its system account."""
+
+    def __init__(self, *, url: str, password: str) -> None:
+        self._url = url
+        self._password = password
+        self._client: Any = None
+
+    @property
+    def server(self) -> str:
+        """The server's id: another one after each of its restarts."""
+        return str(self._client._server_info.get("server_id", ""))
+
+    async def open(
+        self, *, came: News, left: News, lost: Callable[[], None], back: Callable[[], None]
+    ) -> None:
+        """`came` and `left` hear of connections of the account `WEIR`; `lost` and `back` when
+        the server is away, so that events were missed. Raises Retryable, Unsupported."""
+        self._client = await connect(
+            self._url, user=SYSTEM_USER, password=self._password, lost=lost, back=back
+        )
+        for event, tell in (("CONNECT", came), ("DISCONNECT", left)):
+            subject = f"$SYS.ACCOUNT.{ACCOUNT}.{event}"
+            await self._client.subscribe(subject, cb=self._telling(tell))
+        await flush(self._client)
+
+    async def close(self) -> None:
+        """Leave the server."""
+        await leave(self._client)
+
+    def _telling(self, tell: News) -> Callable[[Any], Awaitable[None]]:
+        async def hear(message: Any) -> None:
+            with contextlib.suppress(ValueError):
+                event = json.loads(message.data)
+                # Events of a server that has been restarted since are about nobody who is here.
+                if isinstance(event, dict) and event.get("server", {}).get("id") == self.server:
+                    tell(event)
+
+        return hear
+
+    async def connections(self) -> list[dict[str, Any]]:
+        """All connections, as CONNZ shows them. Raises Retryable."""
+        body = await self._ask("CONNZ", {"auth": True, "limit": MOST_CONNECTIONS})
+        return list(body.get("connections") or ())
+
+    async def load(self) -> ServerLoad:
+        """How busy the server is. Raises Retryable."""
+        body = await self._ask("VARZ", {})
+        jetstream = body.get("jetstream", {}).get("config")
+        return ServerLoad(
+            connections=int(body.get("connections", 0)),
+            in_messages=int(body.get("in_client_msgs", body.get("in_msgs", 0))),
+            out_messages=int(body.get("out_client_msgs", body.get("out_msgs", 0))),
+            cpu_ratio=float(body.get("cpu", 0.0)) / 100,
+            memory_bytes=int(body.get("mem", 0)),
+            sync_always=None if not jetstream else bool(jetstream.get("sync_always", False)),
+        )
+
+    async def kick(self, connection: int) -> None:
+        """Close a connection; harmless when it is gone. Raises Retryable."""
+        await self._request("KICK", {"cid": connection})
+
+    async def _ask(self, question: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        answer = (await self._request(question, body)).get("data")
+        if not isinstance(answer, dict):
+            raise Retryable(f"{question}: the server did not answer what was asked")
+        return answer
+
+    async def _request(self, question: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        subject = f"$SYS.REQ.SERVER.{self.server}.{question}"
+        try:
+            answer = await self._client.request(
+                subject, json.dumps(dict(body)).encode(), timeout=REQUEST_S
+            )
+            parsed = json.loads(answer.data)
+        except (nats.errors.Error, OSError, TimeoutError, ValueError) as error:
+            raise Retryable(f"{question}: {error or 'no answer in time'}") from error
+        if not isinstance(parsed, dict):
+            raise Retryable(f"{question}: not an object")
+        return parsed
+
+
+async def flush(client: Any) -> None:
+    """The server has heard everything so far. Raises Retryable."""
+    try:
+        await client.flush(timeout=REQUEST_S)
+    except (nats.errors.Error, OSError, TimeoutError) as error:
+        raise Retryable(f"the broker does not answer: {error}") from error

@@ -1,0 +1,134 @@
+"""The NATS client protocol, whole chunks at a time: bytes in, frames out, and back. Pure.
+
+nats-py parses with one regular expression and one coroutine per message; the agent forwards many
+small messages, so it cuts a chunk of the socket into frames with two searches per message and
+hands them over by subscription in one piece (measured: benchmarks/forwarding.py).
+Protocol: https://docs.nats.io/reference/reference-protocols/nats-protocol
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeAlias
+
+Frame: TypeAlias = tuple[bytes, bytes, bytes, bytes]
+"""subject, reply subject, header block (empty without headers), payload"""
+
+CRLF = b"\r\n"
+HEADER_START = b"NATS/1.0"
+_M = ord("M")
+_MESSAGE = b"MH"
+_LONGEST_LINE = 1 << 20  # an INFO line lists a cluster's addresses; nothing honest is longer
+
+
+class ProtocolViolation(ValueError):
+    """The other side does not speak NATS, or we lost our place in the stream."""
+
+
+class Parser:
+    """Cuts a byte stream into frames, whatever the chunks' borders are."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> tuple[dict[int, list[Frame]], list[bytes]]:
+        """The frames of a chunk by subscription id, in order, and the control lines among them.
+
+        Raises ProtocolViolation; the connection is then of no further use.
+        """
+        if self._rest:
+            data = self._rest + data
+        frames: dict[int, list[Frame]] = {}
+        lines: list[bytes] = []
+        position, end = 0, len(data)
+        find = data.find
+        while position < end:
+            eol = find(CRLF, position)
+            if eol < 0:
+                if end - position > _LONGEST_LINE:
+                    raise ProtocolViolation("a line without end")
+                break
+            first = data[position]
+            if first in _MESSAGE:
+                words = data[position:eol].split()
+                try:
+                    size = int(words[-1])
+                    sid = int(words[2])
+                    start = eol + 2
+                    stop = start + size
+                    if stop + 2 > end:
+                        break
+                    if first == _M:
+                        frame = (
+                            words[1],
+                            words[3] if len(words) == 5 else b"",
+                            b"",
+                            data[start:stop],
+                        )
+                    else:
+                        body = start + int(words[-2])
+                        frame = (
+                            words[1],
+                            words[3] if len(words) == 6 else b"",
+                            data[start:body],
+                            data[body:stop],
+                        )
+                except (ValueError, IndexError) as error:
+                    raise ProtocolViolation(repr(data[position:eol][:80])) from error
+                position = stop + 2
+                if sid in frames:
+                    frames[sid].append(frame)
+                else:
+                    frames[sid] = [frame]
+            else:
+                lines.append(data[position:eol])
+                position = eol + 2
+        self._rest = data[position:] if position else data
+        return frames, lines
+
+
+def publication(
+    subject: bytes, payload: bytes, *, reply: bytes = b"", header: bytes = b""
+) -> bytes:
+    """One PUB or HPUB as it goes to the server."""
+    middle = subject + b" " + reply + b" " if reply else subject + b" "
+    if not header:
+        return b"PUB %b%d\r\n%b\r\n" % (middle, len(payload), payload)
+    return b"HPUB %b%d %d\r\n%b%b\r\n" % (
+        middle,
+        len(header),
+        len(header) + len(payload),
+        header,
+        payload,
+    )
+
+
+def header_block(fields: dict[bytes, bytes]) -> bytes:
+    """Headers as they stand before a payload."""
+    lines = b"".join(b"%b: %b\r\n" % pair for pair in fields.items())
+    return HEADER_START + CRLF + lines + CRLF
+
+
+def header_value(header: bytes, name: bytes) -> bytes:
+    """The first value of a header, empty when it is absent. Names are case-sensitive as in NATS."""
+    start = header.find(CRLF + name + b":")
+    if start < 0:
+        return b""
+    start += len(name) + 3
+    return header[start : header.find(CRLF, start)].strip()
+
+
+def status(header: bytes) -> int:
+    """The number of a status message such as `NATS/1.0 404 No Messages`; 0 for an ordinary one."""
+    word = header[8:12].strip()
+    return int(word) if word.isdigit() else 0
+
+
+def server_info(line: bytes) -> dict[str, Any]:
+    """What an INFO line says. Raises ProtocolViolation for any other line."""
+    if not line.startswith(b"INFO"):
+        raise ProtocolViolation(f"a NATS server begins with INFO, not {line[:40]!r}")
+    info = json.loads(line[4:])
+    if not isinstance(info, dict):
+        raise ProtocolViolation("INFO is not an object")
+    return info

@@ -1,0 +1,190 @@
+"""Virtual brokers: what a real broker would keep, in memory.
+
+Simplifications, all on the optimistic side: links have no delay and no capacity of their own, the
+broker is never slow, and what consumers got is counted but not kept (unless `keep_delivered`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+
+from agent.admission import AdmissionBook, Admitted
+from agent.drivers.base import Batch, Channel, Interest, Message, Place, Retryable, Source
+from weir.coordination.wire import Delivery
+
+BATCH = 256
+BEST_EFFORT_WAITING = 10_000
+"""Best-effort messages that may wait in one place; more are shed, newest first."""
+
+
+class Line:
+    """Messages that wait in one place, in order; reliable ones until they are settled."""
+
+    def __init__(self, *, reliable: bool) -> None:
+        self.reliable = reliable
+        self.shed = 0
+        self.ended = False
+        self._waiting: deque[Message] = deque()
+        self._first = 0
+        """Sequence number of the first that waits."""
+        self._last: dict[tuple[str, str], int] = {}
+        self._news = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def append(self, messages: Sequence[Message]) -> list[Message]:
+        """Those that were taken: none that is here already, no best effort above the bound."""
+        if self.reliable:
+            taken = [m for m in messages if self._is_new(m)]
+        else:
+            taken = list(messages[: max(0, BEST_EFFORT_WAITING - len(self._waiting))])
+            self.shed += len(messages) - len(taken)
+        self._waiting.extend(taken)
+        if taken:
+            self._news.set()
+        return taken
+
+    def _is_new(self, message: Message) -> bool:
+        if message.mark:
+            return True
+        known = (message.flow, message.origin)
+        if message.position <= self._last.get(known, 0):
+            return False
+        self._last[known] = message.position
+        return True
+
+    async def read(self, source: Source) -> AsyncIterator[Batch]:
+        """Batches of one flow, or one mark; every reader begins at the first unsettled."""
+        at = self._first
+        while True:
+            at = max(at, self._first)
+            batch = self._cut(at - self._first)
+            if batch:
+                at += len(batch)
+                if not self.reliable:
+                    self.settle(at)
+                yield Batch(source, batch, at if self.reliable else None)
+                continue
+            self._news.clear()
+            if self.ended:
+                return
+            await self._news.wait()
+
+    def _cut(self, start: int) -> list[Message]:
+        batch: list[Message] = []
+        for index in range(start, min(len(self._waiting), start + BATCH)):
+            message = self._waiting[index]
+            if batch and (message.mark or message.flow != batch[0].flow):
+                break
+            batch.append(message)
+            if message.mark:
+                break
+        return batch
+
+    def settle(self, before: int) -> None:
+        """Whatever stands before this sequence number has gone."""
+        while self._first < before and self._waiting:
+            self._waiting.popleft()
+            self._first += 1
+
+    def end(self) -> None:
+        """Whoever reads is told that nothing more comes."""
+        self.ended = True
+        self._news.set()
+
+
+@dataclass(slots=True)
+class VirtualBroker:
+    """What one simulated broker holds and counts."""
+
+    address: str
+    away: bool = False
+    """Set by tests and what-if: nobody reaches it now."""
+    keep_delivered: bool = False
+    incarnation: int = 0
+    lines: dict[Channel, Line] = field(default_factory=dict)
+    interests: dict[str, Interest] = field(default_factory=dict)
+    told: asyncio.Event = field(default_factory=asyncio.Event)
+    book: AdmissionBook = field(default_factory=AdmissionBook)
+    delivered: dict[str, list[Message]] = field(default_factory=dict)
+    """Flow -> what its consumers got, with `keep_delivered`."""
+    got: dict[str, int] = field(default_factory=dict)
+    """Class -> messages handed to consumers, each counted."""
+    in_messages: int = 0
+    out_messages: int = 0
+    _last: dict[tuple[str, str], int] = field(default_factory=dict)
+    _connections: int = 0
+    _positions: dict[str, int] = field(default_factory=dict)
+
+    def line(self, channel: Channel) -> Line:
+        """Where messages of a channel wait."""
+        line = self.lines.get(channel)
+        if line is None:
+            reliable = channel.delivery is Delivery.RELIABLE
+            line = self.lines[channel] = Line(reliable=reliable)
+        return line
+
+    def publish(self, flow: str, delivery: Delivery, payloads: Sequence[bytes]) -> None:
+        """What a publisher sends to the ingress."""
+        if self.away:
+            return
+        self.in_messages += len(payloads)
+        first = self._positions.get(flow, 0) + 1
+        self._positions[flow] = first + len(payloads) - 1
+        self.line(Channel(place=Place.INGRESS, delivery=delivery, flow=flow)).append(
+            [
+                Message(flow, payload, self.address, first + index)
+                for index, payload in enumerate(payloads)
+            ]
+        )
+
+    def deliver(self, flow: str, messages: Sequence[Message], *, reliable: bool) -> None:
+        """Hand messages to everybody who is admitted to a class of the flow."""
+        if reliable:
+            messages = [m for m in messages if self._is_new(m)]
+        for name, spec in self.book.classes.items():
+            if spec.flow == flow:
+                copies = self.book.admitted(name) * len(messages)
+                self.got[name] = self.got.get(name, 0) + copies
+                self.out_messages += copies
+        if self.keep_delivered:
+            self.delivered.setdefault(flow, []).extend(messages)
+
+    def _is_new(self, message: Message) -> bool:
+        known = (message.flow, message.origin)
+        if message.position <= self._last.get(known, 0):
+            return False
+        self._last[known] = message.position
+        return True
+
+    def ask(self, name: str, consumer: str, now: float) -> int | None:
+        """A consumer asks to be admitted; the number of its connection, None when it waits."""
+        if self.away or name not in self.book.classes:
+            return None
+        self._connections += 1
+        answer = self.book.ask(name=name, consumer=consumer, connection=self._connections, now=now)
+        return self._connections if isinstance(answer, Admitted) else None
+
+
+class VirtualNetwork:
+    """All virtual brokers of a process, by address."""
+
+    def __init__(self) -> None:
+        self._brokers: dict[str, VirtualBroker] = {}
+
+    def at(self, address: str) -> VirtualBroker:
+        """The broker under an address; it comes into being when somebody looks for it first."""
+        if address not in self._brokers:
+            self._brokers[address] = VirtualBroker(address)
+        return self._brokers[address]
+
+    def reach(self, address: str) -> VirtualBroker:
+        """The broker under an address, if it can be reached now. Raises Retryable."""
+        broker = self._brokers.get(address)
+        if broker is None or broker.away:
+            raise Retryable(f"{address} does not answer")
+        return broker

@@ -1,0 +1,212 @@
+"""The driver for virtual brokers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from agent.drivers.base import (
+    Batch,
+    BrokerFacts,
+    Capabilities,
+    Channel,
+    ClassAdmission,
+    Enforcement,
+    Fenced,
+    Interest,
+    LimiterScope,
+    Message,
+    Place,
+    Retryable,
+    Source,
+    Stats,
+    Unsupported,
+)
+from agent.drivers.simulated.broker import Line, VirtualBroker, VirtualNetwork
+from weir.coordination.wire import ClassSpec, Delivery
+
+
+class SimulatedDriver:
+    """The driver for one virtual broker; see `agent.drivers.base.Driver`."""
+
+    def __init__(self, *, network: VirtualNetwork, address: str, broker: str) -> None:
+        """`broker`: our name in documents, under which neighbours keep our interest."""
+        self._network = network
+        self._broker = network.at(address)
+        self._name = broker
+        self._links: dict[str, str] = {}
+        self._incarnation = 0
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            product="simulated",
+            deliveries=tuple(Delivery),
+            limiter_scope=LimiterScope.AGENT,
+            burst_settable=True,
+            admission=Enforcement.ENFORCED,
+        )
+
+    async def open(self) -> BrokerFacts:
+        self._own()
+        return BrokerFacts(
+            name=self._name,
+            version="1",
+            jetstream=True,
+            max_payload_bytes=1 << 20,
+            round_trip_s=0.0,
+        )
+
+    async def close(self) -> None:
+        self._links.clear()
+
+    def _own(self) -> VirtualBroker:
+        """Our broker, if it is there and still ours. Raises Retryable, Fenced."""
+        if self._broker.away:
+            raise Retryable(f"{self._broker.address} does not answer")
+        if self._incarnation and self._incarnation < self._broker.incarnation:
+            raise Fenced(f"session {self._broker.incarnation} acts for this broker")
+        return self._broker
+
+    def _outbox_at(self, neighbour: str, delivery: Delivery) -> Line:
+        """Where messages for us wait at a neighbour's broker."""
+        address = self._links.get(neighbour)
+        if address is None:
+            raise Retryable(f"no link to {neighbour}")
+        channel = Channel(place=Place.OUTBOX, delivery=delivery, neighbour=self._name)
+        return self._network.reach(address).line(channel)
+
+    # --- channels and links
+
+    async def ensure_channel(self, channel: Channel) -> None:
+        self._own().line(channel)
+
+    async def ensure_link(self, neighbour: str, address: str) -> None:
+        self._network.reach(address)
+        self._links[neighbour] = address
+        for delivery in Delivery:
+            self._own().line(self._outbox(neighbour, delivery))
+            self._outbox_at(neighbour, delivery)
+
+    async def drop_link(self, neighbour: str) -> None:
+        self._links.pop(neighbour, None)
+        for delivery in Delivery:
+            line = self._own().lines.pop(self._outbox(neighbour, delivery), None)
+            if line is not None:
+                line.end()
+
+    def _outbox(self, neighbour: str, delivery: Delivery) -> Channel:
+        return Channel(place=Place.OUTBOX, delivery=delivery, neighbour=neighbour)
+
+    # --- messages
+
+    async def publish(self, channel: Channel, messages: Sequence[Message]) -> None:
+        broker = self._own()
+        match channel.place:
+            case Place.DELIVERY:
+                reliable = channel.delivery is Delivery.RELIABLE
+                broker.deliver(channel.flow, messages, reliable=reliable)
+            case Place.OUTBOX:
+                broker.line(channel).append(messages)
+            case Place.INGRESS:
+                raise Unsupported("only publishers write to an ingress")
+        # A publisher that never lets go would starve whoever reads.
+        await asyncio.sleep(0)
+
+    async def read(self, source: Source) -> AsyncIterator[Batch]:
+        if source.flow:
+            channel = Channel(place=Place.INGRESS, delivery=source.delivery, flow=source.flow)
+            line = self._own().line(channel)
+            line.ended = False
+        else:
+            line = self._outbox_at(source.neighbour, source.delivery)
+        async for batch in line.read(source):
+            if source.neighbour and source.neighbour not in self._links:
+                return
+            yield batch
+
+    async def settle(self, batch: Batch) -> None:
+        if not isinstance(batch.token, int):
+            return
+        source = batch.source
+        if source.flow:
+            channel = Channel(place=Place.INGRESS, delivery=source.delivery, flow=source.flow)
+            self._own().line(channel).settle(batch.token)
+        else:
+            self._outbox_at(source.neighbour, source.delivery).settle(batch.token)
+
+    async def settled(self, source: Source) -> None:
+        return  # settling is immediate
+
+    async def stop_reading(self, source: Source) -> None:
+        channel = Channel(place=Place.INGRESS, delivery=source.delivery, flow=source.flow)
+        line = self._own().lines.get(channel)
+        if line is not None:
+            line.end()
+
+    # --- interest
+
+    async def interest(self, neighbour: str, flows: frozenset[str], epoch: str) -> None:
+        address = self._links.get(neighbour)
+        if address is None:
+            raise Retryable(f"no link to {neighbour}")
+        there = self._network.reach(address)
+        there.interests[self._name] = Interest(neighbour=self._name, flows=flows, epoch=epoch)
+        there.told.set()
+
+    async def interests(self) -> AsyncIterator[Mapping[str, Interest]]:
+        while True:
+            self._broker.told.clear()
+            yield dict(self._own().interests)
+            await self._broker.told.wait()
+
+    # --- admission
+
+    async def admit(self, classes: Mapping[str, ClassSpec], *, unmanaged: str) -> None:
+        book = self._own().book
+        now = asyncio.get_running_loop().time()
+        for place in book.rule(classes):
+            book.gone(place.connection, now)
+
+    async def revoke(self, name: str, consumer: str) -> None:
+        book = self._own().book
+        for place in book.places(name):
+            if place.consumer == consumer:
+                book.gone(place.connection, asyncio.get_running_loop().time())
+
+    async def fence(self, incarnation: int) -> None:
+        if incarnation < self._broker.incarnation:
+            raise Fenced(f"session {self._broker.incarnation} acts for this broker")
+        self._incarnation = self._broker.incarnation = incarnation
+
+    async def stats(self) -> Stats:
+        broker = self._broker
+        now = asyncio.get_running_loop().time()
+        ingress: dict[str, int] = {}
+        shed: dict[str, int] = {}
+        outbox: dict[str, int] = {}
+        for channel, line in broker.lines.items():
+            if channel.place is Place.INGRESS:
+                ingress[channel.flow] = ingress.get(channel.flow, 0) + len(line)
+                shed[channel.flow] = shed.get(channel.flow, 0) + line.shed
+            elif channel.place is Place.OUTBOX:
+                outbox[channel.neighbour] = outbox.get(channel.neighbour, 0) + len(line)
+        classes = {
+            name: ClassAdmission(
+                limit=spec.limit,
+                admitted=broker.book.admitted(name),
+                waiting=broker.book.waiting(name, now),
+            )
+            for name, spec in broker.book.classes.items()
+        }
+        return Stats(
+            connections=sum(state.admitted for state in classes.values()),
+            in_messages=broker.in_messages,
+            out_messages=broker.out_messages,
+            sync_always=True,
+            ingress_backlog=ingress,
+            ingress_shed=shed,
+            outbox_backlog=outbox,
+            delivered=dict(broker.got),
+            classes=classes,
+        )

@@ -1,0 +1,205 @@
+"""Makes a document true at one broker, and says what is true there.
+
+Operations come from `weir.coordination.reconcile` in a safe order: what takes away before what
+gives. What gives waits until all that takes away has succeeded, so that no moment between lets
+more through than the larger of the two states.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+
+from agent.drivers.base import Driver, DriverError, Stats, Unsupported
+from agent.router import Router
+from weir.coordination.reconcile import (
+    AddLink,
+    ClearGate,
+    ClearLimit,
+    EnsureChannel,
+    Operation,
+    RemoveLink,
+    SetGate,
+    SetLimit,
+    reconcile,
+)
+from weir.coordination.wire import ClassSpec, Delivery, Document, FlowSpec, Observed
+
+log = logging.getLogger("weir.agent")
+
+NOT_ON_DISK = (
+    "the broker acknowledges messages before they are on disk: reliable flows can lose "
+    "acknowledged messages in a power failure; set `sync_interval: always` in its jetstream block"
+)
+
+
+class Enforcer:
+    """One broker's settings: channels, gates, limits, links."""
+
+    def __init__(
+        self, *, driver: Driver, router: Router, busy: Callable[[], frozenset[str]]
+    ) -> None:
+        """`busy`: brokers of running actions, whose links are none of our business now."""
+        self._driver = driver
+        self._router = router
+        self._busy = busy
+        self._channels: dict[str, FlowSpec] = {}
+        self._limits: dict[str, int] = {}
+        """Class -> limit that nobody is above."""
+        self._admitting: tuple[dict[str, ClassSpec], str] | None = None
+        """What the driver was told last and has carried out."""
+        self.version = ""
+        """Of the document that was carried out last, as a whole."""
+        self._problems: dict[str, str] = {}
+        self._classes: Mapping[str, ClassSpec] = {}
+
+    async def apply(self, document: Document, *, fetched: bool) -> bool:
+        """Carry out what differs. False: not all of it; call again after a moment.
+
+        `fetched` False: the document is from the disk, so its links may be older than our tables.
+        """
+        problems: dict[str, str] = {}
+        self._router.meet({name: n.address for name, n in document.neighbours.items()})
+        # Messages come before consumers do, and stop coming after them.
+        await self._want(problems, {**self._classes, **document.classes})
+        self._classes = document.classes
+        operations = reconcile(document, self._now(), self._channels, self._busy(), links=fetched)
+        whole = True
+        for kind, group in groupby(operations, self._kind):
+            if kind in ("fewer", "more"):
+                whole = await self._admit(problems, document, tuple(group))
+            else:
+                for operation in group:
+                    await self._carry_out(problems, document, operation)
+            if not whole:
+                break
+        if whole:
+            # Classes without limits and the rule for strangers have no operation of their own.
+            await self._admit(problems, document, ())
+            await self._want(problems, document.classes)
+            for flow in [flow for flow in self._channels if flow not in document.flows]:
+                await self._forget(problems, flow)
+        if not problems and self.version != document.version:
+            log.info("document %s is in force", document.version[:12])
+            self.version = document.version
+        self._tell(problems)
+        return not problems
+
+    def observed(self, stats: Stats) -> Observed:
+        """What is in force, for the control plane."""
+        problems = [*self._problems.values(), *self._router.problems.values()]
+        reliable = any(spec.delivery is Delivery.RELIABLE for spec in self._channels.values())
+        if reliable and stats.sync_always is False:
+            problems.append(NOT_ON_DISK)
+        return Observed(
+            version=self.version,
+            gates=self._router.gates,
+            limits=dict(self._limits),
+            admitted={name: state.admitted for name, state in stats.classes.items()},
+            waiting={name: state.waiting for name, state in stats.classes.items()},
+            links=tuple(sorted(self._router.tables.links)),
+            problems=tuple(sorted(problems)),
+        )
+
+    # --- inside
+
+    def _now(self) -> Observed:
+        """What reconciling starts from."""
+        return Observed(
+            gates=self._router.gates,
+            limits=dict(self._limits),
+            links=tuple(sorted(self._router.tables.links)),
+        )
+
+    def _kind(self, operation: Operation) -> str:
+        match operation:
+            case SetLimit(name, limit):
+                return "fewer" if limit < self._limits.get(name, limit + 1) else "more"
+            case ClearLimit():
+                return "more"
+        return "other"
+
+    async def _carry_out(
+        self, problems: dict[str, str], document: Document, operation: Operation
+    ) -> None:
+        try:
+            match operation:
+                case EnsureChannel(flow, spec):
+                    await self._router.ensure_flow(flow, spec)
+                    self._channels[flow] = spec
+                case SetGate(flow, gate):
+                    self._router.set_gate(flow, gate)
+                case ClearGate(flow):
+                    self._router.set_gate(flow, None)
+                case AddLink(broker, address):
+                    self._router.add_link(broker, address)
+                case RemoveLink(broker):
+                    await self._router.remove_link(broker)
+        except DriverError as error:
+            problems[str(operation)] = f"{_what(operation)}: {error}"
+
+    async def _admit(
+        self,
+        problems: dict[str, str],
+        document: Document,
+        operations: Sequence[Operation],
+    ) -> bool:
+        """One call for all limits. False: somebody is still above a limit that fell."""
+        limits = {name: n for name, n in self._limits.items() if name in document.classes}
+        for operation in operations:
+            match operation:
+                case SetLimit(name, limit):
+                    limits[name] = limit
+                case ClearLimit(name):
+                    limits.pop(name, None)
+        classes = {
+            name: ClassSpec(flow=spec.flow, limit=limits.get(name))
+            for name, spec in document.classes.items()
+        }
+        wanted = (classes, document.unmanaged)
+        if wanted == self._admitting:
+            return True
+        try:
+            await self._driver.admit(classes, unmanaged=document.unmanaged)
+        except Unsupported as error:
+            problems["admission"] = f"limits are not enforced: {error}"
+            return True
+        except DriverError as error:
+            problems["admission"] = f"limits: {error}"
+            return False
+        self._limits, self._admitting = limits, wanted
+        return True
+
+    async def _want(self, problems: dict[str, str], classes: Mapping[str, ClassSpec]) -> None:
+        """Flows of classes that may have consumers are wanted of the neighbours."""
+        try:
+            await self._router.set_local(
+                {spec.flow for spec in classes.values() if spec.limit is None or spec.limit > 0}
+            )
+        except DriverError as error:
+            problems["delivery"] = f"delivery to consumers: {error}"
+
+    async def _forget(self, problems: dict[str, str], flow: str) -> None:
+        try:
+            await self._router.forget_flow(flow)
+            del self._channels[flow]
+        except DriverError as error:
+            problems[f"forget {flow}"] = f"flow {flow} cannot be taken away: {error}"
+
+    def _tell(self, problems: dict[str, str]) -> None:
+        for text in sorted(set(problems.values()) - set(self._problems.values())):
+            log.warning("%s", text)
+        if self._problems and not problems:
+            log.info("everything could be carried out now")
+        self._problems = problems
+
+
+def _what(operation: Operation) -> str:
+    match operation:
+        case EnsureChannel(flow) | SetGate(flow) | ClearGate(flow):
+            return f"flow {flow}"
+        case AddLink(broker) | RemoveLink(broker):
+            return f"link to {broker}"
+        case SetLimit(name) | ClearLimit(name):
+            return f"class {name}"

@@ -1,0 +1,242 @@
+"""Moves messages from one source to wherever the router sends them, in order.
+
+Best effort: handed on as they come. Reliable: several batches are on their way at a time; a batch
+is settled at its source when every target holds it and everything before it, so whatever is lost
+in between is read again, and left out by the targets that have it. A failure restarts the pump at
+its first unsettled message, never in the middle: order is more than speed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+
+from agent.drivers.base import Batch, Channel, Driver, DriverError, Message, Source
+from weir.coordination.wire import Delivery, Gate
+from weir.queueing.token_bucket import TokenBucket
+
+log = logging.getLogger(__name__)
+
+Route = Callable[[str, Source], Sequence[Channel]]
+OnMark = Callable[[Source, bytes], Awaitable[None]]
+
+IN_FLIGHT = 4_000
+"""Reliable messages on their way to targets at a time."""
+_RETRY_S = 0.1
+_SLICE_S = 0.004
+"""Messages that wait at a gate pass in slices of this length, where the burst allows it."""
+_LONGEST_WAIT_S = 0.25
+
+
+class Pump:
+    """One source. `open` and `shut` say whether it may move; it stops before its next message."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        source: Source,
+        *,
+        route: Route,
+        on_mark: OnMark,
+        gated: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.source = source
+        self.passed = 0
+        """Messages that left through the gate, or came over the link."""
+        self.sent: dict[str, int] = {}
+        """Neighbour -> messages sent to it."""
+        self.problem = ""
+        self._driver = driver
+        self._route = route
+        self._on_mark = on_mark
+        self._gated = gated
+        self._clock = clock
+        self._bucket: TokenBucket | None = None
+        self._may_move = asyncio.Event()
+        self._gate_changed = asyncio.Event()
+        self._moving: deque[tuple[asyncio.Future[list[None]], Batch]] = deque()
+        self._in_flight = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._holding = 0
+        self._work = asyncio.Event()
+        self._task = asyncio.create_task(self._run(), name=f"pump {source.flow}{source.neighbour}")
+
+    # --- control
+
+    def open(self) -> None:
+        """Move."""
+        self._may_move.set()
+
+    def shut(self) -> None:
+        """Move nothing more; what has been handed on still arrives."""
+        self._may_move.clear()
+
+    def set_gate(self, gate: Gate | None, now: float) -> None:
+        """Rate and burst from now on; None lets everything pass. A new gate begins empty, so
+        that its promise holds over restarts."""
+        if gate is None:
+            self._bucket = None
+        elif self._bucket is None:
+            self._bucket = TokenBucket(
+                rate_per_s=gate.rate_per_s, burst=gate.burst, now=now, level=0.0
+            )
+        elif (gate.rate_per_s, gate.burst) != (self._bucket.rate_per_s, self._bucket.burst):
+            self._bucket.change(now, rate_per_s=gate.rate_per_s, burst=gate.burst)
+        self._gate_changed.set()
+
+    @property
+    def waiting(self) -> int:
+        """Messages read and not yet let through."""
+        return self._holding
+
+    async def drained(self) -> None:
+        """Returns when everything handed on is held by its targets, and settled.
+
+        The source may let go of it a little later: what is read again is left out by its targets.
+        """
+        await self._idle.wait()
+
+    async def close(self) -> None:
+        """End; what is not settled is read again by whoever comes next."""
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+
+    # --- moving
+
+    async def _run(self) -> None:
+        while True:
+            settling = asyncio.create_task(self._settle())
+            reading = asyncio.create_task(self._read())
+            try:
+                done, _ = await asyncio.wait(
+                    (settling, reading), return_when=asyncio.FIRST_COMPLETED
+                )
+                error = next((t.exception() for t in done if t.exception()), None)
+            finally:
+                for task in (settling, reading):
+                    task.cancel()
+                await asyncio.gather(settling, reading, return_exceptions=True)
+                self._reset()
+            if error is not None and not isinstance(error, DriverError):
+                log.error("pump %s: a bug", self.source, exc_info=error)
+            self.problem = str(error or "the source ended")
+            log.info("pump %s: %s", self.source, self.problem)
+            await asyncio.sleep(_RETRY_S)
+
+    def _reset(self) -> None:
+        for futures, _ in self._moving:
+            futures.cancel()
+        self._moving.clear()
+        self._in_flight = self._holding = 0
+        self._idle.set()
+        self._room.set()
+
+    async def _read(self) -> None:
+        reliable = self.source.delivery is Delivery.RELIABLE
+        async for batch in self._driver.read(self.source):
+            self._holding = len(batch.messages)
+            if not self._may_move.is_set():
+                await self._may_move.wait()
+            if batch.messages[0].mark:
+                await self._mark(batch)
+            elif self._gated:
+                await self._through_gate(batch, reliable)
+            elif reliable:
+                await self._hand_on(batch)
+            else:
+                await self._pass_on(batch.messages)
+            self._holding = 0
+
+    async def _mark(self, batch: Batch) -> None:
+        await self.drained()
+        await self._on_mark(self.source, batch.messages[0].payload)
+        await self._driver.settle(batch)
+
+    async def _through_gate(self, batch: Batch, reliable: bool) -> None:
+        messages = batch.messages
+        start, count = 0, len(messages)
+        while start < count:
+            if not self._may_move.is_set():
+                await self._may_move.wait()
+            bucket = self._bucket
+            if bucket is None:
+                passed = count - start
+            else:
+                now = self._clock()
+                passed = bucket.take(now, count - start)
+                if not passed:
+                    await self._tokens(bucket, now, count - start)
+                    continue
+            piece = messages if passed == count else messages[start : start + passed]
+            start += passed
+            self._holding = count - start
+            if reliable:
+                token = batch.token if start == count else None
+                await self._hand_on(Batch(batch.source, piece, token))
+            else:
+                await self._pass_on(piece)
+
+    async def _tokens(self, bucket: TokenBucket, now: float, wanted: int) -> None:
+        """Until tokens have come, or the gate has changed."""
+        # Not one by one: a slice's worth, but never so many that a late wake-up overflows.
+        slice_ = min(wanted, int(bucket.rate_per_s * _SLICE_S), int(bucket.burst / 2))
+        wait_s = min(bucket.wait_s(now, max(1, slice_)), _LONGEST_WAIT_S)
+        self._gate_changed.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                await self._gate_changed.wait()
+
+    async def _pass_on(self, messages: Sequence[Message]) -> None:
+        count = len(messages)
+        self.passed += count
+        self._idle.clear()
+        for channel in self._route(messages[0].flow, self.source):
+            if channel.neighbour:
+                self.sent[channel.neighbour] = self.sent.get(channel.neighbour, 0) + count
+            await self._driver.publish(channel, messages)
+        self._idle.set()
+
+    async def _hand_on(self, batch: Batch) -> None:
+        count = len(batch.messages)
+        while self._in_flight > IN_FLIGHT:
+            self._room.clear()
+            await self._room.wait()
+            if not self._may_move.is_set():
+                await self._may_move.wait()
+        # Nothing may be awaited from here on: the tables must not change under our hands.
+        self.passed += count
+        self._in_flight += count
+        self._idle.clear()
+        publishing = []
+        for channel in self._route(batch.messages[0].flow, self.source):
+            if channel.neighbour:
+                self.sent[channel.neighbour] = self.sent.get(channel.neighbour, 0) + count
+            publishing.append(asyncio.create_task(self._publish(channel, batch.messages)))
+        self._moving.append((asyncio.gather(*publishing), batch))
+        self._work.set()
+
+    async def _publish(self, channel: Channel, messages: Sequence[Message]) -> None:
+        await self._driver.publish(channel, messages)
+
+    async def _settle(self) -> None:
+        while True:
+            while self._moving:
+                futures, batch = self._moving[0]
+                await futures
+                await self._driver.settle(batch)
+                self._moving.popleft()
+                self._in_flight -= len(batch.messages)
+                self._room.set()
+            self._idle.set()
+            self.problem = ""
+            self._work.clear()
+            await self._work.wait()

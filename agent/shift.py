@@ -1,0 +1,241 @@
+"""Carries out a participant's effects on the data plane, and tells the participant what happened.
+
+The decisions are those of `weir.coordination.order_book`, which is pure; here are the waiting, the
+disk and the broker. Effects are carried out one at a time, in their order, under one lock: what
+takes long (a link, draining) runs beside it and comes back as an input.
+
+A mark travels through every delivery class of a link, because each has an order of its own; the
+participant is told when it has come through all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import time
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import asdict
+from typing import Any
+
+from agent.drivers.base import DriverError, Source
+from agent.router import Router
+from agent.store import Store
+from weir.coordination.effects import (
+    DropLink,
+    Effect,
+    EnsureLink,
+    Forget,
+    HoldLink,
+    Mark,
+    PauseIntake,
+    Persist,
+    ResumeIntake,
+    Say,
+    SendMark,
+    SwapTables,
+)
+from weir.coordination.order_book import OrderBook
+from weir.coordination.participant import Here
+from weir.coordination.wire import Delivery, Order, Report
+
+log = logging.getLogger(__name__)
+
+_TICK_S = 0.1
+_DROP_RETRY_S = 0.5
+
+
+class Shifts:
+    """All actions this broker takes part in. `start` before anything moves; `close`."""
+
+    def __init__(
+        self,
+        router: Router,
+        store: Store,
+        *,
+        say: Callable[[Report], None],
+        deliveries: Iterable[Delivery] = tuple(Delivery),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`say` hands a report to whoever speaks with the control plane; it must not wait.
+        `clock`: seconds, the same before and after a restart."""
+        self._router = router
+        self._store = store
+        self._say = say
+        self._clock = clock
+        self._book = OrderBook(store.saved.states.values())
+        self._lock = asyncio.Lock()
+        self._marks = _Marks(frozenset(deliveries))
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._linking: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def busy(self) -> frozenset[str]:
+        """Brokers of attempts without an outcome: reconciling leaves links to them alone."""
+        return self._book.busy
+
+    async def start(self) -> None:
+        """Take up what was promised before a restart. The router has its saved tables, knows
+        where neighbours are, and has not started."""
+        self._router.on_mark = self._marked
+        async with self._lock:
+            await self._carry_out(self._book.on_restart(self._here()))
+        self._beside(self._tick())
+
+    async def close(self) -> None:
+        """Stop; promises stay where they are kept."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def on_orders(self, orders: Iterable[Order]) -> None:
+        """The orders of a newer document than any before. Returns when they are carried out."""
+        async with self._lock:
+            await self._carry_out(self._book.on_orders(orders, self._here()))
+
+    # --- inputs
+
+    def _here(self) -> Here:
+        return Here(local=self._router.local, tables=self._router.tables, now=self._clock())
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK_S)
+            if self._book.next_tick <= self._clock():
+                async with self._lock:
+                    await self._carry_out(self._book.tick(self._here()))
+
+    async def _marked(self, source: Source, payload: bytes) -> None:
+        mark = _mark_of(payload)
+        if mark is None:
+            log.warning("a mark from %s that is none: %r", source.neighbour, payload[:80])
+            return
+        if self._marks.complete(source, mark):
+            async with self._lock:
+                await self._carry_out(self._book.on_mark(mark, self._here()))
+
+    async def _drain(self, action: str, attempt: int) -> None:
+        await self._router.drained()
+        async with self._lock:
+            await self._carry_out(self._book.on_drained(action, attempt, self._here()))
+
+    async def _link(self, broker: str, address: str) -> None:
+        try:
+            await self._router.ensure_link(broker, address)
+        except DriverError as error:
+            log.info("link to %s: %s", broker, error)
+            async with self._lock:
+                await self._carry_out(self._book.on_link_failed(broker, str(error), self._here()))
+            return
+        async with self._lock:
+            await self._carry_out(self._book.on_link_ready(broker, self._here()))
+
+    # --- effects
+
+    async def _carry_out(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            await self._do(effect)
+
+    async def _do(self, effect: Effect) -> None:
+        log.debug("%s", effect)
+        match effect:
+            case Persist(state, tables):
+                self._store.persist(state, tables)
+            case Forget(action):
+                self._store.forget(action)
+                self._marks.forget(action)
+            case PauseIntake(action, attempt, keep):
+                self._router.pause(keep)
+                self._beside(self._drain(action, attempt))
+            case HoldLink(broker):
+                self._router.hold(broker)
+            case ResumeIntake():
+                self._router.resume()
+            case EnsureLink(broker, address):
+                self._stop_linking(broker)
+                self._linking[broker] = self._beside(self._link(broker, address))
+            case DropLink(broker):
+                await self._drop(broker)
+            case SendMark(to, mark):
+                # Its place in the outbox is taken now; that it is stored may take longer.
+                self._beside(self._send(to, mark))
+                await asyncio.sleep(0)
+            case SwapTables(tables):
+                self._router.swap(tables)
+            case Say(report):
+                self._say(report)
+
+    async def _drop(self, broker: str) -> None:
+        """The link must be gone before the next effect, the outbox at our broker soon after."""
+        self._stop_linking(broker)
+        try:
+            await self._router.drop_link(broker)
+        except DriverError as error:
+            log.info("outbox for %s: %s", broker, error)
+            self._beside(self._drop_later(broker))
+
+    async def _drop_later(self, broker: str) -> None:
+        while broker not in self._router.tables.links and broker not in self.busy:
+            await asyncio.sleep(_DROP_RETRY_S)
+            async with self._lock:
+                if broker in self._router.tables.links or broker in self.busy:
+                    return
+                try:
+                    await self._router.drop_link(broker)
+                except DriverError:
+                    continue
+            return
+
+    async def _send(self, to: str, mark: Mark) -> None:
+        try:
+            await self._router.send_mark(to, json.dumps(asdict(mark)).encode())
+        except DriverError as error:
+            log.info("a mark for %s: %s", to, error)  # sent again by the next tick
+
+    def _stop_linking(self, broker: str) -> None:
+        task = self._linking.pop(broker, None)
+        # The task itself may be the one that carries this out, after its link has failed.
+        if task is not None and task is not asyncio.current_task():
+            task.cancel()
+
+    def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("shift: a bug", exc_info=task.exception())
+
+
+class _Marks:
+    """Through which classes of which link a mark has come.
+
+    Whoever comes first need not wait for the others: messages of the new order follow the commit,
+    the commit follows our vote, and we vote when the mark has come through all of them.
+    """
+
+    def __init__(self, deliveries: frozenset[Delivery]) -> None:
+        self._deliveries = deliveries
+        self._seen: dict[tuple[str, Mark], set[Delivery]] = {}
+
+    def complete(self, source: Source, mark: Mark) -> bool:
+        """Take note; whether it has come through all of them now (it may come again)."""
+        seen = self._seen.setdefault((source.neighbour, mark), set())
+        seen.add(source.delivery)
+        return seen >= self._deliveries
+
+    def forget(self, action: str) -> None:
+        """The action is over for good."""
+        for key in [key for key in self._seen if key[1].action == action]:
+            del self._seen[key]
+
+
+def _mark_of(payload: bytes) -> Mark | None:
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        plain = json.loads(payload)
+        return Mark(str(plain["action"]), int(plain["attempt"]), str(plain["origin"]))
+    return None

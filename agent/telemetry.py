@@ -1,0 +1,91 @@
+"""Rates out of counters: what the agent measures about its broker once a second."""
+
+from __future__ import annotations
+
+import resource
+import time
+from typing import Any
+
+from agent.counters import Counters
+from agent.drivers.base import Stats
+
+
+class Meter:
+    """Remembers the counters of the last look; a counter that fell began anew at zero."""
+
+    def __init__(self, now: float) -> None:
+        """`now`: seconds of a clock that is never set back."""
+        self._at = now
+        self._last: dict[tuple[str, str], int] = {}
+        self._backlog: dict[str, int] = {}
+
+    def measure(self, now: float, counters: Counters, stats: Stats) -> dict[str, Any]:
+        """The telemetry of the interval since the last call, in the form of the protocol."""
+        interval_s = max(1e-3, now - self._at)
+        self._at = now
+        seen: dict[tuple[str, str], int] = {}
+
+        def grown(kind: str, name: str, value: int) -> int:
+            seen[kind, name] = value
+            before = self._last.get((kind, name), 0)
+            return value - before if value >= before else value
+
+        def rate(kind: str, name: str, value: int) -> float:
+            return grown(kind, name, value) / interval_s
+
+        flows = {}
+        backlog: dict[str, int] = {}
+        for flow in sorted({*counters.passed, *counters.waiting, *stats.ingress_shed}):
+            passed = grown("passed", flow, counters.passed.get(flow, 0))
+            shed = grown("shed", flow, stats.ingress_shed.get(flow, 0))
+            # What a pump holds of a reliable flow is still in the broker's stream, too.
+            waiting = counters.waiting.get(flow, 0)
+            backlog[flow] = max(stats.ingress_backlog.get(flow, 0), waiting)
+            # What came in went through, was thrown away, or waits.
+            offered = passed + shed + backlog[flow] - self._backlog.get(flow, 0)
+            flows[flow] = {
+                "offered_per_s": max(0, offered) / interval_s,
+                "passed_per_s": passed / interval_s,
+                "shed_per_s": shed / interval_s,
+                "backlog": backlog[flow],
+            }
+        classes = {
+            name: {
+                "admitted": state.admitted,
+                "waiting": state.waiting,
+                "delivered_per_s": rate("delivered", name, stats.delivered.get(name, 0)),
+            }
+            for name, state in stats.classes.items()
+        }
+        links = {
+            neighbour: {
+                "sent_per_s": rate("sent", neighbour, counters.sent.get(neighbour, 0)),
+                "received_per_s": rate("received", neighbour, counters.received.get(neighbour, 0)),
+                "backlog": stats.outbox_backlog.get(neighbour, 0),
+            }
+            for neighbour in sorted({*counters.sent, *counters.received, *stats.outbox_backlog})
+        }
+        broker: dict[str, Any] = {
+            "connections": stats.connections,
+            "in_msgs_per_s": rate("in", "", stats.in_messages),
+            "out_msgs_per_s": rate("out", "", stats.out_messages),
+            "unmanaged": list(stats.unmanaged),
+            "sync_always": stats.sync_always,
+        }
+        if stats.cpu_ratio is not None:
+            broker["cpu_ratio"] = stats.cpu_ratio
+        if stats.memory_bytes is not None:
+            broker["memory_bytes"] = stats.memory_bytes
+        self._last, self._backlog = seen, backlog
+        return {
+            "interval_s": interval_s,
+            "flows": flows,
+            "classes": classes,
+            "links": links,
+            "broker": broker,
+            "agent": {
+                "cpu_s": time.process_time(),
+                "forwarded": counters.forwarded,
+                "memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            },
+        }

@@ -1,0 +1,1 @@
+"""Publishers and consumers for a demo or a trial: `python -m agent.traffic`."""

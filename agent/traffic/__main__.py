@@ -1,0 +1,81 @@
+"""`python -m agent.traffic`: publishers and consumers for a demo or a trial, as one process.
+
+Publishers send numbered messages at a steady rate, whatever the gates do with them. Consumers
+connect as their class, are admitted or refused, and ask again; those of a reliable flow read its
+stream and check that no number is missing, repeated or out of order. Everything survives the death
+of brokers and agents: whoever is cut off comes back after a moment.
+
+`--traffic FILE` says who sends and who wants what, `--access FILE` where and with which key:
+
+    {"flows": {FLOW: {"broker", "delivery", "rate_per_s"}},
+     "classes": {CLASS: {"flow", "broker", "delivery", "consumers"}}}
+    {"brokers": {BROKER: URL}, "publisher": USER, "client_key": PASSWORD}
+"""
+
+import argparse
+import asyncio
+import logging
+import signal
+import sys
+from pathlib import Path
+
+import uvloop
+
+from agent.traffic.files import (
+    Access,
+    BadTraffic,
+    ClassTraffic,
+    FlowTraffic,
+    read_access,
+    read_traffic,
+)
+from agent.traffic.players import Players
+
+log = logging.getLogger("weir.traffic")
+
+
+async def play(flows: list[FlowTraffic], classes: list[ClassTraffic], access: Access) -> None:
+    """Until SIGTERM or SIGINT."""
+    players = Players(access)
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    consumers = [(row, number) for row in classes for number in range(1, row.consumers + 1)]
+    log.info("%d flows, %d consumers", len(flows), len(consumers))
+    work = [
+        *(players.publish(flow) for flow in flows if flow.rate_per_s > 0),
+        *(players.consume(row, number) for row, number in consumers),
+        players.tell(),
+    ]
+    tasks = [asyncio.ensure_future(one) for one in work]
+    await stop.wait()
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    log.info("%s", players.tally.line())
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 when asked to stop, 2 for a wrong command line or file."""
+    parser = argparse.ArgumentParser(prog="agent.traffic", description=__doc__.split("\n")[0])
+    parser.add_argument("--traffic", type=Path, required=True, help="who sends, who wants what")
+    parser.add_argument("--access", type=Path, required=True, help="brokers and the client key")
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    logging.getLogger("nats").setLevel(logging.CRITICAL)
+    try:
+        flows, classes = read_traffic(options.traffic)
+        access = read_access(options.access)
+        brokers = {flow.broker for flow in flows} | {row.broker for row in classes}
+        for broker in sorted(brokers - set(access.brokers)):
+            raise BadTraffic(f"{options.access}: brokers.{broker} is missing")
+    except BadTraffic as error:
+        print(f"traffic: {error}", file=sys.stderr)
+        return 2
+    uvloop.run(play(flows, classes, access))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

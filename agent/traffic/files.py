@@ -1,0 +1,92 @@
+"""What the traffic is told: who sends, who wants what, where the brokers are."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+class BadTraffic(ValueError):
+    """A file does not say what it has to; the message names file and entry."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowTraffic:
+    """The publisher of one flow."""
+
+    name: str
+    broker: str
+    reliable: bool
+    rate_per_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassTraffic:
+    """Consumers of one class, each of whom wants to be admitted."""
+
+    name: str
+    flow: str
+    broker: str
+    reliable: bool
+    consumers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Where the brokers are and with what one gets in."""
+
+    brokers: dict[str, str]
+    publisher: str
+    client_key: str
+
+
+def read_traffic(path: Path) -> tuple[list[FlowTraffic], list[ClassTraffic]]:
+    """Who publishes and who consumes. Raises BadTraffic."""
+    plain = _object(path)
+    flows = [
+        FlowTraffic(
+            name=name,
+            broker=_entry(path, f"flows.{name}", row, "broker", str),
+            reliable=_entry(path, f"flows.{name}", row, "delivery", str) == "reliable",
+            rate_per_s=float(_entry(path, f"flows.{name}", row, "rate_per_s", (int, float))),
+        )
+        for name, row in _entry(path, "", plain, "flows", dict).items()
+    ]
+    classes = [
+        ClassTraffic(
+            name=name,
+            flow=_entry(path, f"classes.{name}", row, "flow", str),
+            broker=_entry(path, f"classes.{name}", row, "broker", str),
+            reliable=_entry(path, f"classes.{name}", row, "delivery", str) == "reliable",
+            consumers=_entry(path, f"classes.{name}", row, "consumers", int),
+        )
+        for name, row in _entry(path, "", plain, "classes", dict).items()
+    ]
+    return flows, classes
+
+
+def read_access(path: Path) -> Access:
+    """Where and with which key. Raises BadTraffic."""
+    plain = _object(path)
+    return Access(
+        brokers=_entry(path, "", plain, "brokers", dict),
+        publisher=_entry(path, "", plain, "publisher", str),
+        client_key=_entry(path, "", plain, "client_key", str),
+    )
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadTraffic(f"{path}: {error}") from error
+    if not isinstance(plain, dict):
+        raise BadTraffic(f"{path}: must hold an object")
+    return plain
+
+
+def _entry(path: Path, where: str, row: Any, name: str, kind: Any) -> Any:
+    value = row.get(name) if isinstance(row, dict) else None
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise BadTraffic(f"{path}: {where + '.' if where else ''}{name} is missing or malformed")
+    return value

@@ -1,0 +1,96 @@
+"""What agents measured over the last seconds, summed over a system's brokers."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.utils import timezone
+
+from apps.systems.models import System
+from apps.telemetry.models import Sample
+
+WINDOW_S = 5.0
+"""Means over this time: one second of a slow flow says little about its rate."""
+
+LEAST_GROWTH = 20
+"""Messages by which an outbox must have grown in the window to count as growing ..."""
+
+GROWTH_SHARE = 0.1
+"""... and share of what was sent over the link meanwhile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Means over the window; rates in msg/s. Only brokers that reported in it are counted."""
+
+    offered: Mapping[str, float]
+    passed: Mapping[str, float]
+    shed: Mapping[str, float]
+    backlog: Mapping[str, int]
+    """The latest, messages."""
+    admitted: Mapping[str, int]
+    """The latest, by class."""
+    brokers: frozenset[str]
+    growing: frozenset[tuple[str, str]]
+    """(broker, neighbour) whose outbox fills faster than the neighbour takes from it."""
+
+
+def measured(system: System, *, window_s: float = WINDOW_S) -> Measured:
+    """One query; an empty answer where no agent reported lately."""
+    since = timezone.now() - timedelta(seconds=window_s)
+    by_broker: dict[str, list[Sample]] = defaultdict(list)
+    rows = Sample.objects.filter(broker__system=system, at__gte=since).select_related("broker")
+    for sample in rows.order_by("at", "id"):
+        by_broker[sample.broker.name].append(sample)
+    rates: dict[str, dict[str, float]] = {
+        name: defaultdict(float) for name in ("offered_per_s", "passed_per_s", "shed_per_s")
+    }
+    backlog: dict[str, int] = defaultdict(int)
+    admitted: dict[str, int] = defaultdict(int)
+    growing: set[tuple[str, str]] = set()
+    for broker, samples in by_broker.items():
+        for name, total in rates.items():
+            for flow, mean in _means(samples, name).items():
+                total[flow] += mean
+        latest = samples[-1].payload
+        for flow, row in latest.get("flows", {}).items():
+            backlog[flow] += int(row.get("backlog") or 0)
+        for consumers, row in latest.get("classes", {}).items():
+            admitted[consumers] += int(row.get("admitted") or 0)
+        growing |= {(broker, neighbour) for neighbour in _growing(samples)}
+    return Measured(
+        offered=dict(rates["offered_per_s"]),
+        passed=dict(rates["passed_per_s"]),
+        shed=dict(rates["shed_per_s"]),
+        backlog=dict(backlog),
+        admitted=dict(admitted),
+        brokers=frozenset(by_broker),
+        growing=frozenset(growing),
+    )
+
+
+def _means(samples: list[Sample], name: str) -> dict[str, float]:
+    """Mean of a rate per flow, weighted by how long each sample measured."""
+    total: dict[str, float] = defaultdict(float)
+    seconds = 0.0
+    for sample in samples:
+        interval_s = float(sample.payload.get("interval_s") or 1.0)
+        seconds += interval_s
+        for flow, row in sample.payload.get("flows", {}).items():
+            total[flow] += float(row.get(name) or 0.0) * interval_s
+    return {flow: amount / seconds for flow, amount in total.items()}
+
+
+def _growing(samples: list[Sample]) -> set[str]:
+    """The neighbours whose outbox grew from the first to the last sample, beyond chance."""
+    first, last = (sample.payload.get("links", {}) for sample in (samples[0], samples[-1]))
+    seconds = sum(float(s.payload.get("interval_s") or 1.0) for s in samples[1:])
+    found = set()
+    for neighbour, row in last.items():
+        before = float(first.get(neighbour, {}).get("backlog") or 0.0)
+        grown = float(row.get("backlog") or 0.0) - before
+        sent = float(row.get("sent_per_s") or 0.0) * seconds
+        if grown > max(LEAST_GROWTH, GROWTH_SHARE * sent):
+            found.add(neighbour)
+    return found

@@ -1,0 +1,140 @@
+"""Functions that are called again and again, each in its own thread with its own connection.
+
+A loop that fails is logged and called again at its next turn; one that finds Postgres away closes
+its connection and waits for it to come back. News on Valkey may wake a loop before its turn;
+without Valkey only the turns remain.
+"""
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import redis
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
+
+from apps.common.events import CHANNEL
+
+logger = logging.getLogger(__name__)
+# Between two calls at least, however much news there is: a loop's own news wakes it too.
+LEAST_PAUSE_S = 0.05
+RETRY_PAUSE_S = 1.0
+LISTEN_S = 0.5
+JOIN_S = 15.0
+
+
+class Loop(threading.Thread):
+    """One function, called every `every_s` seconds, or earlier when woken, until `stop` is set."""
+
+    def __init__(
+        self, *, name: str, function: Callable[[], object], every_s: float, stop: threading.Event
+    ) -> None:
+        super().__init__(name=name)
+        self.function = function
+        self.every_s = every_s
+        self.stop = stop
+        self.wake = threading.Event()
+        self._database_away = False
+
+    def run(self) -> None:
+        """The thread's life."""
+        try:
+            while not self.stop.is_set():
+                began = time.monotonic()
+                pause = self.every_s if self._call() else max(self.every_s, RETRY_PAUSE_S)
+                # Pausing first keeps a flood of news from calling it without end.
+                if self.stop.wait(LEAST_PAUSE_S):
+                    break
+                self.wake.wait(max(0.0, pause - (time.monotonic() - began)))
+                self.wake.clear()
+        finally:
+            connection.close()
+
+    def _call(self) -> bool:
+        try:
+            self.function()
+        except (OperationalError, InterfaceError) as error:
+            # The connection is of no use any more; the next call opens a new one.
+            connection.close()
+            if not self._database_away:
+                logger.warning("%s: database away, waiting: %s", self.name, str(error).strip())
+            self._database_away = True
+            return False
+        except Exception:
+            logger.exception("%s failed; it is called again", self.name)
+            return False
+        if self._database_away:
+            logger.warning("%s: the database is back", self.name)
+        self._database_away = False
+        return True
+
+
+class Waker(threading.Thread):
+    """Wakes the loops when news of one of `kinds` is heard on Valkey."""
+
+    def __init__(
+        self, *, loops: Sequence[Loop], kinds: frozenset[str], stop: threading.Event
+    ) -> None:
+        super().__init__(name="waker")
+        self.loops = loops
+        self.kinds = kinds
+        self.stop = stop
+
+    def run(self) -> None:
+        """The thread's life; a Valkey that is away costs freshness, nothing else."""
+        while not self.stop.is_set():
+            client = redis.Redis.from_url(settings.WEIR_BROKER_URL, socket_connect_timeout=1.0)
+            try:
+                with client.pubsub(  # type: ignore[no-untyped-call]
+                    ignore_subscribe_messages=True
+                ) as subscription:
+                    subscription.subscribe(CHANNEL)
+                    while not self.stop.is_set():
+                        self._hear(subscription.get_message(timeout=LISTEN_S))
+            except (redis.RedisError, OSError) as error:
+                logger.warning("news cannot be heard, trying again: %s", error)
+                self.stop.wait(RETRY_PAUSE_S)
+            finally:
+                client.close()
+
+    def _hear(self, item: dict[str, bytes] | None) -> None:
+        if item is None:
+            return
+        try:
+            kind = json.loads(item["data"]).get("kind")
+        except (ValueError, AttributeError):
+            return
+        if kind in self.kinds:
+            for loop in self.loops:
+                loop.wake.set()
+
+
+def run_loops(
+    loops: Sequence[Loop], *, stop: threading.Event, wake_on: frozenset[str] = frozenset()
+) -> bool:
+    """Run them until `stop` is set. False: a thread died, or one did not end in time."""
+    threads: list[threading.Thread] = [*loops]
+    if wake_on:
+        threads.append(Waker(loops=loops, kinds=wake_on, stop=stop))
+    for thread in threads:
+        # Not to be waited for at the interpreter's end: the joins below are the patience we have.
+        thread.daemon = True
+        thread.start()
+    sound = True
+    while not stop.wait(1.0):
+        dead = [thread.name for thread in threads if not thread.is_alive()]
+        if dead:
+            logger.error("ended without being asked to: %s", ", ".join(dead))
+            sound = False
+            stop.set()
+    for loop in loops:
+        loop.wake.set()
+    deadline = time.monotonic() + JOIN_S
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+        if thread.is_alive():
+            logger.error("%s does not end; leaving it", thread.name)
+            sound = False
+    return sound

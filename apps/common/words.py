@@ -1,0 +1,6 @@
+"""Numbers in sentences, spelt as the visual language asks."""
+
+
+def percent(share: float, decimals: int = 0, *, signed: bool = False) -> str:
+    """A share as `12.5 %`: a space before the sign, `+` only where a change is meant."""
+    return f"{share * 100:{'+' if signed else ''}.{decimals}f} %"

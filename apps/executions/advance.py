@@ -1,0 +1,66 @@
+"""One thought about an execution: load, decide, apply, all in one transaction under its lock.
+
+There is no leader and nothing is remembered between two thoughts: whoever calls, whenever, finds
+in the database all there is to know. A process that dies in the middle has done nothing.
+"""
+
+import logging
+from datetime import datetime
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.common.events import publish
+from apps.executions.apply import Applier, EffectRefused
+from apps.executions.documents import revision_bump
+from apps.executions.rows import execution_locked, tell
+from apps.executions.view import load
+from weir.coordination.coordinator import DEFAULT_LIMITS, Limits, decide
+from weir.coordination.decisions import AppendUndoSteps
+
+logger = logging.getLogger(__name__)
+
+MAX_ROUNDS = 16
+"""Far more than appended undo steps and refused commits can ask for."""
+
+
+@transaction.atomic
+def execution_advance(
+    execution_id: int, *, now: datetime | None = None, limits: Limits = DEFAULT_LIMITS
+) -> bool:
+    """Do everything that follows now. True when something did; a second call then does nothing.
+
+    `now` defaults to the wall clock. Waits while another process thinks about the same execution.
+    """
+    execution = execution_locked(execution_id)
+    at = now or timezone.now()
+    moved = documents = False
+    for _ in range(MAX_ROUNDS):
+        loaded = load(execution, at)
+        decisions = decide(loaded.view, at.timestamp(), limits)
+        if not decisions:
+            break
+        moved = True
+        applier = Applier(loaded, at)
+        again = isinstance(decisions[-1], AppendUndoSteps)
+        for decision in decisions:
+            try:
+                applier.apply(decision)
+            except EffectRefused as refused:
+                # The world has moved under the action: it ends as if it had never been.
+                logger.warning("%s: %s", execution, refused)
+                applier.apply(refused.instead)
+                again = True
+                break
+        applier.save()
+        documents |= applier.documents_changed
+        if not again:
+            break
+    else:
+        raise RuntimeError(f"{execution} does not come to rest")
+    if documents:
+        revision_bump(execution.system)
+        publish("document", system=execution.system.public_id)
+    if moved:
+        tell(execution)
+    return moved

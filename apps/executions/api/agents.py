@@ -1,0 +1,178 @@
+"""What agents ask: open a session, wait for a document, report. Credential, no cookie, no CSRF.
+
+These views are asynchronous from end to end and run without Django's middleware (`config.door`):
+an agent that waits costs a coroutine, not a thread.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+
+from apps.common.api.problems import exception_handler
+from apps.common.errors import ApplicationError, FieldError
+from apps.executions.api import messages
+from apps.executions.api.desk import SystemGone, desk_of
+from apps.executions.api.pool import in_pool
+from apps.executions.documents import Stamp, stamp_of
+from apps.executions.reports import agent_heard, session_open
+from apps.telemetry.models import Agent
+from apps.telemetry.payload import telemetry_checked
+from apps.telemetry.services import LEASE_S, Fenced, agent_by_secret
+from weir.errors import InvalidProblem
+
+logger = logging.getLogger(__name__)
+
+POLL_S = 20.0
+
+View = Callable[[HttpRequest], Coroutine[Any, Any, HttpResponse]]
+AgentView = Callable[[HttpRequest, str], Coroutine[Any, Any, HttpResponse]]
+
+
+def _refusal(error: Exception) -> HttpResponse:
+    """The problem document for what went wrong."""
+    if isinstance(error, InvalidProblem):
+        where = FieldError(field=error.path, message=error.message)
+        error = ApplicationError("invalid", f"{error.path}: {error.message}", errors=[where])
+    if isinstance(error, RequestDataTooBig):
+        error = ApplicationError(
+            "too_large", f"A report may hold {messages.MAX_BODY_BYTES} bytes; split it.", status=413
+        )
+    answer = exception_handler(error, {})
+    if answer is None:
+        logger.error("an agent's request failed", exc_info=error)
+        fault = ApplicationError("internal_error", "A fault of Weir; its log has it.", status=500)
+        answer = exception_handler(fault, {})
+        assert answer is not None
+    response = JsonResponse(
+        answer.data, status=answer.status_code, content_type="application/problem+json"
+    )
+    for name, value in answer.headers.items():
+        if name.lower() != "content-type":
+            response[name] = value
+    if answer.status_code == 401:
+        response["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def agent_view(method: str) -> Callable[[AgentView], View]:
+    """Take one method and a credential; turn what is raised into problem documents."""
+
+    def wrap(view: AgentView) -> View:
+        @csrf_exempt
+        @wraps(view)
+        async def guarded(request: HttpRequest) -> HttpResponse:
+            if request.method != method:
+                refusal = _refusal(
+                    ApplicationError("method_not_allowed", f"Use {method}.", status=405)
+                )
+                refusal["Allow"] = method
+                return refusal
+            scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+            try:
+                if scheme.lower() != "bearer" or not secret.strip():
+                    raise _unknown()
+                return await view(request, secret.strip())
+            except Exception as error:
+                return _refusal(error)
+
+        return guarded
+
+    return wrap
+
+
+def _unknown() -> ApplicationError:
+    return ApplicationError(
+        "unknown_credential",
+        "This credential is unknown or revoked. Enrol the agent again (manage.py enrol_agents, "
+        "or POST /api/v1/agents) and give it the new one.",
+        status=401,
+    )
+
+
+def _agent(secret: str) -> Agent:
+    agent = agent_by_secret(secret)
+    if agent is None:
+        raise _unknown()
+    return agent
+
+
+@agent_view("POST")
+async def session(request: HttpRequest, secret: str) -> HttpResponse:
+    """Open the broker's next incarnation; whatever speaks under an older one is refused."""
+    given = messages.introduction(messages.body(request))
+    agent = await in_pool(lambda: session_open(agent=_agent(secret), introduction=given))
+    return JsonResponse(
+        {
+            "system": agent.system.name,
+            "broker": agent.broker.name,
+            "incarnation": agent.incarnation,
+            "lease_s": LEASE_S,
+            "poll_s": POLL_S,
+        }
+    )
+
+
+def _arrive(secret: str, incarnation: int) -> tuple[Agent, Stamp]:
+    """Who asks, and the stamp of the moment. Raises Fenced."""
+    agent = _agent(secret)
+    if incarnation < 1 or agent.incarnation != incarnation:
+        raise Fenced(agent, incarnation)
+    stamp = stamp_of(agent.system_id)
+    if stamp is None:
+        raise _unknown()
+    return agent, stamp
+
+
+@agent_view("GET")
+async def document(request: HttpRequest, secret: str) -> HttpResponse:
+    """The broker's document as soon as it differs from `seen`; 204 when it did not for long."""
+    incarnation = messages.incarnation(request.GET.get("incarnation", ""))
+    seen = request.GET.get("seen", "")
+    end = time.monotonic() + POLL_S
+    agent, stamp = await in_pool(_arrive, secret, incarnation)
+    broker = agent.broker.name
+    try:
+        async with desk_of(agent.system_id, agent.system.public_id) as desk:
+            await desk.catch_up(stamp)
+            while True:
+                if not desk.speaks(broker, incarnation):
+                    # A newer session began or the credential ended: find out which, and say so.
+                    # Or the broker has a new name.
+                    agent, stamp = await in_pool(_arrive, secret, incarnation)
+                    broker = agent.broker.name
+                    await desk.catch_up(stamp)
+                version, body = desk.document(broker)
+                if version != seen:
+                    return HttpResponse(
+                        body, content_type="application/json", headers={"ETag": f'"{version}"'}
+                    )
+                if not await desk.change(end - time.monotonic()):
+                    return HttpResponse(status=204)
+    except SystemGone:
+        return _refusal(_unknown())
+
+
+@agent_view("POST")
+async def report(request: HttpRequest, secret: str) -> HttpResponse:
+    """Keep what the agent says and renew its lease; saying it again is harmless."""
+    plain = messages.body(request)
+    incarnation = messages.incarnation(plain.get("incarnation"))
+    reports, observed = messages.reports(plain), messages.observed(plain)
+    telemetry = plain.get("telemetry")
+    measured = None if telemetry is None else telemetry_checked(telemetry)
+    await in_pool(
+        lambda: agent_heard(
+            agent=_agent(secret),
+            incarnation=incarnation,
+            reports=reports,
+            observed=observed,
+            telemetry=measured,
+        )
+    )
+    return JsonResponse({"lease_s": LEASE_S})

@@ -1,0 +1,160 @@
+"""The documents of a system, kept fresh in this process while its agents wait for them.
+
+One look per change serves all who wait. A desk is never older than what an agent can have seen
+before it asked: who arrives brings the stamp of that moment, and the desk looks again when it
+does not cover it. So documents never go back in time, whichever process answers.
+"""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+from weakref import WeakKeyDictionary
+
+from django.db import DatabaseError
+
+from apps.common.events import hub
+from apps.executions.api.pool import in_pool
+from apps.executions.documents import Facts, Stamp, document_of, facts_of, stamp_of
+from weir.coordination import wire
+
+logger = logging.getLogger(__name__)
+
+RECHECK_S = 1.0
+LINGER_S = 5.0
+"""How long a desk is kept after the last agent has gone; most come back at once."""
+
+
+class SystemGone(Exception):
+    """The system was deleted while its agents waited."""
+
+
+class Desk:
+    """The documents of one system."""
+
+    def __init__(self, system_pk: int, system_id: UUID) -> None:
+        self.system_pk = system_pk
+        self.system_id = str(system_id)
+        self.visitors = 0
+        self._stamp: Stamp | None = None
+        self._facts: Facts | None = None
+        self._documents: dict[str, tuple[str, bytes]] = {}
+        self._looking = asyncio.Lock()
+        self._bell = asyncio.Event()
+        self._left_at = time.monotonic()
+        self._gone = False
+
+    async def catch_up(self, stamp: Stamp | None) -> None:
+        """Look again unless the desk shows this moment or a later one; None: in any case."""
+        async with self._looking:
+            if stamp is not None and self._covers(stamp):
+                return
+            found = await in_pool(facts_of, self.system_pk)
+            if found is None:
+                raise SystemGone(self.system_id)
+            self._stamp, self._facts = found
+            self._documents = {}
+            self._bell.set()
+            self._bell = asyncio.Event()
+
+    def _covers(self, stamp: Stamp) -> bool:
+        """Whether the last look was at this moment or later; each part only ever grows."""
+        mine = self._stamp
+        return mine is not None and all(a >= b for a, b in zip(mine, stamp, strict=True))
+
+    def document(self, broker: str) -> tuple[str, bytes]:
+        """Version and JSON of the broker's document."""
+        assert self._facts is not None
+        if broker not in self._documents:
+            document = document_of(self._facts, broker)
+            text = json.dumps(wire.to_dict(document), separators=(",", ":"), ensure_ascii=False)
+            self._documents[broker] = document.version, text.encode()
+        return self._documents[broker]
+
+    def speaks(self, broker: str, incarnation: int) -> bool:
+        """Whether this is the session that speaks for the broker, as of the last look."""
+        return self._facts is not None and self._facts.sessions.get(broker) == incarnation
+
+    async def change(self, within_s: float) -> bool:
+        """Wait until the desk has looked again; False when it did not for so long."""
+        try:
+            await asyncio.wait_for(self._bell.wait(), within_s)
+        except TimeoutError:
+            return False
+        if self._gone:
+            raise SystemGone(self.system_id)
+        return True
+
+    async def watch(self) -> None:
+        """Look again when there is news, and every second in case news were lost."""
+        queue = hub.join()
+        try:
+            while self.visitors or time.monotonic() - self._left_at < LINGER_S:
+                try:
+                    await self._look(told=await self._news(queue))
+                except DatabaseError as error:
+                    logger.warning("documents not read, trying again: %s", error)
+                    await asyncio.sleep(RECHECK_S)
+        except SystemGone:
+            self._gone = True
+            self._bell.set()
+        finally:
+            hub.leave(queue)
+
+    async def _look(self, *, told: bool) -> None:
+        stamp = None
+        if not told:
+            stamp = await in_pool(stamp_of, self.system_pk)
+            if stamp is None:
+                raise SystemGone(self.system_id)
+        await self.catch_up(stamp)
+
+    async def _news(self, queue: asyncio.Queue[str]) -> bool:
+        """Wait for news, a second at most. True: they say that documents differ."""
+        told = False
+        try:
+            async with asyncio.timeout(RECHECK_S):
+                concerned = False
+                # All that has come by now is answered by one look.
+                while not concerned or not queue.empty():
+                    news = json.loads(await queue.get())
+                    match news.get("kind"):
+                        case "document" if news.get("system") == self.system_id:
+                            told = concerned = True
+                        case "system" if news.get("id") == self.system_id:
+                            told = concerned = True
+                        case "agent" if news.get("system") == self.system_id:
+                            concerned = True
+                        case "resync":
+                            concerned = True
+        except TimeoutError:
+            pass
+        return told
+
+    def leave(self) -> None:
+        """One visitor fewer."""
+        self.visitors -= 1
+        self._left_at = time.monotonic()
+
+
+_desks: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, tuple[Desk, asyncio.Task[None]]]] = (
+    WeakKeyDictionary()
+)
+
+
+@asynccontextmanager
+async def desk_of(system_pk: int, system_id: UUID) -> AsyncIterator[Desk]:
+    """The desk of a system in this process; it stays while somebody is inside."""
+    here = _desks.setdefault(asyncio.get_running_loop(), {})
+    desk, task = here.get(system_pk, (None, None))
+    if desk is None or task is None or task.done():
+        desk = Desk(system_pk, system_id)
+        here[system_pk] = desk, asyncio.create_task(desk.watch())
+    desk.visitors += 1
+    try:
+        yield desk
+    finally:
+        desk.leave()

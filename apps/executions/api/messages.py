@@ -1,0 +1,148 @@
+"""What agents send, checked member by member; the error names the first one that is wrong."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest
+
+from apps.telemetry.payload import storable
+from apps.telemetry.services import Introduction
+from weir.coordination.wire import Report, observed_from_dict, report_from_dict, to_dict
+from weir.errors import InvalidProblem
+
+MAX_BODY_BYTES = 4 * 1024 * 1024
+MAX_REPORTS = 1_000
+MAX_ENTRIES = 100_000
+LONGEST_NAME = 1_000
+LONGEST_SENTENCE = 4_000
+SHOWN = 40
+
+
+def body(request: HttpRequest) -> dict[str, Any]:
+    """The JSON object that the request holds."""
+    if len(request.body) > MAX_BODY_BYTES:
+        raise RequestDataTooBig
+    try:
+        plain = json.loads(request.body)
+    except (ValueError, RecursionError) as error:
+        raise InvalidProblem("body", f"is not JSON: {error}") from error
+    return _object(plain, "body")
+
+
+def introduction(plain: Mapping[str, Any]) -> Introduction:
+    """What an agent says of itself."""
+    return Introduction(
+        agent_version=_text(plain.get("agent_version", ""), "agent_version", longest=64),
+        product=_text(plain.get("product", ""), "product", longest=32),
+        address=_text(plain.get("address", ""), "address", longest=300),
+        facts=_json(_object(plain.get("facts", {}), "facts"), "facts"),
+        capabilities=_json(_object(plain.get("capabilities", {}), "capabilities"), "capabilities"),
+    )
+
+
+def incarnation(value: object) -> int:
+    """The number of a session, from JSON or from a query."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value[:12])
+    return _whole(value, "incarnation")
+
+
+def reports(plain: Mapping[str, Any]) -> tuple[Report, ...]:
+    """What the agent says about attempts."""
+    rows = plain.get("reports")
+    if rows is None:
+        return ()
+    if not isinstance(rows, list) or len(rows) > MAX_REPORTS:
+        raise InvalidProblem("reports", f"must be a list of at most {MAX_REPORTS}")
+    return tuple(_report(row, f"reports[{i}]") for i, row in enumerate(rows))
+
+
+def _report(plain: object, path: str) -> Report:
+    known = _object(plain, path)
+    name = _text(known.get("action"), f"{path}.action")
+    try:
+        action = str(UUID(name))
+    except ValueError as error:
+        raise InvalidProblem(f"{path}.action", f"is no id: {name[:SHOWN]!r}") from error
+    _whole(known.get("attempt"), f"{path}.attempt")
+    _texts(known.get("interest", []), f"{path}.interest")
+    _text(known.get("detail", ""), f"{path}.detail", longest=LONGEST_SENTENCE)
+    if known.get("pause_s") is not None:
+        _amount(known["pause_s"], f"{path}.pause_s")
+    return report_from_dict({**known, "action": action}, path)
+
+
+def observed(plain: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the agent sees in force, its known members as plain values."""
+    given = plain.get("observed")
+    if given is None:
+        return None
+    known = _object(given, "observed")
+    _text(known.get("version", ""), "observed.version")
+    for flow, gate in _table(known, "gates"):
+        for part in ("rate_per_s", "burst"):
+            _amount(_object(gate, flow).get(part), f"{flow}.{part}")
+    for name in ("limits", "admitted", "waiting"):
+        for path, value in _table(known, name):
+            _whole(value, path)
+    for name in ("links", "problems"):
+        _texts(known.get(name, []), f"observed.{name}")
+    return to_dict(observed_from_dict(known, "observed"))
+
+
+def _table(known: Mapping[str, Any], name: str) -> list[tuple[str, Any]]:
+    rows = _object(known.get(name, {}), f"observed.{name}")
+    if len(rows) > MAX_ENTRIES:
+        raise InvalidProblem(f"observed.{name}", f"holds more than {MAX_ENTRIES} entries")
+    for key in rows:
+        _text(key, f"observed.{name}")
+    return [(f"observed.{name}.{key}", value) for key, value in rows.items()]
+
+
+def _object(value: object, path: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InvalidProblem(path, "must be an object")
+    return value
+
+
+def _text(value: object, path: str, *, longest: int = LONGEST_NAME) -> str:
+    # Postgres takes no zero character and no half of a surrogate pair, in text or in JSON.
+    if not isinstance(value, str) or len(value) > longest or not storable(value):
+        raise InvalidProblem(path, f"must be text of at most {longest} characters")
+    return value
+
+
+def _json(value: dict[str, Any], path: str) -> dict[str, Any]:
+    """A free object, as long as Postgres can keep it: no zero characters, finite numbers."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError as error:
+        raise InvalidProblem(path, str(error)) from error
+    if "\\u0000" in text or not storable(text):
+        raise InvalidProblem(path, "holds characters that cannot be kept")
+    return value
+
+
+def _texts(value: object, path: str) -> None:
+    if not isinstance(value, list) or len(value) > MAX_ENTRIES:
+        raise InvalidProblem(path, f"must be a list of at most {MAX_ENTRIES} names")
+    for i, item in enumerate(value):
+        _text(item, f"{path}[{i}]", longest=LONGEST_SENTENCE)
+
+
+def _whole(value: object, path: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
+        raise InvalidProblem(path, f"must be a whole number, not {str(value)[:SHOWN]!r}")
+    return value
+
+
+def _amount(value: object, path: str) -> float | int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InvalidProblem(path, f"must be a finite number, not {str(value)[:SHOWN]!r}")
+    if value < 0:
+        raise InvalidProblem(path, f"must not be negative: {value}")
+    return value

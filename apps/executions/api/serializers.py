@@ -1,0 +1,145 @@
+"""Executions as the API shows them."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.accounts.api.permissions import granted
+from apps.accounts.roles import Permission
+from apps.executions.models import Direction, Execution, ExecutionAction, ExecutionStep
+from apps.executions.selectors import waiting_for
+from weir import actions as kinds
+from weir.lifecycle.executions import EXECUTIONS, PERSON_COMMANDS, ExecutionState
+from weir.lifecycle.steps import ActionState, StepState
+
+EXECUTION_STATES = [(state.value, state.value) for state in ExecutionState]
+STEP_STATES = [(state.value, state.value) for state in StepState]
+ACTION_STATES = [(state.value, state.value) for state in ActionState]
+
+
+class ExecutionActionSerializer(serializers.ModelSerializer[ExecutionAction]):
+    """One action; `waiting_for` names the brokers whose answer it needs now."""
+
+    id = serializers.UUIDField(source="public_id", read_only=True)
+    title = serializers.SerializerMethodField()
+    brokers = serializers.SerializerMethodField()
+    target = serializers.DictField(child=serializers.CharField(), read_only=True)
+    before = serializers.DictField(child=serializers.FloatField(), read_only=True, allow_null=True)
+    after = serializers.DictField(child=serializers.FloatField(), read_only=True, allow_null=True)
+    state = serializers.ChoiceField(choices=ACTION_STATES, read_only=True)
+    waiting_for = serializers.SerializerMethodField()
+
+    class Meta:
+        model = ExecutionAction
+        fields = [
+            "id",
+            "index",
+            "kind",
+            "title",
+            "brokers",
+            "target",
+            "before",
+            "after",
+            "effect",
+            "state",
+            "attempt",
+            "detail",
+            "deadline_at",
+            "started_at",
+            "ended_at",
+            "pause_s",
+            "waiting_for",
+        ]
+        read_only_fields = fields
+
+    def get_title(self, row: ExecutionAction) -> str:
+        return kinds.title(row.action)
+
+    def get_brokers(self, row: ExecutionAction) -> list[str]:
+        return list(kinds.brokers(row.action))
+
+    def get_waiting_for(self, row: ExecutionAction) -> list[str]:
+        return waiting_for(row)
+
+
+class ExecutionStepSerializer(serializers.ModelSerializer[ExecutionStep]):
+    """A step with its actions."""
+
+    direction = serializers.ChoiceField(choices=Direction.choices, read_only=True)
+    state = serializers.ChoiceField(choices=STEP_STATES, read_only=True)
+    actions = ExecutionActionSerializer(many=True, read_only=True)
+
+    class Meta:
+        model = ExecutionStep
+        fields = ["index", "direction", "state", "started_at", "ended_at", "actions"]
+        read_only_fields = fields
+
+
+class ExecutionSerializer(serializers.ModelSerializer[Execution]):
+    """One attempt at a plan."""
+
+    id = serializers.UUIDField(source="public_id", read_only=True)
+    name = serializers.CharField(source="__str__", read_only=True)
+    plan = serializers.UUIDField(source="subject_id", read_only=True)
+    plan_name = serializers.CharField(source="subject_name", read_only=True)
+    plan_title = serializers.CharField(source="subject_title", read_only=True)
+    system = serializers.UUIDField(source="system.public_id", read_only=True)
+    system_name = serializers.CharField(source="system.name", read_only=True)
+    state = serializers.ChoiceField(choices=EXECUTION_STATES, read_only=True)
+    started_by = serializers.CharField(source="started_by_name", read_only=True)
+    actions_done = serializers.IntegerField(read_only=True)
+    actions_total = serializers.IntegerField(read_only=True)
+    allowed_commands = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Execution
+        fields = [
+            "id",
+            "name",
+            "number",
+            "plan",
+            "plan_name",
+            "plan_title",
+            "system",
+            "system_name",
+            "state",
+            "started_by",
+            "created_at",
+            "started_at",
+            "ended_at",
+            "failure",
+            "pace_s",
+            "max_parallel",
+            "actions_done",
+            "actions_total",
+            "allowed_commands",
+        ]
+        read_only_fields = fields
+
+    @extend_schema_field(
+        serializers.ListField(
+            child=serializers.ChoiceField(choices=[(c.value, c.value) for c in PERSON_COMMANDS])
+        )
+    )
+    def get_allowed_commands(self, execution: Execution) -> list[str]:
+        request = self.context.get("request")
+        if request is None or Permission.EXECUTE_PLAN not in granted(request):
+            return []
+        return allowed_commands(execution)
+
+
+class ExecutionDetailSerializer(ExecutionSerializer):
+    """An execution with its steps and actions."""
+
+    steps = ExecutionStepSerializer(many=True, read_only=True)
+
+    class Meta(ExecutionSerializer.Meta):
+        fields = [*ExecutionSerializer.Meta.fields, "steps"]
+        read_only_fields = fields
+
+
+def allowed_commands(execution: Execution) -> list[Any]:
+    """What a person may ask of the execution as it stands."""
+    state = ExecutionState(execution.state)
+    return [c.value for c in PERSON_COMMANDS if EXECUTIONS.allows(state, c)]

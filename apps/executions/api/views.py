@@ -1,0 +1,88 @@
+"""Executions over REST."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.models import User
+from apps.accounts.roles import Permission
+from apps.common.api.filters import NameSearch, Ordering
+from apps.executions import services
+from apps.executions.api.serializers import (
+    EXECUTION_STATES,
+    ExecutionDetailSerializer,
+    ExecutionSerializer,
+)
+from apps.executions.models import Execution
+from apps.executions.selectors import executions_counted, executions_in_full
+
+
+class ExecutionFilter(filters.FilterSet):
+    """By plan, system and state."""
+
+    plan = filters.UUIDFilter(field_name="subject_id")
+    system = filters.UUIDFilter(field_name="system__public_id")
+    state = filters.MultipleChoiceFilter(choices=EXECUTION_STATES)
+
+    class Meta:
+        model = Execution
+        fields: list[str] = []
+
+
+class ExecutionViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Execution]
+):
+    """Plans being carried out: every step and action, and what they wait for."""
+
+    queryset = Execution.objects.all()
+    serializer_class = ExecutionSerializer
+    filterset_class = ExecutionFilter
+    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    search_fields = ["subject_name", "subject_title", "system__name"]
+    ordering_fields = ["created_at", "ended_at", "state"]
+    ordering = ["-id"]
+    needs = dict.fromkeys(["pause", "resume", "stop", "roll_back"], Permission.EXECUTE_PLAN)
+
+    def get_queryset(self) -> Any:
+        return executions_counted() if self.action == "list" else executions_in_full()
+
+    def get_serializer_class(self) -> Any:
+        return ExecutionSerializer if self.action == "list" else ExecutionDetailSerializer
+
+    def _command(self, request: Request, command: Callable[..., Execution]) -> Response:
+        assert isinstance(request.user, User)
+        command(execution=self.get_object(), actor=request.user)
+        return Response(self.get_serializer(self.get_object()).data)
+
+    @extend_schema(request=None, responses=ExecutionDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def pause(self, request: Request, id: str) -> Response:
+        """Begin no further step; the running one ends first."""
+        return self._command(request, services.execution_pause)
+
+    @extend_schema(request=None, responses=ExecutionDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, id: str) -> Response:
+        """Go on where it was paused."""
+        return self._command(request, services.execution_resume)
+
+    @extend_schema(request=None, responses=ExecutionDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def stop(self, request: Request, id: str) -> Response:
+        """End after the running step; what is done stays done."""
+        return self._command(request, services.execution_stop)
+
+    @extend_schema(request=None, responses=ExecutionDetailSerializer)
+    @action(detail=True, methods=["post"], url_path="roll-back")
+    def roll_back(self, request: Request, id: str) -> Response:
+        """End after the running step and undo what is done, last first."""
+        return self._command(request, services.execution_roll_back)

@@ -1,0 +1,168 @@
+"""The coordinator's decisions carried out on the rows, each along its lifecycle table."""
+
+from datetime import UTC, datetime
+
+from django.db import transaction
+
+from apps.common.errors import ApplicationError
+from apps.executions.enforced import Settings
+from apps.executions.models import Direction, ExecutionAction, ExecutionStep
+from apps.executions.rows import execution_move, record_execution, steps_append
+from apps.executions.view import Loaded
+from apps.topology.services import overlay_in_force, overlay_rewire
+from weir import actions as kinds
+from weir.coordination.decisions import (
+    AbortAction,
+    ActionDecision,
+    AppendUndoSteps,
+    BuryAction,
+    CommitAction,
+    Decision,
+    FinishAction,
+    MoveExecution,
+    PrepareAction,
+    RetryAction,
+    SettleAction,
+    StepDecision,
+)
+from weir.coordination.wire import ReportPhase
+from weir.errors import InvalidProblem
+from weir.lifecycle.steps import ACTIONS, STEPS, ActionState, StepCommand, StepState
+from weir.model.plan import Step
+
+ENDED_STEPS = STEPS.ended
+ENDED_ACTIONS = frozenset({ActionState.DONE, ActionState.ABORTED, ActionState.DEAD})
+TOLD_BY_SETTINGS = (PrepareAction, AbortAction)
+"""The decisions about a setting after which its agent reads another value."""
+
+
+class EffectRefused(Exception):
+    """A commit's effect is no longer possible; `instead` is the abort that follows."""
+
+    def __init__(self, decision: CommitAction, reason: str) -> None:
+        super().__init__(reason)
+        self.instead = AbortAction(
+            action=decision.action, reason=reason, deadline=decision.deadline
+        )
+
+
+class Applier:
+    """Applies the decisions of one thought. Rows are written by `save`, effects at once."""
+
+    def __init__(self, loaded: Loaded, now: datetime) -> None:
+        self.loaded = loaded
+        self.execution = loaded.execution
+        self.now = now
+        self.documents_changed = False
+        self._settings = Settings(self.execution.system)
+        self._actions: dict[int, ExecutionAction] = {}
+        self._steps: dict[int, ExecutionStep] = {}
+
+    def apply(self, decision: Decision) -> None:
+        """Carry one decision out. Raises EffectRefused before anything of it was done."""
+        if isinstance(decision, MoveExecution):
+            execution_move(self.execution, decision.command, actor=None, reason=decision.reason)
+        elif isinstance(decision, AppendUndoSteps):
+            self._append(decision)
+        elif isinstance(decision, StepDecision):
+            self._step(decision)
+        else:
+            self._action(decision)
+
+    def save(self) -> None:
+        """Write every row that was moved."""
+        self._settings.save()
+        ExecutionAction.objects.bulk_update(
+            self._actions.values(),
+            [
+                *("state", "attempt", "deadline_at", "moved_at", "interests", "detail"),
+                *("pause_s", "started_at", "ended_at"),
+            ],
+        )
+        ExecutionStep.objects.bulk_update(self._steps.values(), ["state", "started_at", "ended_at"])
+        self._actions, self._steps = {}, {}
+
+    def _step(self, decision: StepDecision) -> None:
+        row = self.loaded.steps[decision.step]
+        row.state = STEPS.advance(StepState(row.state), decision.command).value
+        if decision.command is StepCommand.BEGIN:
+            row.started_at = self.now
+        elif row.state in ENDED_STEPS:
+            row.ended_at = self.now
+            record_execution(
+                self.execution, f"step_{row.state}", None, reason=f"{row.direction} {row.index}"
+            )
+        self._steps[row.pk] = row
+
+    def _action(self, decision: ActionDecision) -> None:
+        row = self.loaded.actions[decision.action]
+        action = row.action
+        setting = kinds.protocol(action) == "setting"
+        if isinstance(decision, CommitAction):
+            if setting:
+                self._settings.prove(action)
+            else:
+                self._swap(row, decision)
+        elif setting and isinstance(decision, PrepareAction):
+            self._settings.ask(action)
+        elif setting and isinstance(decision, AbortAction):
+            self._settings.give_up(action)
+        row.state = ACTIONS.advance(ActionState(row.state), decision.command).value
+        row.moved_at = self.now
+        row.ended_at = self.now if row.state in ENDED_ACTIONS else None
+        match decision:
+            case PrepareAction():
+                row.attempt, row.deadline_at = decision.attempt, _time(decision.deadline)
+                row.started_at = row.started_at or self.now
+                row.pause_s = None
+            case CommitAction():
+                row.deadline_at, row.detail = _time(decision.deadline), ""
+                row.interests = {role: list(flows) for role, flows in decision.interests.items()}
+            case AbortAction():
+                row.deadline_at, row.detail = _time(decision.deadline), decision.reason
+            case BuryAction():
+                row.detail = decision.reason
+            case FinishAction():
+                row.deadline_at, row.detail = None, ""
+                row.pause_s = self._pause_s(decision.action, ReportPhase.SWITCHED)
+            case SettleAction() | RetryAction():
+                row.deadline_at = None
+                row.pause_s = self._pause_s(decision.action, ReportPhase.RELEASED) or row.pause_s
+        self._actions[row.pk] = row
+        self.documents_changed |= not setting or isinstance(decision, TOLD_BY_SETTINGS)
+
+    def _swap(self, row: ExecutionAction, decision: CommitAction) -> None:
+        """Change the overlay's edges, in the transaction in which the action is committed."""
+        try:
+            with transaction.atomic():
+                overlay = overlay_in_force(self.execution.system)
+                title = kinds.title(row.action)
+                overlay_rewire(
+                    overlay=overlay,
+                    rewire=lambda edges: kinds.kind_of(row.action).apply_edges(edges, row.action),
+                    reason=f"{self.execution} of {self.execution.subject_name}: {title}",
+                )
+        except (InvalidProblem, ApplicationError) as error:
+            raise EffectRefused(decision, f"The overlay was changed meanwhile: {error}") from error
+
+    def _append(self, decision: AppendUndoSteps) -> None:
+        """Steps that take back what is in force, last first."""
+        undone = [[self.loaded.actions[name] for name in names] for names in decision.steps]
+        steps = [Step(actions=tuple(kinds.inverse(r.action) for r in rows)) for rows in undone]
+        steps_append(
+            self.execution, steps, Direction.UNDO, inverts=[row for rows in undone for row in rows]
+        )
+
+    def _pause_s(self, action: str, phase: ReportPhase) -> float | None:
+        """The longest pause of a participant in the running attempt."""
+        pauses = [
+            report.pause_s
+            for said in self.loaded.reports.get(action, {}).values()
+            for report in said
+            if report.phase is phase and report.pause_s is not None
+        ]
+        return max(pauses, default=None)
+
+
+def _time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

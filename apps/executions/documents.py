@@ -1,0 +1,221 @@
+"""What each broker of a system shall do, as a pure function of the database.
+
+`facts_of` reads everything in one consistent look and six queries however many brokers there
+are; `document_of` makes one broker's document of it. A `Stamp` is equal as long as no document
+can differ; it costs one query.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from django.db import connection, transaction
+from django.db.models import OuterRef, Subquery, Sum
+from django.db.models.functions import Coalesce
+
+from apps.catalog.models import ConsumerClass, Topic
+from apps.executions.models import UNDER_WAY_NAMES, ExecutionAction, Revision, Setting
+from apps.executions.selectors import edges_in_force
+from apps.systems.models import System
+from apps.telemetry.models import Agent
+from weir.actions import protocol, roles
+from weir.coordination import wire
+from weir.coordination.views import ORDER_PHASES
+from weir.lifecycle.steps import ActionState
+
+
+class Stamp(NamedTuple):
+    """Equal stamps, equal documents."""
+
+    model_version: int
+    revision: int
+    sessions: int
+    """All sessions ever opened: with a new one a broker's address may be another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the documents of one system are made of; brokers, flows and classes by name."""
+
+    system: str
+    deliveries: Mapping[str, wire.Delivery]
+    ingress: Mapping[str, frozenset[str]]
+    """Broker -> the flows that publishers send to it."""
+    classes: Mapping[str, Mapping[str, wire.ClassSpec]]
+    """Broker -> its consumer classes, with the limits asked for."""
+    gates: Mapping[str, Mapping[str, wire.Gate]]
+    """Broker -> the token buckets asked for at its ingress."""
+    neighbours: Mapping[str, frozenset[str]]
+    sessions: Mapping[str, int]
+    """Broker -> incarnation of the session that speaks for it; without revoked agents."""
+    addresses: Mapping[str, str]
+    """Broker -> where its agent says that it is reached."""
+    orders: tuple[wire.Order, ...]
+    """Of every participant; `peers[role]` is whom an order is for."""
+
+
+def revision_bump(system: System) -> None:
+    """Say, within the change's transaction, that documents of the system may differ now."""
+    with connection.cursor() as cursor:
+        # One statement, so that two first bumps do not race for the row.
+        table = connection.ops.quote_name(Revision._meta.db_table)
+        cursor.execute(
+            f"INSERT INTO {table} AS r (system_id, number) VALUES (%s, 1) "
+            "ON CONFLICT (system_id) DO UPDATE SET number = r.number + 1",
+            [system.pk],
+        )
+
+
+def stamp_of(system_pk: int) -> Stamp | None:
+    """The stamp of the system's documents as of now; None when the system is gone."""
+    revision = Revision.objects.filter(system=OuterRef("pk")).values("number")
+    sessions = (
+        Agent.objects.filter(system=OuterRef("pk"))
+        .order_by()
+        .values("system")
+        .annotate(sum=Sum("incarnation"))
+        .values("sum")
+    )
+    row = (
+        System.objects.filter(pk=system_pk)
+        .values_list(
+            "model_version",
+            Coalesce(Subquery(revision), 0),
+            Coalesce(Subquery(sessions), 0),
+        )
+        .first()
+    )
+    return None if row is None else Stamp(*row)
+
+
+def facts_of(system_pk: int) -> tuple[Stamp, Facts] | None:
+    """One consistent look at everything; None when the system is gone.
+
+    Read statement by statement, an order from before a commit could meet edges from after it.
+    """
+    alone = not connection.in_atomic_block
+    with transaction.atomic() if alone else nullcontext():
+        if alone:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        stamp = stamp_of(system_pk)
+        return None if stamp is None else (stamp, _read(System.objects.get(pk=system_pk)))
+
+
+def document_of(facts: Facts, broker: str) -> wire.Document:
+    """The broker's document, named by the hash of what it says."""
+    ingress = facts.ingress.get(broker, frozenset())
+    document = wire.Document(
+        system=facts.system,
+        broker=broker,
+        version="",
+        flows={
+            flow: wire.FlowSpec(delivery=delivery, ingress=flow in ingress)
+            for flow, delivery in facts.deliveries.items()
+        },
+        gates={f: g for f, g in facts.gates.get(broker, {}).items() if f in ingress},
+        classes=facts.classes.get(broker, {}),
+        neighbours={
+            name: wire.Neighbour(address=facts.addresses[name])
+            for name in sorted(facts.neighbours.get(broker, ()))
+            # A broker whose agent never came is no end of a link yet.
+            if facts.addresses.get(name)
+        },
+        orders=tuple(order for order in facts.orders if order.peers[order.role] == broker),
+    )
+    return replace(document, version=_hash(wire.to_dict(document)))
+
+
+def document_for(agent: Agent) -> wire.Document:
+    """What shall be true at the agent's broker now."""
+    found = facts_of(agent.system_id)
+    assert found is not None
+    return document_of(found[1], agent.broker.name)
+
+
+def _hash(plain: Mapping[str, Any]) -> str:
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _read(system: System) -> Facts:
+    deliveries: dict[str, wire.Delivery] = {}
+    ingress: dict[str, set[str]] = {}
+    topics = Topic.objects.filter(system=system).order_by("name")
+    for name, delivery, source in topics.values_list("name", "delivery", "source__name"):
+        deliveries[name] = wire.Delivery(delivery)
+        if source is not None:
+            ingress.setdefault(source, set()).add(name)
+
+    gates: dict[str, dict[str, wire.Gate]] = {}
+    limits: dict[tuple[str, str], int] = {}
+    for setting in Setting.objects.filter(system=system):
+        value = setting.controlled if setting.controlled is not None else setting.desired
+        broker = setting.target["broker"]
+        if value is None:
+            continue
+        if setting.kind == "set_flow_rate":
+            gate = wire.Gate(rate_per_s=float(value["rate_per_s"]), burst=float(value["burst"]))
+            gates.setdefault(broker, {})[setting.target["flow"]] = gate
+        else:
+            limits[broker, setting.target["class"]] = int(value["limit"])
+
+    classes: dict[str, dict[str, wire.ClassSpec]] = {}
+    rows = ConsumerClass.objects.filter(system=system).order_by("name")
+    for name, flow, broker in rows.values_list("name", "topic__name", "broker__name"):
+        spec = wire.ClassSpec(flow=flow, limit=limits.get((broker, name)))
+        classes.setdefault(broker, {})[name] = spec
+
+    neighbours: dict[str, set[str]] = {}
+    for a, b in edges_in_force(system):
+        neighbours.setdefault(a, set()).add(b)
+        neighbours.setdefault(b, set()).add(a)
+
+    agents = Agent.objects.filter(system=system).values_list(
+        "broker__name", "address", "incarnation", "revoked_at"
+    )
+    addresses = {broker: address for broker, address, _, _ in agents if address}
+    sessions = {broker: number for broker, _, number, revoked in agents if revoked is None}
+    return Facts(
+        system=system.name,
+        deliveries=deliveries,
+        ingress={broker: frozenset(flows) for broker, flows in ingress.items()},
+        classes=classes,
+        gates=gates,
+        neighbours={broker: frozenset(names) for broker, names in neighbours.items()},
+        sessions=sessions,
+        addresses=addresses,
+        orders=_orders(system, addresses),
+    )
+
+
+def _orders(system: System, addresses: Mapping[str, str]) -> tuple[wire.Order, ...]:
+    running = ExecutionAction.objects.filter(
+        # Of ended executions too: what was committed stays ordered until everybody has switched.
+        step__execution__system=system,
+        state__in=UNDER_WAY_NAMES,
+    ).order_by("id")
+    orders = []
+    for row in running:
+        action = row.action
+        if protocol(action) != "tree":
+            continue
+        phase, peers = ORDER_PHASES[ActionState(row.state)], dict(roles(action))
+        interests = row.interests if phase is wire.OrderPhase.COMMIT else {}
+        orders += [
+            wire.Order(
+                action=str(row.public_id),
+                attempt=row.attempt,
+                kind=row.kind,
+                phase=phase,
+                role=role,
+                peers=peers,
+                addresses={b: addresses[b] for b in sorted(peers.values()) if b in addresses},
+                interests={r: tuple(flows) for r, flows in interests.items()},
+            )
+            for role in peers
+        ]
+    return tuple(orders)

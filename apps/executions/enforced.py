@@ -1,0 +1,102 @@
+"""Settings being changed: what agents are asked for, what is proved, what the controller adds."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+
+from apps.common.events import publish
+from apps.executions.documents import revision_bump
+from apps.executions.models import Setting
+from apps.systems.models import System
+from weir.actions import SettingKey, setting_key
+from weir.coordination.wire import Observed
+from weir.model.plan import Action
+
+Value = Mapping[str, float | int]
+
+
+class Settings:
+    """The settings that a few actions are about, locked; written together by `save`."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self._rows: dict[SettingKey, Setting] = {}
+        self._changed: dict[SettingKey, Setting] = {}
+
+    def _row(self, action: Action) -> Setting:
+        kind, target_key = key = setting_key(action)
+        if key not in self._rows:
+            row = Setting.objects.select_for_update().filter(
+                system=self.system, kind=kind, target_key=target_key
+            )
+            self._rows[key] = row.first() or Setting(
+                system=self.system, kind=kind, target=dict(action.target), target_key=target_key
+            )
+        self._changed[key] = self._rows[key]
+        return self._rows[key]
+
+    def ask(self, action: Action) -> None:
+        """Ask the agent for the new value; what the rate controller wanted is over."""
+        row = self._row(action)
+        row.desired, row.controlled = _plain(action.after), None
+
+    def prove(self, action: Action) -> None:
+        """What was asked for is in force."""
+        row = self._row(action)
+        row.in_force = row.desired
+
+    def give_up(self, action: Action) -> None:
+        """Ask for what was in force before."""
+        row = self._row(action)
+        row.desired = row.in_force
+
+    def save(self) -> None:
+        """Write what changed in one statement."""
+        if self._changed:
+            Setting.objects.bulk_create(
+                self._changed.values(),
+                update_conflicts=True,
+                unique_fields=["system", "kind", "target_key"],
+                update_fields=["in_force", "desired", "controlled", "updated_at"],
+            )
+            self._changed = {}
+
+
+def _plain(value: Value | None) -> dict[str, Any] | None:
+    return None if value is None else dict(value)
+
+
+def shows(observed: Observed, action: Action, value: Value | None) -> bool:
+    """Whether the agent sees exactly this value of the action's setting in force."""
+    if action.kind == "set_flow_rate":
+        gate = observed.gates.get(action.target["flow"])
+        if value is None or gate is None:
+            return value is None and gate is None
+        return gate.rate_per_s == value["rate_per_s"] and gate.burst == value["burst"]
+    limit = observed.limits.get(action.target["class"])
+    return limit == (None if value is None else value["limit"])
+
+
+@transaction.atomic
+def settings_control(*, system: System, values: Mapping[SettingKey, Value | None]) -> int:
+    """Ask agents for other values than those of the last plan; None ends that.
+
+    For the rate controller. A setting that is not in force, or that an execution is changing
+    right now, is left alone. Returns how many values changed.
+    """
+    rows = Setting.objects.select_for_update().filter(system=system, in_force__isnull=False)
+    changed = []
+    for row in rows:
+        key = (row.kind, row.target_key)
+        if key not in values or row.desired != row.in_force:
+            continue
+        value = _plain(values[key])
+        if value != row.controlled:
+            row.controlled = value
+            changed.append(row)
+    if changed:
+        Setting.objects.bulk_update(changed, ["controlled", "updated_at"])
+        revision_bump(system)
+        publish("document", system=system.public_id)
+    return len(changed)

@@ -1,0 +1,100 @@
+"""What agents say: sessions, reports, observations; each moves the executions it is about."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import connection, transaction
+
+from apps.common.events import publish
+from apps.executions.advance import execution_advance
+from apps.executions.documents import revision_bump
+from apps.executions.models import ACTIVE_NAMES, ActionReport, Execution, ExecutionAction
+from apps.executions.rows import tell
+from apps.telemetry.models import Agent
+from apps.telemetry.services import Introduction, agent_report, agent_session
+from weir.actions import brokers
+from weir.coordination.wire import Report
+
+logger = logging.getLogger(__name__)
+
+
+@transaction.atomic
+def session_open(*, agent: Agent, introduction: Introduction) -> Agent:
+    """Open the next incarnation; the broker's neighbours learn its address."""
+    opened = agent_session(agent=agent, introduction=introduction)
+    revision_bump(opened.system)
+    publish("document", system=opened.system.public_id)
+    return opened
+
+
+def agent_heard(
+    *,
+    agent: Agent,
+    incarnation: int,
+    reports: Sequence[Report],
+    observed: Mapping[str, Any] | None,
+    telemetry: Mapping[str, Any] | None,
+) -> None:
+    """Keep what an agent says, then do what follows from it. Raises Fenced.
+
+    Stored first, in a transaction of its own: a fault in what follows must not lose a vote. The
+    coordinator's next tick would do the same; doing it here saves the wait.
+    """
+    with transaction.atomic():
+        # A report lost with the database is said again, so this commit need not wait for the disk;
+        # whatever is decided from it does, and that flushes this too.
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL synchronous_commit TO off")
+        changed = agent_report(
+            agent=agent, incarnation=incarnation, observed=observed, telemetry=telemetry
+        )
+        reported = _keep(agent, incarnation, reports)
+    concerned = set(reported)
+    if changed:
+        active = Execution.objects.filter(system_id=agent.system_id, state__in=ACTIVE_NAMES)
+        concerned |= set(active.values_list("pk", flat=True))
+    for execution_id in sorted(concerned):
+        try:
+            if not execution_advance(execution_id) and execution_id in reported:
+                # Nothing follows yet, but one broker fewer is waited for.
+                tell(Execution.objects.select_related("system").get(pk=execution_id))
+        except Exception:
+            logger.exception("execution %s cannot go on; the coordinator tries again", execution_id)
+
+
+def _keep(agent: Agent, incarnation: int, reports: Sequence[Report]) -> set[int]:
+    """Store the reports, each once; returns the executions that they are about.
+
+    What names no action of this system in which the broker takes part is dropped: the agent may
+    be speaking of an execution that was deleted.
+    """
+    if not reports:
+        return set()
+    rows = ExecutionAction.objects.filter(
+        public_id__in={report.action for report in reports},
+        step__execution__system_id=agent.system_id,
+    ).select_related("step")
+    actions = {str(row.public_id): row for row in rows if agent.broker.name in brokers(row.action)}
+    heard = [
+        (actions[report.action], report)
+        for report in reports
+        if report.action in actions and report.attempt <= actions[report.action].attempt
+    ]
+    ActionReport.objects.bulk_create(
+        [
+            ActionReport(
+                action=action,
+                attempt=report.attempt,
+                broker=agent.broker.name,
+                phase=report.phase.value,
+                interest=list(report.interest),
+                pause_s=report.pause_s,
+                detail=report.detail,
+                incarnation=incarnation,
+            )
+            for action, report in heard
+        ],
+        ignore_conflicts=True,
+    )
+    return {action.step.execution_id for action, _ in heard}

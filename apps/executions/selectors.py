@@ -1,0 +1,96 @@
+"""Reads of executions and of what is in force."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Count, Prefetch, Q, QuerySet
+
+from apps.executions.models import (
+    ActionReport,
+    Execution,
+    ExecutionAction,
+    ExecutionStep,
+    Setting,
+)
+from apps.systems.models import System
+from apps.telemetry.selectors import agents_of
+from apps.topology.models import OverlayEdge
+from weir.actions import InForce, brokers, edge, protocol
+from weir.coordination.wire import Observed, ReportPhase, observed_from_dict
+from weir.lifecycle.steps import ActionState
+
+ANSWERS: Mapping[str, frozenset[str]] = {
+    ActionState.PREPARING: frozenset({ReportPhase.READY, ReportPhase.REFUSED}),
+    ActionState.COMMITTED: frozenset({ReportPhase.SWITCHED}),
+    ActionState.ABORTING: frozenset({ReportPhase.RELEASED, ReportPhase.REFUSED}),
+}
+"""State of a tree action -> what each participant has to say before it goes on."""
+
+
+def edges_in_force(system: System) -> frozenset[tuple[str, str]]:
+    """The edges of the system's overlay in force, as pairs of broker names."""
+    rows = OverlayEdge.objects.filter(overlay__system=system, overlay__in_force=True)
+    return frozenset(edge(a, b) for a, b in rows.values_list("a__name", "b__name"))
+
+
+def in_force(system: System) -> InForce:
+    """What is in force in a system: settings that are enforced, edges of the overlay."""
+    rows = Setting.objects.filter(system=system, in_force__isnull=False)
+    return InForce(
+        settings={(row.kind, row.target_key): row.in_force for row in rows},
+        edges=edges_in_force(system),
+    )
+
+
+def observed_of(system: System) -> dict[str, Observed]:
+    """Broker name -> what its agent says is really in force; without those that said nothing."""
+    return {
+        agent.broker.name: observed_from_dict(agent.observed)
+        for agent in agents_of(system)
+        if agent.observed is not None
+    }
+
+
+def executions_in_full() -> QuerySet[Execution]:
+    """Executions with steps, actions and reports, in four queries however many."""
+    actions = ExecutionAction.objects.order_by("index").prefetch_related(
+        Prefetch("reports", ActionReport.objects.order_by("id"))
+    )
+    steps = ExecutionStep.objects.order_by("index").prefetch_related(Prefetch("actions", actions))
+    return executions_counted().prefetch_related(Prefetch("steps", steps))
+
+
+def executions_counted() -> QuerySet[Execution]:
+    """Executions with the number of their actions, and of those that are done."""
+    return Execution.objects.select_related("system").annotate(
+        actions_total=Count("steps__actions"),
+        actions_done=Count("steps__actions", filter=Q(steps__actions__state=ActionState.DONE)),
+    )
+
+
+def waiting_for(action: ExecutionAction) -> list[str]:
+    """The brokers whose answer the action needs before it goes on, sorted."""
+    concerned = brokers(action.action)
+    if protocol(action.action) == "setting":
+        waits = action.state in (ActionState.PREPARING, ActionState.COMMITTED)
+        return sorted(concerned) if waits else []
+    wanted = ANSWERS.get(action.state, frozenset())
+    if not wanted:
+        return []
+    answered = {
+        report.broker
+        for report in action.reports.all()
+        if report.attempt == action.attempt and report.phase in wanted
+    }
+    return sorted(set(concerned) - answered)
+
+
+def execution_news(execution: Execution) -> dict[str, Any]:
+    """What a browser needs at once when an execution changes."""
+    return {
+        "id": execution.public_id,
+        "plan": execution.subject_id,
+        "system": execution.system.public_id,
+        "number": execution.number,
+        "state": execution.state,
+    }

@@ -1,0 +1,137 @@
+"""An execution as the coordinator sees it: plain data, read under the execution's lock."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F
+
+from apps.executions.enforced import shows
+from apps.executions.models import ActionReport, Execution, ExecutionAction, ExecutionStep
+from apps.telemetry.selectors import agents_of
+from weir import actions as kinds
+from weir.coordination.views import ActionView, Direction, ExecutionView, Protocol, StepView
+from weir.coordination.wire import Observed, Report, ReportPhase, observed_from_dict
+from weir.lifecycle.executions import ExecutionState
+from weir.lifecycle.steps import ActionState, StepState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """The rows of one execution by the ids that the coordinator uses, and its view."""
+
+    execution: Execution
+    steps: Mapping[str, ExecutionStep]
+    actions: Mapping[str, ExecutionAction]
+    reports: Mapping[str, Mapping[str, tuple[Report, ...]]]
+    """Action -> broker -> what it said of the running attempt."""
+    view: ExecutionView
+
+
+def load(execution: Execution, now: datetime) -> Loaded:
+    """Read everything that bears on what follows; four queries."""
+    steps = list(ExecutionStep.objects.filter(execution=execution).order_by("index"))
+    actions: dict[int, list[ExecutionAction]] = {step.pk: [] for step in steps}
+    for row in ExecutionAction.objects.filter(step__execution=execution).order_by("index"):
+        actions[row.step_id].append(row)
+    agents = {
+        row["broker__name"]: row
+        for row in agents_of(execution.system).values(
+            "broker__name", "lease_until", "observed", "observed_at"
+        )
+    }
+    reports = _reports(execution)
+    names = {row.pk: str(row.public_id) for rows in actions.values() for row in rows}
+    return Loaded(
+        execution=execution,
+        steps={str(step.pk): step for step in steps},
+        actions={names[row.pk]: row for rows in actions.values() for row in rows},
+        reports={names[pk]: by_broker for pk, by_broker in reports.items()},
+        view=ExecutionView(
+            state=ExecutionState(execution.state),
+            live=frozenset(
+                name for name, a in agents.items() if a["lease_until"] and a["lease_until"] > now
+            ),
+            pace_s=execution.pace_s,
+            max_parallel=execution.max_parallel,
+            steps=tuple(
+                StepView(
+                    id=str(step.pk),
+                    index=step.index,
+                    state=StepState(step.state),
+                    direction=Direction(step.direction),
+                    ended_at=_seconds(step.ended_at),
+                    actions=tuple(
+                        _action(row, reports.get(row.pk, {}), names, agents)
+                        for row in actions[step.pk]
+                    ),
+                )
+                for step in steps
+            ),
+        ),
+    )
+
+
+def _seconds(at: datetime | None) -> float | None:
+    return None if at is None else at.timestamp()
+
+
+def _reports(execution: Execution) -> dict[int, dict[str, tuple[Report, ...]]]:
+    """Action -> broker -> what it said of the running attempt."""
+    found: dict[int, dict[str, tuple[Report, ...]]] = {}
+    rows = ActionReport.objects.filter(
+        action__step__execution=execution, attempt=F("action__attempt")
+    ).order_by("id")
+    for row in rows:
+        report = Report(
+            action=str(row.action_id),
+            attempt=row.attempt,
+            phase=ReportPhase(row.phase),
+            interest=tuple(row.interest),
+            pause_s=row.pause_s,
+            detail=row.detail,
+        )
+        by_broker = found.setdefault(row.action_id, {})
+        by_broker[row.broker] = (*by_broker.get(row.broker, ()), report)
+    return found
+
+
+def _action(
+    row: ExecutionAction,
+    reports: Mapping[str, tuple[Report, ...]],
+    names: Mapping[int, str],
+    agents: Mapping[str, Mapping[str, Any]],
+) -> ActionView:
+    action = row.action
+    protocol = Protocol(kinds.protocol(action))
+    setting = protocol is Protocol.SETTING
+    awaited = frozenset(kinds.brokers(action)) if setting else frozenset()
+    return ActionView(
+        id=names[row.pk],
+        protocol=protocol,
+        kind=row.kind,
+        state=ActionState(row.state),
+        participants={} if setting else dict(kinds.roles(action)),
+        awaited=awaited,
+        confirmed_by=frozenset(b for b in awaited if b in agents and _confirms(row, agents[b])),
+        attempt=row.attempt,
+        deadline=_seconds(row.deadline_at),
+        reports=reports,
+        interests={role: tuple(flows) for role, flows in row.interests.items()},
+        inverts=None if row.inverts_id is None else names[row.inverts_id],
+        title=kinds.title(action),
+        detail=row.detail,
+    )
+
+
+def _confirms(row: ExecutionAction, agent: Mapping[str, Any]) -> bool:
+    """Whether the agent has seen in force what is asked for now.
+
+    What it saw before it was asked proves nothing: meanwhile it may have been told otherwise.
+    """
+    if agent["observed"] is None or row.moved_at is None or agent["observed_at"] < row.moved_at:
+        return False
+    wanted = row.before if row.state == ActionState.ABORTING else row.after
+    observed: Observed = observed_from_dict(agent["observed"])
+    return shows(observed, row.action, wanted)

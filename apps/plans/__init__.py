@@ -1,0 +1,1 @@
+"""What shall change, in which order and why; who agreed to it; when it may happen."""

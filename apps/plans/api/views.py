@@ -1,0 +1,249 @@
+"""Plans: read what would change and why, decide, carry out."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.utils import timezone
+from django_filters import rest_framework as filters
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
+from rest_framework import mixins, serializers, status, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.api.permissions import granted
+from apps.accounts.models import User
+from apps.accounts.roles import Permission
+from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.preconditions import once
+from apps.executions.api.serializers import ExecutionDetailSerializer
+from apps.executions.selectors import executions_in_full
+from apps.plans import services
+from apps.plans.api.serializers import (
+    PLAN_STATES,
+    ApproveSerializer,
+    DiscardSerializer,
+    OutcomeSerializer,
+    PlanChecksSerializer,
+    PlanDetailSerializer,
+    PlanSerializer,
+    RejectSerializer,
+)
+from apps.plans.models import Plan
+from apps.plans.selectors.export import plan_as_text, plan_json_text
+from apps.plans.selectors.outcomes import outcomes
+from apps.plans.selectors.readings import (
+    Caller,
+    plan_reading,
+    plan_readings,
+    plan_rows,
+    waiting_for,
+)
+from apps.systems.api.entities import IDEMPOTENCY_KEY
+
+
+def caller_of(request: Request) -> Caller:
+    """Who asks and what they may do."""
+    person = request.user if isinstance(request.user, User) else None
+    return Caller(person=person, permissions=granted(request))
+
+
+class PlanFilter(filters.FilterSet):
+    """By system, state, kind, and by whether it waits for the caller."""
+
+    system = filters.UUIDFilter(field_name="system__public_id")
+    state = filters.MultipleChoiceFilter(field_name="state_now", choices=PLAN_STATES)
+
+    waiting_for = filters.ChoiceFilter(
+        choices=[("me", "me")], method="filter_waiting", label="In review, and yours to decide."
+    )
+
+    class Meta:
+        model = Plan
+        fields = ["kind"]
+
+    def filter_waiting(self, plans: QuerySet[Plan], name: str, value: str) -> QuerySet[Plan]:
+        """What the caller may still approve or reject."""
+        assert isinstance(self.request, Request)
+        caller = caller_of(self.request)
+        if caller.person is None or Permission.REVIEW_PLAN not in caller.permissions:
+            return plans.none()
+        return waiting_for(plans, caller.person, timezone.now())
+
+
+class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
+    """What shall change, in which order and why; who agreed to it."""
+
+    queryset = plan_rows()
+    serializer_class: Any = PlanSerializer
+    filterset_class = PlanFilter
+    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    search_fields = ["name", "title", "system__name", "author__username", "source_name"]
+    ordering_fields = ["created_at", "submitted_at", "state", "kind", "number"]
+    ordering = ["-id"]
+    needs = {
+        "submit": Permission.PROPOSE_PLAN,
+        "withdraw": Permission.PROPOSE_PLAN,
+        "discard": Permission.PROPOSE_PLAN,
+        "undo": Permission.PROPOSE_PLAN,
+        "approve": Permission.REVIEW_PLAN,
+        "reject": Permission.REVIEW_PLAN,
+        "execute": Permission.EXECUTE_PLAN,
+        "dry_run": Permission.READ,
+    }
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Plans, newest first; one whose model has moved is shown as stale at once."""
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        assert page is not None
+        rows = PlanSerializer(plan_readings(page, caller_of(request)), many=True).data
+        return self.get_paginated_response(rows)
+
+    def _answer(self, request: Request) -> Response:
+        """The plan as it stands now."""
+        reading = plan_reading(self.get_object(), caller_of(request))
+        return Response(PlanDetailSerializer(reading).data)
+
+    def _command(self, request: Request, command: Callable[..., Any], **values: Any) -> Response:
+        command(plan=self.get_object(), actor=request.user, **values)
+        return self._answer(request)
+
+    @extend_schema(responses=PlanDetailSerializer)
+    def retrieve(self, request: Request, id: str) -> Response:
+        """One plan with its steps, checks, decisions and history."""
+        return self._answer(request)
+
+    @extend_schema(request=None, responses=PlanDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def submit(self, request: Request, id: str) -> Response:
+        """Send a draft for review."""
+        return self._command(request, services.plan_submit)
+
+    @extend_schema(request=None, responses=PlanDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def withdraw(self, request: Request, id: str) -> Response:
+        """Take a plan back from review; decisions made so far end."""
+        return self._command(request, services.plan_withdraw)
+
+    @extend_schema(request=ApproveSerializer, responses=PlanDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def approve(self, request: Request, id: str) -> Response:
+        """Approve the content that `content_hash` names; not one's own, and not twice."""
+        form = ApproveSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        return self._command(request, services.plan_approve, **form.validated_data)
+
+    @extend_schema(request=RejectSerializer, responses=PlanDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def reject(self, request: Request, id: str) -> Response:
+        """Say no and why; one no is enough."""
+        form = RejectSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        return self._command(request, services.plan_reject, **form.validated_data)
+
+    @extend_schema(request=DiscardSerializer, responses=PlanDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def discard(self, request: Request, id: str) -> Response:
+        """Drop a plan that nobody began."""
+        form = DiscardSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        return self._command(request, services.plan_discard, **form.validated_data)
+
+    @extend_schema(request=None, responses={202: ExecutionDetailSerializer})
+    @action(detail=True, methods=["post"])
+    def execute(self, request: Request, id: str) -> Response:
+        """Carry out an approved plan, after everything was checked once more."""
+        assert isinstance(request.user, User)
+        execution = services.plan_execute(plan=self.get_object(), actor=request.user)
+        fresh = executions_in_full().get(pk=execution.pk)
+        return Response(
+            ExecutionDetailSerializer(fresh, context={"request": request}).data,
+            status=status.HTTP_202_ACCEPTED,
+            headers={"Location": f"/api/v1/executions/{execution.public_id}"},
+        )
+
+    @extend_schema(
+        request=None, responses={201: PlanDetailSerializer}, parameters=[IDEMPOTENCY_KEY]
+    )
+    @action(detail=True, methods=["post"])
+    def undo(self, request: Request, id: str) -> Response:
+        """Make a plan that takes an executed one back; it is reviewed like any other."""
+
+        def make() -> Response:
+            assert isinstance(request.user, User)
+            made = services.plan_undo(plan=self.get_object(), actor=request.user)
+            fresh = plan_reading(plan_rows().get(pk=made.pk), caller_of(request))
+            return Response(
+                PlanDetailSerializer(fresh).data,
+                status=status.HTTP_201_CREATED,
+                headers={"Location": f"/api/v1/plans/{made.public_id}"},
+            )
+
+        return once(request, make)
+
+    @extend_schema(request=None, responses=PlanChecksSerializer)
+    @action(detail=True, methods=["post"], url_path="dry-run")
+    def dry_run(self, request: Request, id: str) -> Response:
+        """Check the plan against the live state without touching anything."""
+        assert isinstance(request.user, User)
+        may_decide = granted(request) & {
+            Permission.PROPOSE_PLAN,
+            Permission.REVIEW_PLAN,
+            Permission.EXECUTE_PLAN,
+        }
+        found = services.plan_dry_run(
+            plan=self.get_object(), actor=request.user, tells=bool(may_decide)
+        )
+        return Response(PlanChecksSerializer({"results": found}).data)
+
+    @extend_schema(
+        parameters=[OpenApiParameter("as", str, enum=["json", "text"], default="json")],
+        responses={
+            (200, "application/json"): OpenApiTypes.OBJECT,
+            (200, "text/plain"): OpenApiTypes.STR,
+        },
+    )
+    @action(detail=True, methods=["get"])
+    def export(self, request: Request, id: str) -> HttpResponse:
+        """The plan as a file, or as a text to paste into a ticket."""
+        plan = self.get_object()
+        form = serializers.ChoiceField(choices=["json", "text"])
+        wanted = request.query_params.get("as", "json")
+        try:
+            kind = form.run_validation(wanted)
+        except serializers.ValidationError as error:
+            raise serializers.ValidationError({"as": error.detail}) from error
+        reading = plan_reading(plan, caller_of(request))
+        if kind == "text":
+            return _file(plan_as_text(reading), "text/plain; charset=utf-8", f"{plan}.txt")
+        return _file(plan_json_text(reading), "application/json", f"{plan}.json")
+
+    @extend_schema(
+        operation_id="plans_outcomes",
+        parameters=[OpenApiParameter("days", int, description="1 to 366; default 7.")],
+        responses=inline_serializer("PlanOutcomes", {"results": OutcomeSerializer(many=True)}),
+        filters=False,
+    )
+    @action(detail=False, methods=["get"], pagination_class=None)
+    def outcomes(self, request: Request) -> Response:
+        """Plans executed lately: what they promised and what is measured now."""
+        try:
+            form = serializers.IntegerField(min_value=1, max_value=366)
+            days = form.run_validation(request.query_params.get("days", "7"))
+        except serializers.ValidationError as error:
+            raise serializers.ValidationError({"days": error.detail}) from error
+        found = outcomes(since=timezone.now() - timedelta(days=days))
+        return Response({"results": OutcomeSerializer(found, many=True).data})
+
+
+def _file(text: str, content_type: str, name: str) -> HttpResponse:
+    response = HttpResponse(text, content_type=content_type)
+    response["Content-Disposition"] = f'inline; filename="{name}"'
+    return response

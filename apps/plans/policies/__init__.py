@@ -1,0 +1,1 @@
+"""Policies: what has to happen before a plan may change anything, per system."""

@@ -1,0 +1,143 @@
+"""Make and change policies; each change has a version and an entry in the audit."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+from django.db import transaction
+
+from apps.accounts.models import User
+from apps.audit.services import record
+from apps.common.errors import ApplicationError, FieldError, PreconditionFailed
+from apps.common.events import publish
+from apps.plans.policies.models import Policy, PolicyRule, PolicyWindow
+from apps.plans.policies.selectors import policy_rows, terms_of
+from apps.plans.policies.terms import DEFAULT_TERMS, ApprovalRule, Effect, Terms, Window
+from apps.plans.policies.windows import cron_error, timezone_error
+from apps.systems.models import System
+
+LISTS = ("approval_rules", "windows")
+
+
+@transaction.atomic
+def policy_for(system: System | None) -> Policy:
+    """The system's policy row, or the installation's default; made on demand."""
+    row = policy_rows().filter(system=system).first()
+    if row is not None:
+        return row
+    # A twin request may have made it meanwhile: the constraint keeps one, both get that one.
+    created, is_new = Policy.objects.get_or_create(
+        system=system, defaults={"inherits": system is not None}
+    )
+    if is_new:
+        _write(created, DEFAULT_TERMS)
+    return policy_rows().get(pk=created.pk)
+
+
+@transaction.atomic
+def policy_update(
+    *,
+    policy: Policy,
+    actor: User | None,
+    expected_version: int,
+    values: Mapping[str, Any],
+    reason: str = "",
+) -> Policy:
+    """Change what is given; lists are replaced as a whole.
+
+    A policy that inherited starts from the default's terms and no longer inherits; `inherits` true
+    gives its own terms up. Raises PreconditionFailed when somebody else changed it meanwhile,
+    ApplicationError naming the field.
+    """
+    row = Policy.objects.select_for_update(of=("self",)).get(pk=policy.pk)
+    if row.version != expected_version:
+        raise PreconditionFailed(
+            "version_mismatch",
+            f"The {row} was changed meanwhile: you edit version {expected_version}, "
+            f"the latest is {row.version}. Reload and apply your change again.",
+        )
+    changes = dict(values)
+    inherits = changes.pop("inherits", False)
+    if inherits and row.system_id is None:
+        raise _refused("inherits", "The installation's default has nothing to inherit from.")
+    if inherits and changes:
+        raise _refused("inherits", "Either inherit the default, or give values of its own.")
+    before = _plain(row.inherits, terms_of(row))
+    terms = terms_of(row) if not inherits else row.own_terms
+    terms = replace(terms, **{name: _typed(name, value) for name, value in changes.items()})
+    _check(terms)
+    row.inherits = bool(inherits)
+    row.version += 1
+    _write(row, terms)
+    fresh = policy_rows().get(pk=row.pk)
+    after = _plain(fresh.inherits, terms_of(fresh))
+    moved = [name for name in after if after[name] != before[name]]
+    record(
+        actor=actor,
+        action="update",
+        object_kind="policy",
+        object_id=row.public_id,
+        object_name=str(row),
+        system_id=row.system.public_id if row.system else None,
+        model_version=row.system.model_version if row.system else None,
+        before={name: before[name] for name in moved},
+        after={name: after[name] for name in moved},
+        reason=reason,
+    )
+    publish("policy", id=row.public_id, system=row.system.public_id if row.system else None)
+    return fresh
+
+
+def _typed(name: str, value: Any) -> Any:
+    if name == "approval_rules":
+        return tuple(
+            rule if isinstance(rule, ApprovalRule) else ApprovalRule(**rule) for rule in value
+        )
+    if name == "windows":
+        return tuple(
+            window
+            if isinstance(window, Window)
+            else Window(**{**window, "effect": Effect(window["effect"])})
+            for window in value
+        )
+    return value
+
+
+def _check(terms: Terms) -> None:
+    """What no constraint of the database can say."""
+    if not terms.approval_rules:
+        raise _refused("approval_rules", "At least one rule; it decides what needs approval.")
+    for index, window in enumerate(terms.windows):
+        for name, message in (
+            ("cron", cron_error(window.cron)),
+            ("timezone", timezone_error(window.timezone)),
+        ):
+            if message:
+                raise _refused(f"windows[{index}].{name}", message)
+
+
+def _refused(field: str, message: str) -> ApplicationError:
+    return ApplicationError(
+        "invalid", f"{field}: {message}", errors=[FieldError(field=field, message=message)]
+    )
+
+
+def _write(row: Policy, terms: Terms) -> None:
+    for spec in fields(terms):
+        if spec.name not in LISTS:
+            setattr(row, spec.name, getattr(terms, spec.name))
+    row.save()
+    PolicyRule.objects.filter(policy=row).delete()
+    PolicyWindow.objects.filter(policy=row).delete()
+    PolicyRule.objects.bulk_create(
+        PolicyRule(policy=row, position=position, **asdict(rule))
+        for position, rule in enumerate(terms.approval_rules)
+    )
+    PolicyWindow.objects.bulk_create(
+        PolicyWindow(policy=row, position=position, **asdict(window))
+        for position, window in enumerate(terms.windows)
+    )
+
+
+def _plain(inherits: bool, terms: Terms) -> dict[str, Any]:
+    return {"inherits": inherits, **asdict(terms)}

@@ -1,0 +1,62 @@
+"""What a policy says, as plain values: the rules judge these and touch no database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+EVERY_KIND = "*"
+
+
+class Effect(StrEnum):
+    """What a maintenance window does while it lasts."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRule:
+    """Asks for approvals of plans of a kind that touch at least so much of the system."""
+
+    kind: str = EVERY_KIND
+    """A kind of plan, or `*`."""
+    min_brokers: int = 0
+    min_share: float = 0.0
+    """Brokers touched over all brokers, 0 to 1."""
+    approvals: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """A time that comes again: it begins whenever `cron` fires in its time zone."""
+
+    effect: Effect
+    cron: str
+    duration_s: int
+    timezone: str = "UTC"
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """Everything a policy says; the defaults are those of a fresh installation."""
+
+    approval_rules: tuple[ApprovalRule, ...] = (ApprovalRule(),)
+    auto_approve_max_share: float = 0.0
+    """Plans that touch at most this share of the brokers may go without a person; 0: never."""
+    auto_approve_max_change: float = 0.1
+    """... if no value changes by more than this, relative to what it was."""
+    windows: tuple[Window, ...] = ()
+    max_parallel_actions: int = 20
+    pace_s: float = 0.0
+    """Pause between two steps."""
+    enactment_threshold: float = 0.01
+    """Relative gain of utility below which a new allocation is not worth enacting."""
+    approval_ttl_s: int = 24 * 3600
+    rate_control: bool = False
+    rate_control_band: float = 0.2
+    """How far controlled rates may leave the approved ones, as a share of these."""
+
+
+DEFAULT_TERMS = Terms()

@@ -1,0 +1,1 @@
+"""Reads of plans; nothing here changes a row."""

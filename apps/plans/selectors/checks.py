@@ -1,0 +1,229 @@
+"""What is looked at before a plan is carried out, all of it read now, none of it touched.
+
+A reviewer sees these, a dry run repeats them, and executing refuses where one of them fails.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from apps.executions.enforced import shows
+from apps.executions.models import ACTIVE_NAMES, Execution, Setting
+from apps.executions.selectors import in_force, observed_of
+from apps.plans.models import Plan
+from apps.plans.selectors.approvals import enough, valid_approvals
+from apps.plans.selectors.envelope import Measured, measured_envelope
+from apps.plans.selectors.intermediate import TOLERANCE, Heaviest, NoModel, heaviest_state
+from apps.plans.selectors.rules import Ruling
+from apps.plans.selectors.staleness import has_moved, moved_because
+from apps.telemetry.selectors import live_agents
+from weir import actions
+from weir.actions import InForce
+from weir.coordination.wire import Observed
+from weir.errors import InvalidProblem
+from weir.model.plan import Action, Step
+
+State = Literal["pass", "fail", "warn", "unknown"]
+PASS: State = "pass"
+FAIL: State = "fail"
+WARN: State = "warn"
+UNKNOWN: State = "unknown"
+SHOWN = 3
+
+MODEL = "model_unchanged"
+BEFORE = "before_in_force"
+ENVELOPE = "inside_envelope"
+INTERMEDIATE = "intermediate_states"
+AGENTS = "agents_alive"
+OBSERVED = "agents_agree"
+INVERSE = "inverse_ready"
+IDLE = "system_idle"
+WINDOW = "window_open"
+APPROVALS = "approvals"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was looked at: `fail` forbids, `warn` and `unknown` do not."""
+
+    name: str
+    title: str
+    state: State
+    detail: str
+
+
+def checks(plan: Plan, ruling: Ruling, now: datetime) -> list[Check]:
+    """Everything that has to hold when the plan is carried out. Only for unsettled plans."""
+    found = in_force(plan.system)
+    return [
+        _model(plan),
+        _before(plan, found),
+        _envelope(measured_envelope(plan)),
+        _intermediate(plan, found),
+        *_agents(plan, found),
+        _inverse(plan, found),
+        _idle(plan),
+        _window(ruling),
+        _approvals(plan, ruling, now),
+    ]
+
+
+def _check(name: str, title: str, state: State, detail: str) -> Check:
+    return Check(name=name, title=title, state=state, detail=detail)
+
+
+def _model(plan: Plan) -> Check:
+    title = "Model unchanged since it was planned"
+    if has_moved(plan):
+        return _check(MODEL, title, FAIL, moved_because(plan))
+    return _check(MODEL, title, PASS, f"version {plan.model_version}")
+
+
+def _before(plan: Plan, found: InForce) -> Check:
+    """The plan starts from what is in force, so that its titles and its inverse are true."""
+    title = "What is in force is what the plan starts from"
+    state = found
+    every = [action for step in plan.content.steps for action in step.actions]
+    for action in every:
+        try:
+            state = actions.replay(state, [Step(actions=(action,))])
+        except InvalidProblem as error:
+            what = "its value before " if error.path.endswith("before") else ""
+            said = f"{what}{error.message}".removesuffix("; plan again")
+            return _check(BEFORE, title, FAIL, f"{actions.title(action)}: {said}")
+    return _check(BEFORE, title, PASS, f"{len(every)} of {len(every)} actions")
+
+
+def _envelope(rows: list[Measured]) -> Check:
+    title = "Load inside the envelope"
+    known = [row for row in rows if row.measured is not None]
+    outside = [row for row in known if not row.inside]
+    if outside:
+        return _check(ENVELOPE, title, FAIL, _listed([row.sentence for row in outside]))
+    if not rows:
+        return _check(ENVELOPE, title, PASS, "the plan assumes none")
+    if len(known) < len(rows):
+        detail = f"{len(rows) - len(known)} of {len(rows)} quantities are not measured now"
+        return _check(ENVELOPE, title, UNKNOWN, detail)
+    return _check(ENVELOPE, title, PASS, _listed([row.sentence for row in known]))
+
+
+def _intermediate(plan: Plan, found: InForce) -> Check:
+    title = "Every intermediate state is valid"
+    steps = plan.content.steps
+    trees = any(actions.protocol(a) == "tree" for step in steps for a in step.actions)
+    try:
+        worst: Heaviest | None = heaviest_state(plan, found)
+    except NoModel as error:
+        return _check(INTERMEDIATE, title, UNKNOWN, str(error))
+    except InvalidProblem as error:
+        return _check(INTERMEDIATE, title, FAIL, str(error))
+    said = [_counted(len(steps), "step")]
+    if trees:
+        said.append("the overlay stays a tree")
+    if worst is not None:
+        said.append(worst.sentence)
+    state = PASS
+    if worst is not None and (worst.over or worst.share > 1.0 + TOLERANCE):
+        # Above a capacity, but no further than it may be today: the plan does no harm.
+        state = FAIL if worst.over else WARN
+    return _check(INTERMEDIATE, title, state, ", ".join(said))
+
+
+def _agents(plan: Plan, found: InForce) -> list[Check]:
+    """Whether each touched broker has a live agent, and whether it sees what the plan starts from.
+
+    The first values a setting has are the ones that matter: later steps build on earlier ones.
+    """
+    first: dict[Any, Action] = {}
+    for step in plan.content.steps:
+        for action in step.actions:
+            first.setdefault(actions.setting_key(action), action)
+    touched = sorted({b for action in first.values() for b in actions.brokers(action)})
+    live, seen = live_agents(plan.system), observed_of(plan.system)
+    silent = [broker for broker in touched if broker not in live]
+    alive = _check(
+        AGENTS,
+        "Agents of all touched brokers hold their lease",
+        FAIL if silent else PASS,
+        f"no live agent at {_listed(silent)}"
+        if silent
+        else f"{len(touched)} of {len(touched)} agents",
+    )
+    controlled = {
+        (row.kind, row.target_key): row.controlled
+        for row in Setting.objects.filter(system=plan.system, controlled__isnull=False)
+    }
+    differ: dict[str, None] = {}
+    for key, action in first.items():
+        for broker in actions.brokers(action):
+            if broker in live and broker in seen:
+                wanted = [action.before, controlled.get(key, action.before)]
+                if not _agrees(action, broker, seen[broker], wanted, found):
+                    differ[broker] = None
+    told = [broker for broker in touched if broker in live and broker in seen]
+    title = "Agents see what the plan starts from"
+    if differ:
+        detail = f"something else is in force at {_listed(list(differ))}"
+        # Agents keep bringing their brokers back to what is in force: it passes, or the agent says
+        # why it cannot. Executing is safe either way.
+        return [alive, _check(OBSERVED, title, WARN, detail)]
+    if len(told) < len(touched):
+        detail = f"{len(told)} of {len(touched)} agents have said what they see"
+        return [alive, _check(OBSERVED, title, UNKNOWN, detail)]
+    return [alive, _check(OBSERVED, title, PASS, f"{len(told)} of {len(touched)} agents agree")]
+
+
+def _agrees(action: Action, broker: str, seen: Observed, wanted: list[Any], found: InForce) -> bool:
+    """Whether the agent's own look at its broker shows one of the values that may be in force."""
+    if actions.protocol(action) == "tree":
+        links = sorted({b if a == broker else a for a, b in found.edges if broker in (a, b)})
+        return sorted(seen.links) == links
+    return any(shows(seen, action, value) for value in wanted)
+
+
+def _inverse(plan: Plan, found: InForce) -> Check:
+    """The plan can be taken back: its inverse, carried out after it, leaves what is there now."""
+    title = "Inverse plan ready"
+    steps = plan.content.steps
+    undo = actions.inverse_steps(steps)
+    try:
+        back = actions.replay(actions.replay(found, steps), undo)
+    except InvalidProblem as error:
+        return _check(INVERSE, title, UNKNOWN, str(error))
+    count = sum(len(step.actions) for step in undo)
+    detail = f"{_counted(count, 'action')}, {_counted(len(undo), 'step')}"
+    return _check(INVERSE, title, PASS if back == found else FAIL, detail)
+
+
+def _idle(plan: Plan) -> Check:
+    title = "No other execution holds the system"
+    active = Execution.objects.filter(system=plan.system, state__in=ACTIVE_NAMES).first()
+    if active is None:
+        return _check(IDLE, title, PASS, "none is active")
+    detail = f"{active} of {active.subject_name} is {active.state.replace('_', ' ')}"
+    return _check(IDLE, title, FAIL, detail)
+
+
+def _window(ruling: Ruling) -> Check:
+    state = PASS if ruling.window_open else FAIL
+    return _check(WINDOW, "Maintenance window open", state, ruling.window_text)
+
+
+def _approvals(plan: Plan, ruling: Ruling, now: datetime) -> Check:
+    given = len(valid_approvals(plan, now))
+    detail = f"{given} of {ruling.approvals_needed} given"
+    if ruling.approves_by_itself:
+        detail = ruling.approves_by_itself
+    state = PASS if enough(plan, ruling, now) else WARN
+    return _check(APPROVALS, "Approvals that the policy asks for", state, detail)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _listed(names: list[str]) -> str:
+    if len(names) <= SHOWN:
+        return ", ".join(names)
+    return ", ".join(names[:SHOWN]) + f" and {len(names) - SHOWN} more"

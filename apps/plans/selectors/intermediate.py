@@ -1,0 +1,150 @@
+"""The states that a plan passes through: does each of them fit the brokers and links?
+
+The actions of a step run in any order, so a step counts with the larger of before and after of
+every value. It fits when no broker and no link carries more than its capacity, or than what it
+may carry already today.
+"""
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import lru_cache
+from uuid import UUID
+
+from apps.catalog.selectors import system_problem
+from apps.common.words import percent
+from apps.plans.models import Plan
+from apps.systems.models import System
+from weir import actions
+from weir.actions import InForce
+from weir.codec import problem_from_dict
+from weir.errors import InvalidProblem
+from weir.model import Problem
+from weir.model.load import loads
+
+# Rates and costs are floats: a sum may end a few last digits above a capacity that it fills.
+TOLERANCE = 1e-6
+RATE, LIMIT = "set_flow_rate", "set_population"
+
+
+class NoModel(Exception):
+    """The model of the system gives no loads to hold against."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heaviest:
+    """Where the plan comes closest to a capacity, or furthest above it."""
+
+    place: str
+    share: float
+    step: int
+    over: bool
+    """Some step may load the place above its capacity, and above what it may carry today."""
+
+    @property
+    def sentence(self) -> str:
+        """Such as `at most 91 % at ams-1 after step 2`."""
+        if self.over:
+            step = self.step + 1
+            return f"{self.place} would carry {percent(self.share)} of its capacity in step {step}"
+        return f"at most {percent(self.share)} at {self.place} after step {self.step + 1}"
+
+
+def heaviest_state(plan: Plan, found: InForce) -> Heaviest | None:
+    """The heaviest moment of a plan that changes settings; None where there is none.
+
+    Raises InvalidProblem where a step does not fit onto the state before it, NoModel.
+    """
+    if actions.replay(found, plan.content.steps).settings == found.settings:
+        return None
+    problem = _problem(plan.system.public_id, plan.system.model_version)
+    state, today = found, _shares(problem, found, found)
+    settled = today
+    worst: Heaviest | None = None
+    for index, step in enumerate(plan.content.steps):
+        after = actions.replay(state, [step])
+        if after.settings != state.settings:
+            for place, share in _shares(problem, state, after).items():
+                if share > max(1.0, today.get(place, 0.0)) + TOLERANCE:
+                    over = Heaviest(place=place, share=share, step=index, over=True)
+                    worst = max(worst, over, key=_weight) if worst else over
+            settled = _shares(problem, after, after)
+        for place, share in settled.items():
+            rest = Heaviest(place=place, share=share, step=index, over=False)
+            worst = max(worst, rest, key=_weight) if worst else rest
+        state = after
+    return worst
+
+
+def _weight(moment: Heaviest) -> tuple[bool, float]:
+    return moment.over, moment.share
+
+
+@lru_cache(maxsize=4)
+def _problem(system: UUID, model_version: int) -> Problem:
+    """The model, read once per version and process.
+
+    Read without a lock it may show a later version than its key says. No harm: plans of a version
+    that has passed are stale, and nobody asks for it again.
+    """
+    try:
+        return problem_from_dict(system_problem(System.objects.get(public_id=system)))
+    except InvalidProblem as error:
+        raise NoModel(f"the model cannot be read: {error}") from error
+
+
+def _shares(problem: Problem, one: InForce, other: InForce) -> dict[str, float]:
+    """Load over capacity of every broker's fullest resource and every link, at the larger values.
+
+    What nothing limits counts with all that the model lets it ask for.
+    """
+    rates_one, rates_other = _rates(one), _rates(other)
+    limits_one, limits_other = _limits(one), _limits(other)
+    rates = {
+        flow.id: max(side.get(flow.id, flow.rate_max) for side in (rates_one, rates_other))
+        for flow in problem.flows
+    }
+    populations = {
+        row.id: max(side.get(row.id, row.population_max) for side in (limits_one, limits_other))
+        for row in problem.classes
+    }
+    node_loads, link_loads = loads(problem, rates, populations)
+    shares: dict[str, float] = {}
+    for node in problem.nodes:
+        parts = [
+            _share(load, node.capacity[resource])
+            for resource, load in node_loads[node.id].items()
+            if resource in node.capacity
+        ]
+        if parts:
+            shares[node.id] = max(parts)
+    for link in problem.links:
+        shares[link.id] = _share(link_loads[link.id], link.capacity)
+    return shares
+
+
+def _share(load: float, capacity: float) -> float:
+    if capacity > 0:
+        return load / capacity
+    return 0.0 if load <= 0 else float("inf")
+
+
+def _rates(state: InForce) -> dict[str, float]:
+    rates: dict[str, float] = defaultdict(float)
+    for (kind, key), value in state.settings.items():
+        if kind == RATE:
+            rates[_target(key)["flow"]] += float(value["rate_per_s"])
+    return rates
+
+
+def _limits(state: InForce) -> dict[str, int]:
+    return {
+        _target(key)["class"]: int(value["limit"])
+        for (kind, key), value in state.settings.items()
+        if kind == LIMIT
+    }
+
+
+def _target(key: str) -> dict[str, str]:
+    target: dict[str, str] = json.loads(key)
+    return target

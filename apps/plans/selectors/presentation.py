@@ -1,0 +1,115 @@
+"""A plan's document as people read it: steps with titles, and one row per changed number."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from weir import actions
+from weir.model.plan import Action
+from weir.model.plan import Plan as Document
+
+UNITS = {"rate_per_s": "msg/s", "burst": "msg", "limit": "consumers"}
+LINK = "link"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One number before and after; None: not enforced. A link counts 1 where it is, else 0."""
+
+    kind: str
+    label: str
+    unit: str
+    before: float | None
+    after: float | None
+    step: int
+    reason: str
+
+
+def step_rows(document: Document) -> list[dict[str, Any]]:
+    """Every step with what each of its actions does and how it would be undone."""
+    return [
+        {
+            "index": s,
+            "actions": [
+                {
+                    "index": a,
+                    "kind": action.kind,
+                    "title": actions.title(action),
+                    "undo_title": actions.undo_title(action),
+                    "brokers": list(actions.brokers(action)),
+                    "target": dict(action.target),
+                    "before": None if action.before is None else dict(action.before),
+                    "after": None if action.after is None else dict(action.after),
+                    "effect": action.effect,
+                }
+                for a, action in enumerate(step.actions)
+            ],
+        }
+        for s, step in enumerate(document.steps)
+    ]
+
+
+def changes(document: Document) -> list[Change]:
+    """What will be different afterwards, in the order of the steps."""
+    return [
+        change
+        for s, step in enumerate(document.steps)
+        for action in step.actions
+        for change in _changes(action, s)
+    ]
+
+
+def _changes(action: Action, step: int) -> list[Change]:
+    if actions.protocol(action) == "tree":
+        return _edges(action, step)
+    before, after = action.before or {}, action.after or {}
+    label = action.target.get("class") or action.target.get("flow") or actions.title(action)
+    if action.target.get("broker"):
+        label = f"{label} at {action.target['broker']}"
+    return [
+        Change(
+            kind=action.kind,
+            label=label,
+            unit=UNITS.get(name, ""),
+            before=before.get(name),
+            after=after.get(name),
+            step=step,
+            reason=action.effect,
+        )
+        for name in sorted({*before, *after}, reverse=True)
+        if before.get(name) != after.get(name)
+    ]
+
+
+def _edges(action: Action, step: int) -> list[Change]:
+    """The links that an action takes away and adds, whatever its kind."""
+    gone, come = tree_change(action)
+    return [
+        Change(
+            kind=action.kind,
+            label=f"{a}-{b}",
+            unit=LINK,
+            before=float(was),
+            after=float(not was),
+            step=step,
+            reason=action.effect,
+        )
+        for was, edges in ((True, gone), (False, come))
+        for a, b in edges
+    ]
+
+
+def tree_change(action: Action) -> tuple[list[actions.Edge], list[actions.Edge]]:
+    """Edges that a tree action removes and adds: what it does to the smallest tree it fits on."""
+    undo = actions.inverse(action)
+    after = actions.kind_of(action).apply_edges(_fitting(action), action)
+    before = actions.kind_of(undo).apply_edges(after, undo)
+    return sorted(before - after), sorted(after - before)
+
+
+def _fitting(action: Action) -> frozenset[actions.Edge]:
+    role = actions.roles(action)
+    path = [role[name] for name in ("i", "j", "k") if name in role]
+    if "j" not in role:
+        return frozenset()
+    return frozenset(actions.edge(a, b) for a, b in pairwise(path))

@@ -1,0 +1,77 @@
+"""What a system's policy asks of a plan."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from apps.plans.models import Plan
+from apps.plans.policies.rules import approval_expires_at, approvals_needed, auto_approves
+from apps.plans.policies.selectors import terms_for_systems
+from apps.plans.policies.terms import Terms
+from apps.plans.policies.windows import WindowState, window_state
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ruling:
+    """What the policy says about one plan at one moment; worked out as far as it is asked."""
+
+    plan: Plan
+    terms: Terms
+    now: datetime
+
+    @cached_property
+    def _needed(self) -> tuple[int, str]:
+        return approvals_needed(self.terms, self.plan.kind, self.plan.blast_radius)
+
+    @cached_property
+    def _window(self) -> WindowState:
+        return window_state(self.terms, self.now)
+
+    @cached_property
+    def approves_by_itself(self) -> str:
+        """Why Weir may approve it without anybody; empty: it may not. Reads the document."""
+        if self.terms.auto_approve_max_share <= 0:
+            return ""
+        return auto_approves(self.terms, self.plan.content, self.plan.blast_radius) or ""
+
+    @property
+    def approvals_needed(self) -> int:
+        """How many people must approve."""
+        return self._needed[0]
+
+    @property
+    def reason(self) -> str:
+        """Which rule asks for it."""
+        return self.approves_by_itself or self._needed[1]
+
+    @property
+    def window_open(self) -> bool:
+        """Whether it may begin now."""
+        return self._window.open
+
+    @property
+    def next_window_at(self) -> datetime | None:
+        """When it may begin, where it may not now."""
+        return self._window.next_opens_at
+
+    @property
+    def window_text(self) -> str:
+        """The same, as a sentence."""
+        return self._window.text
+
+    @property
+    def approval_ends_at(self) -> datetime:
+        """When an approval given now lapses."""
+        return approval_expires_at(self.terms, self.now)
+
+
+def rulings(plans: Sequence[Plan], now: datetime) -> dict[int, Ruling]:
+    """By the plan's key; the number of queries does not depend on how many plans there are."""
+    terms = terms_for_systems({plan.system_id for plan in plans}) if plans else {}
+    return {plan.pk: Ruling(plan=plan, terms=terms[plan.system_id], now=now) for plan in plans}
+
+
+def ruling_of(plan: Plan, now: datetime) -> Ruling:
+    """What the policy says about this plan now."""
+    return rulings([plan], now)[plan.pk]

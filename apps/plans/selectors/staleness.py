@@ -1,0 +1,91 @@
+"""Has the model moved since the plan was made, and what moved?
+
+A plan goes stale in the table when a command or the coordinator touches it. Until then every read
+works it out, so that nobody is ever shown a plan as good that no longer is.
+"""
+
+from collections.abc import Iterable
+
+from django.db.models import Case, F, Q, QuerySet, Value, When
+
+from apps.audit.models import AuditEntry
+from apps.plans.models import UNSETTLED_NAMES, Plan
+from weir.lifecycle.plans import UNSETTLED, PlanState
+
+MOVED = Q(state__in=UNSETTLED_NAMES) & ~Q(model_version=F("system__model_version"))
+# Entries of these also carry the model version but change nothing of the model.
+NOT_OF_THE_MODEL = ("run", "allocation", "plan", "execution", "policy", "agent")
+EDITS = {"create": "added", "update": "changed", "delete": "deleted"}
+SHOWN = 3
+
+
+def with_state_now(plans: QuerySet[Plan]) -> QuerySet[Plan]:
+    """Annotate `state_now`, so that a filter by state agrees with what is shown."""
+    return plans.annotate(
+        state_now=Case(When(MOVED, then=Value(PlanState.STALE.value)), default=F("state"))
+    )
+
+
+def has_moved(plan: Plan) -> bool:
+    """The model is no longer the one that this unsettled plan was computed on."""
+    return PlanState(plan.state) in UNSETTLED and plan.system.model_version != plan.model_version
+
+
+def state_now(plan: Plan) -> PlanState:
+    """The state that holds at this moment, whatever the row still says."""
+    return PlanState.STALE if has_moved(plan) else PlanState(plan.state)
+
+
+def moved_because(plan: Plan) -> str:
+    """A sentence that names what changed since the plan's model version."""
+    return moved_sentences([plan])[plan.pk]
+
+
+def moved_sentences(plans: Iterable[Plan]) -> dict[int, str]:
+    """The sentence for each of these plans that has moved; one query for all of them."""
+    moved = [plan for plan in plans if has_moved(plan)]
+    if not moved:
+        return {}
+    entries = list(
+        AuditEntry.objects.filter(
+            system_id__in={plan.system.public_id for plan in moved},
+            model_version__gt=min(plan.model_version for plan in moved),
+            action__in=list(EDITS),
+        )
+        .exclude(object_kind__in=NOT_OF_THE_MODEL)
+        .order_by("id")
+    )
+    return {
+        plan.pk: _sentence(
+            plan,
+            [
+                entry
+                for entry in entries
+                if entry.system_id == plan.system.public_id
+                and (entry.model_version or 0) > plan.model_version
+            ],
+        )
+        for plan in moved
+    }
+
+
+def _sentence(plan: Plan, entries: list[AuditEntry]) -> str:
+    moved = (
+        f"The model is at version {plan.system.model_version}, "
+        f"the plan was made for version {plan.model_version}"
+    )
+    if not entries:
+        return f"{moved}. Optimize again and make a new plan."
+    shown = [_edit(entry) for entry in entries[:SHOWN]]
+    if len(entries) > SHOWN:
+        shown.append(f"{len(entries) - SHOWN} more changes")
+    listed = shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + " and " + shown[-1]
+    return f"{moved}: {listed}. Optimize again and make a new plan."
+
+
+def _edit(entry: AuditEntry) -> str:
+    kind = entry.object_kind.replace("_", " ")
+    fields = ""
+    if entry.action == "update" and entry.after:
+        fields = f" ({', '.join(sorted(entry.after)[:SHOWN])})"
+    return f"{entry.actor_name} {EDITS[entry.action]} {kind} {entry.object_name}{fields}"

@@ -1,0 +1,26 @@
+"""Every transition of a plan: under its row's lock, with its event, audit entry and news."""
+
+from apps.plans.services.carrying_out import plan_dry_run, plan_execute
+from apps.plans.services.making import plan_create
+from apps.plans.services.review import (
+    plan_approve,
+    plan_discard,
+    plan_reject,
+    plan_submit,
+    plan_withdraw,
+)
+from apps.plans.services.settling import plans_settle
+from apps.plans.services.undoing import plan_undo
+
+__all__ = [
+    "plan_approve",
+    "plan_create",
+    "plan_discard",
+    "plan_dry_run",
+    "plan_execute",
+    "plan_reject",
+    "plan_submit",
+    "plan_undo",
+    "plan_withdraw",
+    "plans_settle",
+]

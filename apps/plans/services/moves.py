@@ -1,0 +1,125 @@
+"""What every command of a plan shares: the lock, the transition with its traces, the refusals."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TypeVar
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.audit.services import record
+from apps.common.errors import ApplicationError, Conflict
+from apps.common.events import publish
+from apps.plans.models import Plan, PlanEvent
+from apps.systems.models import System
+from weir.errors import IllegalTransition
+from weir.lifecycle.plans import PLANS, PlanCommand, PlanState
+
+REASON_LENGTH = 500
+T = TypeVar("T")
+
+
+class FoundStale(Exception):
+    """A command found that the plan no longer fits; the message says what moved."""
+
+
+def lock_plan(plan: Plan) -> Plan:
+    """The row, locked. Its system's row first, as edits of the model do: one order, no deadlock.
+
+    Edits wait for us and we for them; what only refers to the system, such as an agent's report
+    that moves an execution on, does not (`no_key`).
+    """
+    System.objects.select_for_update(no_key=True).get(pk=plan.system_id)
+    return (
+        Plan.objects.select_for_update(of=("self",))
+        .select_related("system", "execution")
+        # Large and never written again: saving the row must not carry it to the server.
+        .defer("document")
+        .get(pk=plan.pk)
+    )
+
+
+def under_lock(
+    plan: Plan, settle: Callable[[Plan, datetime], None], deed: Callable[[Plan, datetime], T]
+) -> T:
+    """Do the deed on the locked row, after what time and others did to it has been settled.
+
+    A refusal undoes the deed but not the settling: whoever executes a stale plan is refused, and
+    the plan is stale from then on. Raises ApplicationError.
+    """
+    refusal: ApplicationError
+    with transaction.atomic():
+        row, now = lock_plan(plan), timezone.now()
+        settle(row, now)
+        state = row.state
+        try:
+            with transaction.atomic():
+                return deed(row, now)
+        except FoundStale as found:
+            row.state = state
+            go_stale(row, str(found))
+            refusal = stale_conflict(row)
+        except ApplicationError as error:
+            refusal = error
+    raise refusal
+
+
+def stale_conflict(plan: Plan) -> Conflict:
+    """The refusal of whatever a stale plan cannot do."""
+    return Conflict("plan_is_stale", f"{plan} is stale. {plan.stale_because}")
+
+
+def go_stale(row: Plan, because: str) -> None:
+    """The end of a plan that no longer fits; the sentence says what moved."""
+    move(row, PlanCommand.GO_STALE, actor=None, title="found it stale", note=because)
+
+
+def move(
+    row: Plan,
+    command: PlanCommand,
+    *,
+    actor: User | None,
+    title: str,
+    note: str = "",
+    **columns: Any,
+) -> None:
+    """Make one transition of a locked row. Raises Conflict where the table has no such way."""
+    try:
+        row.state = PLANS.advance(PlanState(row.state), command)
+    except IllegalTransition as error:
+        if row.state == PlanState.STALE:
+            raise stale_conflict(row) from error
+        raise Conflict("not_in_this_state", f"{row}: {error}.") from error
+    if row.state == PlanState.STALE:
+        columns["stale_because"] = note
+    if row.state not in (PlanState.PENDING_REVIEW, PlanState.APPROVED):
+        columns = {"waiting_since": None, "expires_at": None, **columns}
+    for name, value in columns.items():
+        setattr(row, name, value)
+    row.save()
+    tell(row, command.value, actor=actor, title=title, note=note)
+
+
+def tell(row: Plan, command: str, *, actor: User | None, title: str, note: str = "") -> None:
+    """Write the event and the audit entry, and tell every browser on commit."""
+    PlanEvent.objects.create(
+        plan=row,
+        actor_name=actor.display_name if actor else "Weir",
+        command=command,
+        state=row.state,
+        title=title,
+        note=note,
+    )
+    record(
+        actor=actor,
+        action=command,
+        object_kind="plan",
+        object_id=row.public_id,
+        object_name=f"{row} {row.title}",
+        system_id=row.system.public_id,
+        model_version=row.model_version,
+        after={"state": row.state, "content_hash": row.content_hash},
+        reason=note[:REASON_LENGTH],
+    )
+    publish("plan", id=row.public_id, system=row.system.public_id, state=row.state)

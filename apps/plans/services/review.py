@@ -1,0 +1,129 @@
+"""Send for review, take back, approve, reject, discard."""
+
+from datetime import datetime
+
+from apps.accounts.models import User
+from apps.common.errors import ApplicationError, Conflict, FieldError
+from apps.plans.models import Approval, Decision, Plan
+from apps.plans.selectors.approvals import is_own, valid_approvals
+from apps.plans.selectors.rules import ruling_of
+from apps.plans.services.moves import move, under_lock
+from apps.plans.services.settling import approve_by_policy, approve_if_enough, settle_row
+from weir.lifecycle.plans import PLANS, PlanCommand, PlanState
+
+
+def plan_submit(*, plan: Plan, actor: User) -> Plan:
+    """Send a draft for review. Where the policy asks nobody, Weir approves it at once."""
+
+    def deed(row: Plan, now: datetime) -> Plan:
+        move(
+            row,
+            PlanCommand.SUBMIT,
+            actor=actor,
+            title="sent it for review",
+            submitted_at=now,
+            submitted_by=actor,
+            waiting_since=now,
+        )
+        approve_by_policy(row, now)
+        return row
+
+    return under_lock(plan, settle_row, deed)
+
+
+def plan_withdraw(*, plan: Plan, actor: User) -> Plan:
+    """Take a plan back from review; decisions made so far end."""
+
+    def deed(row: Plan, now: datetime) -> Plan:
+        move(row, PlanCommand.WITHDRAW, actor=actor, title="took it back from review")
+        row.approvals.filter(ended_at=None).update(
+            ended_at=now, ended_because=f"{actor.display_name} took the plan back from review."
+        )
+        return row
+
+    return under_lock(plan, settle_row, deed)
+
+
+def plan_approve(*, plan: Plan, actor: User, content_hash: str, comment: str = "") -> Plan:
+    """Approve exactly the content that was read; the last approval asked for makes it approved.
+
+    Raises ApplicationError `author_cannot_approve` (403), Conflict `content_changed`,
+    `already_decided`, `plan_is_stale`, `not_in_this_state`.
+    """
+
+    def deed(row: Plan, now: datetime) -> Plan:
+        _judge(row, actor, PlanCommand.APPROVE)
+        if content_hash != row.content_hash:
+            raise Conflict(
+                "content_changed",
+                f"You approve {content_hash[:8]}, but {row} is {row.content_hash[:8]}. "
+                "Read it again.",
+                errors=[FieldError(field="content_hash", message="Is not the plan's.")],
+            )
+        if any(approval.person_id == actor.pk for approval in valid_approvals(row, now)):
+            raise Conflict("already_decided", f"You have approved {row} already.")
+        ruling = ruling_of(row, now)
+        Approval.objects.create(
+            plan=row,
+            person=actor,
+            decision=Decision.APPROVE,
+            comment=comment.strip(),
+            content_hash=content_hash,
+            model_version=row.model_version,
+            expires_at=ruling.approval_ends_at,
+        )
+        approve_if_enough(row, now, actor=actor, note=comment.strip())
+        return row
+
+    return under_lock(plan, settle_row, deed)
+
+
+def plan_reject(*, plan: Plan, actor: User, comment: str) -> Plan:
+    """Say no and why. One no is enough; an approval of the same person ends with it."""
+    said = comment.strip()
+    if not said:
+        message = "Say what is missing."
+        raise ApplicationError(
+            "invalid", f"comment: {message}", errors=[FieldError(field="comment", message=message)]
+        )
+
+    def deed(row: Plan, now: datetime) -> Plan:
+        _judge(row, actor, PlanCommand.REJECT)
+        row.approvals.filter(person=actor, ended_at=None).update(
+            ended_at=now, ended_because=f"{actor.display_name} rejected the plan later."
+        )
+        Approval.objects.create(
+            plan=row,
+            person=actor,
+            decision=Decision.REJECT,
+            comment=said,
+            content_hash=row.content_hash,
+            model_version=row.model_version,
+        )
+        move(row, PlanCommand.REJECT, actor=actor, title="rejected it", note=said)
+        return row
+
+    return under_lock(plan, settle_row, deed)
+
+
+def plan_discard(*, plan: Plan, actor: User, reason: str = "") -> Plan:
+    """Drop a plan that nobody began."""
+
+    def deed(row: Plan, now: datetime) -> Plan:
+        move(row, PlanCommand.DISCARD, actor=actor, title="discarded it", note=reason.strip())
+        return row
+
+    return under_lock(plan, settle_row, deed)
+
+
+def _judge(row: Plan, actor: User, command: PlanCommand) -> None:
+    """Nobody judges what they made or sent, whatever their roles."""
+    if PLANS.allows(PlanState(row.state), command) and is_own(row, actor.pk):
+        raise ApplicationError(
+            "author_cannot_approve",
+            f"You made {row} or sent it for review: somebody else has to decide about it.",
+            status=403,
+        )
+    if not PLANS.allows(PlanState(row.state), command):
+        # Refused by the table, before anything is said about hashes.
+        move(row, command, actor=actor, title="")

@@ -1,0 +1,1 @@
+"""What agents are and report: credentials, leases, observed state, measured rates."""

@@ -1,0 +1,173 @@
+"""Agents and measurements as the API shows them."""
+
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.accounts.api.permissions import granted
+from apps.accounts.roles import Permission
+from apps.systems.api.entities import SystemReference
+from apps.telemetry.models import AGENT_STATES, Agent, Sample
+from apps.topology.models import Broker
+
+
+class GateSerializer(serializers.Serializer[dict[str, Any]]):
+    """A token bucket: at most burst + rate x t messages in any t seconds."""
+
+    rate_per_s = serializers.FloatField()
+    burst = serializers.FloatField()
+
+
+class ObservedSerializer(serializers.Serializer[dict[str, Any]]):
+    """What is really in force at the broker, by its agent's own look."""
+
+    version = serializers.CharField(allow_blank=True)
+    gates = serializers.DictField(child=GateSerializer())
+    limits = serializers.DictField(child=serializers.IntegerField())
+    admitted = serializers.DictField(child=serializers.IntegerField())
+    waiting = serializers.DictField(child=serializers.IntegerField())
+    links = serializers.ListField(child=serializers.CharField())
+    problems = serializers.ListField(child=serializers.CharField())
+
+
+class AgentSerializer(serializers.ModelSerializer[Agent]):
+    """An agent; `state` is as of now, the lease included."""
+
+    id = serializers.UUIDField(source="public_id", read_only=True)
+    system = serializers.UUIDField(source="system.public_id", read_only=True)
+    broker = serializers.UUIDField(source="broker.public_id", read_only=True)
+    broker_name = serializers.CharField(source="broker.name", read_only=True)
+    state = serializers.SerializerMethodField()
+    facts = serializers.DictField(read_only=True)
+    capabilities = serializers.DictField(read_only=True)
+    observed = ObservedSerializer(read_only=True, allow_null=True)
+    allowed_commands = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Agent
+        fields = [
+            "id",
+            "system",
+            "broker",
+            "broker_name",
+            "state",
+            "prefix",
+            "enrolled_at",
+            "revoked_at",
+            "incarnation",
+            "lease_until",
+            "agent_version",
+            "product",
+            "address",
+            "facts",
+            "capabilities",
+            "observed",
+            "observed_at",
+            "last_report_at",
+            "allowed_commands",
+        ]
+        read_only_fields = fields
+
+    @extend_schema_field(serializers.ChoiceField(choices=AGENT_STATES))
+    def get_state(self, agent: Agent) -> str:
+        return agent.state(timezone.now()).value
+
+    def get_allowed_commands(self, agent: Agent) -> list[str]:
+        request = self.context.get("request")
+        if request is None or Permission.ADMINISTER not in granted(request):
+            return []
+        return ["enrol"] if agent.revoked_at is not None else ["enrol", "revoke"]
+
+
+class NewAgentSerializer(AgentSerializer):
+    """An agent just enrolled: the only time that its credential is shown."""
+
+    credential = serializers.CharField(read_only=True)
+
+    class Meta(AgentSerializer.Meta):
+        fields = [*AgentSerializer.Meta.fields, "credential"]
+        read_only_fields = fields
+
+
+class EnrolSerializer(serializers.Serializer[dict[str, Any]]):
+    """Which broker the agent runs beside."""
+
+    broker = SystemReference(queryset=Broker.objects.select_related("system"))
+
+
+class FlowSampleSerializer(serializers.Serializer[dict[str, Any]]):
+    """One flow at its ingress gate, over the last interval."""
+
+    offered_per_s = serializers.FloatField(required=False)
+    passed_per_s = serializers.FloatField(required=False)
+    shed_per_s = serializers.FloatField(required=False)
+    backlog = serializers.FloatField(required=False, help_text="Messages that wait at the gate.")
+
+
+class ClassSampleSerializer(serializers.Serializer[dict[str, Any]]):
+    """One consumer class at the broker."""
+
+    admitted = serializers.IntegerField(required=False)
+    waiting = serializers.IntegerField(required=False)
+    delivered_per_s = serializers.FloatField(required=False)
+
+
+class LinkSampleSerializer(serializers.Serializer[dict[str, Any]]):
+    """One link, as the agent at this end sees it."""
+
+    sent_per_s = serializers.FloatField(required=False)
+    received_per_s = serializers.FloatField(required=False)
+    backlog = serializers.FloatField(required=False, help_text="Messages that wait for the link.")
+
+
+class BrokerLoadSerializer(serializers.Serializer[dict[str, Any]]):
+    """The broker process itself."""
+
+    connections = serializers.IntegerField(required=False)
+    in_msgs_per_s = serializers.FloatField(required=False)
+    out_msgs_per_s = serializers.FloatField(required=False)
+    cpu_ratio = serializers.FloatField(required=False, help_text="1 is one core in full use.")
+    memory_bytes = serializers.FloatField(required=False)
+    unmanaged = serializers.ListField(
+        child=serializers.CharField(), help_text="Clients that name no consumer class."
+    )
+    sync_always = serializers.BooleanField(
+        allow_null=True, help_text="Acknowledges only what is on disk; null: not known."
+    )
+
+
+class AgentLoadSerializer(serializers.Serializer[dict[str, Any]]):
+    """The agent process itself, since it started."""
+
+    cpu_s = serializers.FloatField(required=False)
+    forwarded = serializers.FloatField(required=False, help_text="Messages.")
+
+
+class PointSerializer(serializers.Serializer[Sample]):
+    """What one broker's agent measured at one moment."""
+
+    at = serializers.DateTimeField()
+    interval_s = serializers.FloatField(source="payload.interval_s")
+    flows = serializers.DictField(child=FlowSampleSerializer(), source="payload.flows")
+    classes = serializers.DictField(child=ClassSampleSerializer(), source="payload.classes")
+    links = serializers.DictField(child=LinkSampleSerializer(), source="payload.links")
+    broker_load = BrokerLoadSerializer(source="payload.broker")
+    agent = AgentLoadSerializer(source="payload.agent")
+
+
+class TelemetrySerializer(PointSerializer):
+    """The newest measurements of one broker."""
+
+    broker = serializers.UUIDField(source="broker.public_id")
+    broker_name = serializers.CharField(source="broker.name")
+
+
+class SeriesSerializer(serializers.Serializer[dict[str, Any]]):
+    """The measurements of one broker, oldest first."""
+
+    broker = serializers.UUIDField()
+    broker_name = serializers.CharField()
+    minutes = serializers.FloatField()
+    points = PointSerializer(many=True)

@@ -1,0 +1,121 @@
+"""Agents and measurements over REST."""
+
+from typing import Any
+
+from django_filters import rest_framework as filters
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import mixins, serializers, status, viewsets
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.accounts.models import User
+from apps.accounts.roles import Permission
+from apps.common.api.filters import NameSearch, Ordering
+from apps.systems.api.entities import SystemReference
+from apps.telemetry.api.serializers import (
+    AgentSerializer,
+    EnrolSerializer,
+    NewAgentSerializer,
+    SeriesSerializer,
+    TelemetrySerializer,
+)
+from apps.telemetry.models import Agent
+from apps.telemetry.selectors import latest_samples, series
+from apps.telemetry.services import agent_enrol, agent_revoke
+from apps.topology.models import Broker
+
+SYSTEM = OpenApiParameter("system", OpenApiTypes.UUID, required=True)
+BROKER = OpenApiParameter("broker", OpenApiTypes.UUID, required=True)
+MINUTES = OpenApiParameter(
+    "minutes", OpenApiTypes.FLOAT, description="How far back; at most 30, 5 when not given."
+)
+
+
+class AgentFilter(filters.FilterSet):
+    """By system and broker."""
+
+    system = filters.UUIDFilter(field_name="system__public_id")
+    broker = filters.UUIDFilter(field_name="broker__public_id")
+
+    class Meta:
+        model = Agent
+        fields = ["product"]
+
+
+class AgentViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Agent]
+):
+    """The agents beside the brokers: who they are, whether they answer, what they see."""
+
+    queryset = Agent.objects.select_related("system", "broker")
+    serializer_class = AgentSerializer
+    filterset_class = AgentFilter
+    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    search_fields = ["broker__name", "address", "product"]
+    ordering_fields = ["broker__name", "lease_until", "last_report_at"]
+    ordering = ["broker__name"]
+    needs = dict.fromkeys(["create", "destroy"], Permission.ADMINISTER)
+
+    @extend_schema(request=EnrolSerializer, responses={201: NewAgentSerializer})
+    def create(self, request: Request) -> Response:
+        """Enrol the agent of a broker; the answer holds its credential, once."""
+        assert isinstance(request.user, User)
+        form = EnrolSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        agent, secret = agent_enrol(broker=form.validated_data["broker"], actor=request.user)
+        return Response(
+            {**self.get_serializer(agent).data, "credential": secret},
+            status=status.HTTP_201_CREATED,
+            headers={"Location": f"/api/v1/agents/{agent.public_id}"},
+        )
+
+    def destroy(self, request: Request, id: str) -> Response:
+        """Revoke the credential at once; the broker goes on as it was told last."""
+        assert isinstance(request.user, User)
+        agent_revoke(agent=self.get_object(), actor=request.user)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class _OfSystem(serializers.Serializer[dict[str, Any]]):
+    system = SystemReference()
+
+
+class TelemetryView(APIView):
+    """What is measured now."""
+
+    @extend_schema(parameters=[SYSTEM], responses=TelemetrySerializer(many=True))
+    def get(self, request: Request) -> Response:
+        """The newest measurements of every broker of a system that measured something lately."""
+        form = _OfSystem(data=request.query_params)
+        form.is_valid(raise_exception=True)
+        samples = latest_samples(form.validated_data["system"])
+        rows: Any = TelemetrySerializer(instance=samples, many=True)  # type: ignore[arg-type]
+        return Response(rows.data)
+
+
+class _OfBroker(serializers.Serializer[dict[str, Any]]):
+    broker = SystemReference(queryset=Broker.objects.all())
+    minutes = serializers.FloatField(default=5.0, min_value=0.1, max_value=30.0)
+
+
+class TelemetrySeriesView(APIView):
+    """What was measured in the last minutes."""
+
+    @extend_schema(parameters=[BROKER, MINUTES], responses=SeriesSerializer)
+    def get(self, request: Request) -> Response:
+        """One broker's measurements, about one a second, oldest first."""
+        form = _OfBroker(data=request.query_params)
+        form.is_valid(raise_exception=True)
+        broker, minutes = form.validated_data["broker"], form.validated_data["minutes"]
+        body = {
+            "broker": broker.public_id,
+            "broker_name": broker.name,
+            "minutes": minutes,
+            "points": series(broker, minutes=minutes),
+        }
+        return Response(SeriesSerializer(body).data)

@@ -1,0 +1,101 @@
+"""Agents, one per broker at most, and the samples they send about once a second."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from apps.common.models import BaseModel
+from apps.systems.models import System
+from apps.topology.models import Broker
+
+
+class AgentState(StrEnum):
+    """How an agent is, as far as the control plane can tell."""
+
+    NEVER = "never"
+    """Has a credential, never came."""
+    LIVE = "live"
+    """Holds its lease."""
+    SILENT = "silent"
+    """Let its lease run out; its broker goes on as it was told last."""
+    REVOKED = "revoked"
+    """Its credential is no longer accepted."""
+
+
+AGENT_STATES = [(state.value, state.value) for state in AgentState]
+
+
+class Agent(BaseModel):
+    """The process beside one broker. Only the hash of its credential is stored."""
+
+    system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="agents")
+    broker = models.OneToOneField(Broker, on_delete=models.CASCADE, related_name="agent")
+    prefix = models.CharField(max_length=12)
+    digest = models.CharField(max_length=64, unique=True)
+    enrolled_at = models.DateTimeField(default=timezone.now)
+    revoked_at = models.DateTimeField(null=True)
+
+    # Every session gets the next number; what an older one still says is refused.
+    incarnation = models.PositiveIntegerField(default=0)
+    lease_until = models.DateTimeField(null=True)
+    # The state that people were told of last, so that a lease that ran out is news once.
+    told_state = models.CharField(max_length=8, default=AgentState.NEVER.value)
+
+    agent_version = models.CharField(max_length=64, blank=True)
+    product = models.CharField(max_length=32, blank=True)
+    address = models.CharField(max_length=300, blank=True)
+    facts: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
+    capabilities: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
+    observed: "models.JSONField[Any, Any]" = models.JSONField(null=True)
+    observed_at = models.DateTimeField(null=True)
+    last_report_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["broker__name"]
+        indexes = [models.Index(fields=["told_state", "lease_until"], name="agent_by_lease")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(digest__regex=r"^[0-9a-f]{64}$"), name="agent_digest_is_sha256"
+            ),
+            models.CheckConstraint(
+                condition=Q(told_state__in=sorted(AgentState)), name="agent_told_state_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(lease_until=None) | Q(incarnation__gt=0),
+                name="agent_lease_needs_a_session",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"agent of {self.broker}"
+
+    def state(self, now: datetime | None = None) -> AgentState:
+        """How the agent is at this time; now, when none is given."""
+        if self.revoked_at is not None:
+            return AgentState.REVOKED
+        if not self.incarnation:
+            return AgentState.NEVER
+        at = now or timezone.now()
+        held = self.lease_until is not None and self.lease_until > at
+        return AgentState.LIVE if held else AgentState.SILENT
+
+
+class Sample(models.Model):
+    """What one broker's agent measured over its last interval; kept for half an hour."""
+
+    broker = models.ForeignKey(Broker, on_delete=models.CASCADE, related_name="samples")
+    at = models.DateTimeField()
+    payload: "models.JSONField[Any, Any]" = models.JSONField()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["broker", "-at"], name="sample_by_broker"),
+            models.Index(fields=["at"], name="sample_by_time"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.broker} at {self.at:%H:%M:%S}"

@@ -1,0 +1,76 @@
+"""What a telemetry message may hold; anything else is refused by name or left out.
+
+All rates are per second over the last interval. Unknown members are dropped, so that a newer
+agent can report to an older control plane.
+"""
+
+import math
+from typing import Any
+
+from weir.errors import InvalidProblem
+
+MAX_ENTRIES = 20_000
+FLOW = ("offered_per_s", "passed_per_s", "shed_per_s", "backlog")
+CLASS = ("admitted", "waiting", "delivered_per_s")
+LINK = ("sent_per_s", "received_per_s", "backlog")
+LOAD = ("connections", "in_msgs_per_s", "out_msgs_per_s", "cpu_ratio", "memory_bytes")
+AGENT = ("cpu_s", "forwarded")
+
+
+def storable(text: str) -> bool:
+    """Whether Postgres takes it: no zero character, no half of a surrogate pair."""
+    return "\x00" not in text and not any("\ud800" <= c <= "\udfff" for c in text)
+
+
+def _object(plain: object, path: str) -> dict[str, Any]:
+    if not isinstance(plain, dict):
+        raise InvalidProblem(path, "must be an object")
+    return plain
+
+
+def _amount(value: object, path: str) -> float | int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InvalidProblem(path, f"must be a finite number, not {str(value)[:40]!r}")
+    if value < 0:
+        raise InvalidProblem(path, f"must not be negative: {value}")
+    return value
+
+
+def _amounts(plain: object, names: tuple[str, ...], path: str) -> dict[str, float | int]:
+    known = _object(plain, path)
+    return {name: _amount(known[name], f"{path}.{name}") for name in names if name in known}
+
+
+def _table(plain: object, names: tuple[str, ...], path: str) -> dict[str, dict[str, float | int]]:
+    rows = _object(plain, path)
+    if len(rows) > MAX_ENTRIES:
+        raise InvalidProblem(path, f"holds {len(rows)} entries; at most {MAX_ENTRIES}")
+    if not all(storable(name) for name in rows):
+        raise InvalidProblem(path, "holds a name that cannot be kept")
+    return {name: _amounts(row, names, f"{path}.{name}") for name, row in rows.items()}
+
+
+def telemetry_checked(plain: object) -> dict[str, Any]:
+    """The known part of a telemetry message. Raises InvalidProblem naming the member."""
+    known = _object(plain, "telemetry")
+    load = _object(known.get("broker", {}), "telemetry.broker")
+    broker: dict[str, Any] = dict(_amounts(load, LOAD, "telemetry.broker"))
+    unmanaged = load.get("unmanaged", [])
+    names = isinstance(unmanaged, list) and all(
+        isinstance(name, str) and storable(name) for name in unmanaged
+    )
+    if not names:
+        raise InvalidProblem("telemetry.broker.unmanaged", "must be a list of names")
+    broker["unmanaged"] = unmanaged[:MAX_ENTRIES]
+    sync_always = load.get("sync_always")
+    if sync_always is not None and not isinstance(sync_always, bool):
+        raise InvalidProblem("telemetry.broker.sync_always", "must be true, false or null")
+    broker["sync_always"] = sync_always
+    return {
+        "interval_s": _amount(known.get("interval_s", 1.0), "telemetry.interval_s"),
+        "flows": _table(known.get("flows", {}), FLOW, "telemetry.flows"),
+        "classes": _table(known.get("classes", {}), CLASS, "telemetry.classes"),
+        "links": _table(known.get("links", {}), LINK, "telemetry.links"),
+        "broker": broker,
+        "agent": _amounts(known.get("agent", {}), AGENT, "telemetry.agent"),
+    }

@@ -1,0 +1,47 @@
+"""Reads of agents and of what they measured."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from apps.systems.models import System
+from apps.telemetry.models import Agent, Sample
+from apps.topology.models import Broker
+
+# A broker whose newest sample is older than this measures nothing now.
+FRESH_S = 10.0
+
+
+def agents_of(system: System) -> QuerySet[Agent]:
+    """The system's agents that were not revoked, by the name of their broker."""
+    return (
+        Agent.objects.filter(system=system, revoked_at=None)
+        .select_related("broker")
+        .order_by("broker__name")
+    )
+
+
+def live_agents(system: System) -> dict[str, Agent]:
+    """Broker name -> agent, of those that hold their lease now."""
+    rows = agents_of(system).filter(lease_until__gt=timezone.now())
+    return {agent.broker.name: agent for agent in rows}
+
+
+def latest_samples(system: System, *, within_s: float = FRESH_S) -> list[Sample]:
+    """The newest sample of each broker that measured something lately, by broker name."""
+    since = timezone.now() - timedelta(seconds=within_s)
+    newest = (
+        Sample.objects.filter(broker__system=system, at__gte=since)
+        .order_by("broker_id", "-at", "-id")
+        .distinct("broker_id")
+        .select_related("broker")
+    )
+    return sorted(newest, key=lambda sample: sample.broker.name)
+
+
+def series(broker: Broker, *, minutes: float) -> Iterable[Sample]:
+    """The broker's samples of the last minutes, oldest first."""
+    since = timezone.now() - timedelta(minutes=minutes)
+    return Sample.objects.filter(broker=broker, at__gte=since).order_by("at", "id")

@@ -1,0 +1,200 @@
+"""Enrol and revoke agents; keep their sessions, leases and reports."""
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.audit.services import record
+from apps.common.errors import Conflict
+from apps.common.events import publish, publish_seldom
+from apps.telemetry.models import Agent, AgentState, Sample
+from apps.topology.models import Broker
+
+SECRET_PREFIX = "weira_"
+LEASE_S = 10.0
+KEEP_SAMPLES = timedelta(minutes=30)
+TELEMETRY_NEWS_EVERY_S = 1.0
+
+
+class Fenced(Conflict):
+    """A newer session speaks for the broker; this one must stop acting in its name."""
+
+    def __init__(self, agent: Agent, incarnation: int) -> None:
+        super().__init__(
+            "fenced",
+            f"{agent}: incarnation {incarnation} was replaced by {agent.incarnation}. "
+            "Stop this process, or open a new session if it is the only one.",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Introduction:
+    """What an agent says of itself when it opens a session."""
+
+    agent_version: str
+    product: str
+    address: str
+    facts: Mapping[str, Any]
+    capabilities: Mapping[str, Any]
+
+
+def secret_digest(secret: str) -> str:
+    """What is stored of a credential: it has 256 random bits, so one plain hash is enough."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def agent_by_secret(secret: str) -> Agent | None:
+    """The agent with this credential, unless it was revoked; its system and broker with it."""
+    return (
+        Agent.objects.select_related("system", "broker")
+        .filter(digest=secret_digest(secret), revoked_at=None)
+        .first()
+    )
+
+
+def _tell(agent: Agent) -> None:
+    """Publish the agent's state when people were told another one last; the row is locked."""
+    state = agent.state()
+    if agent.told_state == state:
+        return
+    agent.told_state = state.value
+    agent.save(update_fields=["told_state", "updated_at"])
+    publish(
+        "agent",
+        id=agent.public_id,
+        broker=agent.broker.public_id,
+        system=agent.system.public_id,
+        state=state.value,
+    )
+
+
+def _record(agent: Agent, actor: User | None, action: str) -> None:
+    record(
+        actor=actor,
+        action=action,
+        object_kind="agent",
+        object_id=agent.public_id,
+        object_name=agent.broker.name,
+        system_id=agent.system.public_id,
+        after={"prefix": agent.prefix},
+    )
+
+
+def _locked(pk: int) -> Agent:
+    rows = Agent.objects.select_for_update(of=("self",)).select_related("system", "broker")
+    return rows.get(pk=pk)
+
+
+@transaction.atomic
+def agent_enrol(*, broker: Broker, actor: User | None) -> tuple[Agent, str]:
+    """Give the broker's agent a credential, returned once; an earlier one ends at once."""
+    secret = SECRET_PREFIX + secrets.token_urlsafe(32)
+    credential = {"prefix": secret[:12], "digest": secret_digest(secret)}
+    agent, made = Agent.objects.get_or_create(
+        broker=broker, defaults={"system": broker.system, **credential}
+    )
+    if not made:
+        agent = _locked(agent.pk)
+        agent.prefix, agent.digest = credential["prefix"], credential["digest"]
+        agent.enrolled_at, agent.revoked_at, agent.lease_until = timezone.now(), None, None
+        # Whoever still acts under the old credential is fenced, should it come by another way.
+        agent.incarnation += 1 if agent.incarnation else 0
+        agent.save()
+    _record(agent, actor, "enrol")
+    _tell(agent)
+    return agent, secret
+
+
+@transaction.atomic
+def agent_revoke(*, agent: Agent, actor: User | None) -> Agent:
+    """End the credential. The broker goes on as it was told last; revoking twice is harmless."""
+    row = _locked(agent.pk)
+    if row.revoked_at is None:
+        row.revoked_at, row.lease_until = timezone.now(), None
+        row.incarnation += 1 if row.incarnation else 0
+        row.save(update_fields=["revoked_at", "lease_until", "incarnation", "updated_at"])
+        _record(row, actor, "revoke")
+        _tell(row)
+    return row
+
+
+@transaction.atomic
+def agent_session(*, agent: Agent, introduction: Introduction) -> Agent:
+    """Open the next incarnation with a fresh lease; everything older is fenced from now on."""
+    row = _locked(agent.pk)
+    row.incarnation += 1
+    row.lease_until = timezone.now() + timedelta(seconds=LEASE_S)
+    row.agent_version, row.product = introduction.agent_version, introduction.product
+    row.address = introduction.address
+    row.facts, row.capabilities = dict(introduction.facts), dict(introduction.capabilities)
+    # What the former process saw says nothing about what this one has found.
+    row.observed, row.observed_at = None, None
+    row.save()
+    _tell(row)
+    return row
+
+
+def agent_report(
+    *,
+    agent: Agent,
+    incarnation: int,
+    observed: Mapping[str, Any] | None,
+    telemetry: Mapping[str, Any] | None,
+) -> bool:
+    """Renew the lease, keep what was observed and measured. True: the observed state changed.
+
+    Call it in a transaction, with the row as it was just read (`agent_by_secret`).
+
+    Raises Fenced for any incarnation but the newest. The agent's row stays locked until the
+    caller's transaction ends, so that no newer session can begin under a report's feet.
+    """
+    now = timezone.now()
+    columns: dict[str, Any] = {
+        "lease_until": now + timedelta(seconds=LEASE_S),
+        "last_report_at": now,
+        "updated_at": now,
+    }
+    if observed is not None:
+        columns |= {"observed": dict(observed), "observed_at": now}
+    # One statement checks and locks: a newer session waits for us, or we find it here.
+    mine = Agent.objects.filter(pk=agent.pk, incarnation=incarnation, revoked_at=None)
+    if incarnation < 1 or not mine.update(**columns):
+        raise Fenced(Agent.objects.select_related("broker").get(pk=agent.pk), incarnation)
+    changed = observed is not None and observed != agent.observed
+    if telemetry is not None:
+        Sample.objects.create(broker_id=agent.broker_id, at=now, payload=telemetry)
+        publish_seldom(
+            "telemetry",
+            key=str(agent.system.public_id),
+            every_s=TELEMETRY_NEWS_EVERY_S,
+            system=agent.system.public_id,
+        )
+    if agent.told_state != AgentState.LIVE:
+        _tell(_locked(agent.pk))
+    return changed
+
+
+def agents_lapse() -> int:
+    """Tell of the agents whose lease has run out since somebody looked. Returns how many."""
+    with transaction.atomic():
+        lapsed = list(
+            Agent.objects.select_for_update(of=("self",), skip_locked=True)
+            .select_related("system", "broker")
+            .filter(told_state=AgentState.LIVE.value, lease_until__lte=timezone.now())
+        )
+        for agent in lapsed:
+            _tell(agent)
+    return len(lapsed)
+
+
+def samples_prune() -> int:
+    """Forget what is older than half an hour. Returns how many rows went."""
+    old = Sample.objects.filter(at__lt=timezone.now() - KEEP_SAMPLES)
+    return old.delete()[0]

@@ -1,0 +1,37 @@
+"""The agent's data plane alone, in a process of its own, so that its processor time can be told.
+
+    python -m benchmarks.planes URL      flows `core` and `rel` come in and are delivered
+
+Reads `cpu` from its input and answers with the processor time it has used.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import uvloop
+
+from agent.drivers.nats.driver import NatsDriver
+from agent.router import Router
+from benchmarks.relays import until_asked
+from weir.coordination.wire import Delivery, FlowSpec
+
+FLOWS = {"core": Delivery.BEST_EFFORT, "rel": Delivery.RELIABLE}
+
+
+async def plane(url: str) -> None:
+    """Forward until the input ends."""
+    driver = NatsDriver(url=url, broker="bench")
+    await driver.open()
+    router = Router(driver)
+    router.start()
+    for flow, delivery in FLOWS.items():
+        await router.ensure_flow(flow, FlowSpec(delivery=delivery, ingress=True))
+    await router.set_local(FLOWS)
+    await until_asked()
+    await router.close()
+    await driver.close()
+
+
+if __name__ == "__main__":
+    uvloop.run(plane(sys.argv[1]))

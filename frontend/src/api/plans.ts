@@ -1,0 +1,171 @@
+/** Plans and their executions: lists, one of each, and the commands that a person may give. */
+import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+
+import { client, take, type Page, type Schemas } from "./client";
+import { keys } from "./query-keys";
+import type { operations } from "./schema";
+
+export type Plan = Schemas["Plan"];
+export type PlanDetail = Schemas["PlanDetail"];
+export type PlanState = Plan["state"];
+export type PlanStep = PlanDetail["steps"][number];
+export type PlanAction = PlanStep["actions"][number];
+export type PlanChange = PlanDetail["changes"][number];
+export type PlanCheck = PlanDetail["checks"][number];
+export type PlanApproval = PlanDetail["approvals"][number];
+export type PlanEvent = PlanDetail["events"][number];
+export type Promised = PlanDetail["promise"][number];
+
+export type Execution = Schemas["ExecutionDetail"];
+export type ExecutionStep = Execution["steps"][number];
+export type ExecutionAction = ExecutionStep["actions"][number];
+
+/** An execution in one of these still holds its system. */
+export const MOVING: readonly Execution["state"][] = [
+  "pending",
+  "running",
+  "pausing",
+  "paused",
+  "stopping",
+  "rolling_back",
+];
+
+export type PlansQuery = NonNullable<operations["plans_list"]["parameters"]["query"]>;
+
+export const plansQuery = (query: PlansQuery) =>
+  queryOptions({
+    queryKey: keys.plans.list(query),
+    queryFn: async ({ signal }): Promise<Page<Plan>> =>
+      await take(client.GET("/api/v1/plans", { params: { query }, signal })),
+  });
+
+/** What waits for the caller's decision; the navigation counts it. */
+export const waitingPlansQuery = plansQuery({ waiting_for: "me", page_size: 1 });
+
+/** Plans carried out lately: what each promised, and what is measured now. */
+export const outcomesQuery = (days: number) =>
+  queryOptions({
+    queryKey: keys.plans.outcomes(days),
+    queryFn: async ({ signal }) =>
+      (await take(client.GET("/api/v1/plans/outcomes", { params: { query: { days } }, signal })))
+        .results,
+  });
+
+export const planQuery = (id: string) =>
+  queryOptions({
+    queryKey: keys.plans.one(id),
+    queryFn: ({ signal }) =>
+      take(client.GET("/api/v1/plans/{id}", { params: { path: { id } }, signal })),
+  });
+
+export const executionQuery = (id: string) =>
+  queryOptions({
+    queryKey: keys.executions.one(id),
+    queryFn: ({ signal }) =>
+      take(client.GET("/api/v1/executions/{id}", { params: { path: { id } }, signal })),
+  });
+
+/** The plans made from one allocation, newest first. */
+export function usePlansOf(system: string | null, allocation: string, number: number): Plan[] {
+  const plans = useQuery({
+    ...plansQuery({ system: system ?? "", search: `A-${number}`, page_size: 50 }),
+    enabled: system !== null,
+  });
+  return (plans.data?.results ?? []).filter((plan) => plan.source.id === allocation);
+}
+
+const at = (id: string) => ({ params: { path: { id } } });
+
+/** A draft of what would bring the allocation into force. */
+export const planFromAllocation = (id: string) =>
+  take(client.POST("/api/v1/allocations/{id}/plan", { ...at(id), body: {} }));
+
+/** A draft of the way back from an executed plan; it needs approvals of its own. */
+export function useUndoPlan(id: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: () => take(client.POST("/api/v1/plans/{id}/undo", at(id))),
+    onSettled: () => queries.invalidateQueries({ queryKey: keys.plans.all }),
+  });
+}
+
+export type PlanCommand =
+  | { command: "submit" | "withdraw" }
+  | { command: "approve"; comment: string; content_hash: string }
+  | { command: "reject"; comment: string }
+  | { command: "discard"; reason: string };
+
+function give(id: string, { command, ...body }: PlanCommand): Promise<PlanDetail> {
+  const given = { ...at(id), body: body as never };
+  switch (command) {
+    case "submit":
+      return take(client.POST("/api/v1/plans/{id}/submit", at(id)));
+    case "withdraw":
+      return take(client.POST("/api/v1/plans/{id}/withdraw", at(id)));
+    case "approve":
+      return take(client.POST("/api/v1/plans/{id}/approve", given));
+    case "reject":
+      return take(client.POST("/api/v1/plans/{id}/reject", given));
+    case "discard":
+      return take(client.POST("/api/v1/plans/{id}/discard", given));
+  }
+}
+
+/** A command answers with the plan as it is afterwards; the page shows that at once. */
+export function usePlanCommand(id: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (command: PlanCommand) => give(id, command),
+    onSuccess: (plan) => queries.setQueryData(keys.plans.one(id), plan),
+    onSettled: () => queries.invalidateQueries({ queryKey: keys.plans.all }),
+  });
+}
+
+export function useExecutePlan(id: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: () => take(client.POST("/api/v1/plans/{id}/execute", at(id))),
+    onSuccess: (execution) => queries.setQueryData(keys.executions.one(execution.id), execution),
+    onSettled: () => queries.invalidateQueries({ queryKey: keys.plans.all }),
+  });
+}
+
+export function useDryRun(id: string) {
+  return useMutation({
+    mutationFn: async () => {
+      const { results } = await take(client.POST("/api/v1/plans/{id}/dry-run", at(id)));
+      return { checks: results, at: new Date().toISOString() };
+    },
+  });
+}
+
+export type ExecutionCommand = "pause" | "resume" | "stop" | "roll-back";
+
+function order(id: string, command: ExecutionCommand): Promise<Execution> {
+  switch (command) {
+    case "pause":
+      return take(client.POST("/api/v1/executions/{id}/pause", at(id)));
+    case "resume":
+      return take(client.POST("/api/v1/executions/{id}/resume", at(id)));
+    case "stop":
+      return take(client.POST("/api/v1/executions/{id}/stop", at(id)));
+    case "roll-back":
+      return take(client.POST("/api/v1/executions/{id}/roll-back", at(id)));
+  }
+}
+
+export function useExecutionCommand(id: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (command: ExecutionCommand) => order(id, command),
+    onSuccess: (execution) => queries.setQueryData(keys.executions.one(id), execution),
+    onSettled: () =>
+      Promise.all([
+        queries.invalidateQueries({ queryKey: keys.executions.one(id) }),
+        queries.invalidateQueries({ queryKey: keys.plans.all }),
+      ]),
+  });
+}
+
+export const exportAddress = (id: string, as: "json" | "text") =>
+  `/api/v1/plans/${id}/export?as=${as}`;

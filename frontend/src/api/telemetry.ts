@@ -1,0 +1,85 @@
+/** What agents measure: the latest of every broker, the last minutes of one, the agents themselves. */
+import { queryOptions } from "@tanstack/react-query";
+
+import { client, take, type Page, type Schemas } from "./client";
+import { keys } from "./query-keys";
+
+export type Agent = Schemas["Agent"];
+export type Telemetry = Schemas["Telemetry"];
+export type Point = Schemas["Point"];
+
+export const agentsQuery = (system: string) =>
+  queryOptions({
+    queryKey: keys.agents.list(system),
+    queryFn: async ({ signal }): Promise<Page<Agent>> =>
+      await take(
+        client.GET("/api/v1/agents", {
+          params: { query: { system, page_size: 500 } },
+          signal,
+        }),
+      ),
+  });
+
+/** The agents of all systems. */
+export const allAgentsQuery = queryOptions({
+  queryKey: keys.agents.everywhere,
+  queryFn: async ({ signal }): Promise<Page<Agent>> =>
+    await take(client.GET("/api/v1/agents", { params: { query: { page_size: 500 } }, signal })),
+});
+
+/** How much of the past a page keeps by itself. */
+export const KEPT_S = 180;
+
+export type Recent = {
+  latest: readonly Telemetry[];
+  /** Broker's name -> what this page has heard of it, oldest first. */
+  heard: Readonly<Record<string, readonly Telemetry[]>>;
+};
+
+export function remember(before: Recent | undefined, latest: readonly Telemetry[]): Recent {
+  const heard: Record<string, readonly Telemetry[]> = {};
+  for (const point of latest) {
+    const known = before?.heard[point.broker_name] ?? [];
+    const since = new Date(point.at).getTime() - KEPT_S * 1000;
+    const kept = known.filter((old) => new Date(old.at).getTime() >= since);
+    heard[point.broker_name] = kept.at(-1)?.at === point.at ? kept : [...kept, point];
+  }
+  return { latest, heard };
+}
+
+/** The newest measurements, asked again whenever the system measured something. */
+export const telemetryQuery = (system: string) =>
+  queryOptions({
+    queryKey: keys.telemetry.latest(system),
+    queryFn: async ({ signal }): Promise<Recent> =>
+      remember(
+        undefined,
+        await take(client.GET("/api/v1/telemetry", { params: { query: { system } }, signal })),
+      ),
+    // The last answers are kept with the new one, so that a chart needs one small request a second.
+    structuralSharing: (before, now) => remember(before as Recent | undefined, (now as Recent).latest),
+  });
+
+/** Every flow: approved, controlled and measured rate; means of the last seconds. */
+export const flowStatusQuery = (system: string) =>
+  queryOptions({
+    queryKey: keys.telemetry.flows(system),
+    queryFn: ({ signal }) =>
+      take(client.GET("/api/v1/flow-status", { params: { query: { system } }, signal })),
+  });
+
+/** The last minutes of one broker, asked once; what follows is heard. */
+export const seriesQuery = (broker: string, minutes: number) =>
+  queryOptions({
+    queryKey: keys.telemetry.series(broker, minutes),
+    queryFn: ({ signal }) =>
+      take(
+        client.GET("/api/v1/telemetry/series", { params: { query: { broker, minutes } }, signal }),
+      ),
+    staleTime: Infinity,
+    gcTime: 0,
+  });
+
+/** A credential for the agent of this broker; one that exists is replaced. */
+export const agentEnrol = (broker: string) =>
+  take(client.POST("/api/v1/agents", { body: { broker } }));

@@ -1,0 +1,118 @@
+/** Pause, resume, stop, roll back: each says exactly what it will do before it is asked for. */
+import { useState } from "react";
+
+import { currentStep, undoable } from "./phases";
+import { plain } from "./words";
+
+import { useExecutionCommand, type Execution, type PlanDetail } from "@/api/plans";
+import { Command } from "@/components/ui/command";
+import { ConfirmDialog } from "@/components/ui/dialogs";
+import { Scroll } from "@/components/ui/scroll";
+import { countText } from "@/lib/numbers";
+
+const waiting = (execution: Execution) =>
+  execution.steps
+    .filter((step) => step.direction === "forward" && step.state === "pending")
+    .reduce((sum, step) => sum + step.actions.length, 0);
+
+function RollBackText({ plan, execution }: { plan: PlanDetail; execution: Execution }) {
+  const undo = undoable(execution);
+  const running = currentStep(execution);
+  const goesOn = ["in_progress", "aborting"].includes(running?.step.state ?? "");
+  if (undo.length === 0) {
+    return (
+      <p>
+        Nothing has been done yet that could be undone.{" "}
+        {goesOn ? `${running?.name} ends first and is undone then.` : ""} Every broker keeps what is
+        in force.
+      </p>
+    );
+  }
+  return (
+    <>
+      <p>
+        {countText(undo.length, "action is", "actions are")} undone, last first
+        {goesOn ? `; ${running?.name} ends first and is undone too` : ""}. Afterwards every broker
+        has what it had before {plan.name}, and the plan is stale.
+      </p>
+      <Scroll label="What is undone" maxHeight={240}>
+        <ol className="undo" aria-label="What is undone">
+          {undo.map(({ key, step, index, action }) => (
+            <li key={key}>
+              {plain(plan.steps[step]?.actions[index]?.undo_title ?? `Undo: ${action.title}`)}
+            </li>
+          ))}
+        </ol>
+      </Scroll>
+    </>
+  );
+}
+
+type Asked = "pause" | "stop" | "roll-back";
+
+export function ExecutionCommands({ plan, execution }: { plan: PlanDetail; execution: Execution }) {
+  const command = useExecutionCommand(execution.id);
+  const [asking, setAsking] = useState<Asked | null>(null);
+  const may = (name: Execution["allowed_commands"][number]) =>
+    execution.allowed_commands.includes(name);
+  const running = currentStep(execution);
+  const midStep = ["in_progress", "aborting"].includes(running?.step.state ?? "");
+  const step = running?.name.toLowerCase() ?? "the running step";
+  const stopWord = midStep ? `Stop after ${step}` : "Stop";
+  const left = waiting(execution);
+  const confirm = (name: Asked) => ({
+    open: asking === name,
+    onClose: () => setAsking(null),
+    run: () => command.mutateAsync(name),
+  });
+  return (
+    <>
+      {may("pause") ? (
+        <Command icon="pause" onClick={() => setAsking("pause")}>
+          Pause
+        </Command>
+      ) : null}
+      {may("resume") ? (
+        <Command
+          icon="play"
+          primary
+          disabled={command.isPending}
+          onClick={() => command.mutate("resume")}
+        >
+          Resume
+        </Command>
+      ) : null}
+      {may("stop") ? (
+        <Command icon="stop" onClick={() => setAsking("stop")}>
+          {stopWord}
+        </Command>
+      ) : null}
+      {may("roll_back") ? (
+        <Command icon="back" danger onClick={() => setAsking("roll-back")}>
+          Roll back
+        </Command>
+      ) : null}
+      <ConfirmDialog
+        title={`Pause ${plan.name}`}
+        command="Pause"
+        dangerous={false}
+        {...confirm("pause")}
+      >
+        <p>
+          {midStep ? `${running?.name ?? "The step"} goes on to its end; then nothing` : "Nothing"}{" "}
+          new begins until somebody resumes. {countText(left, "action")} wait.
+        </p>
+      </ConfirmDialog>
+      <ConfirmDialog title={`Stop ${plan.name}`} command={stopWord} {...confirm("stop")}>
+        <p>
+          {midStep ? `${running?.name ?? "The step"} goes on to its end. ` : ""}
+          {countText(left, "action")} will not be carried out. What was done stays in force and can
+          still be rolled back; the plan becomes stale and cannot be resumed.
+        </p>
+      </ConfirmDialog>
+      <ConfirmDialog title={`Roll back ${plan.name}`} command="Roll back" {...confirm("roll-back")}>
+        <RollBackText plan={plan} execution={execution} />
+      </ConfirmDialog>
+    </>
+  );
+}

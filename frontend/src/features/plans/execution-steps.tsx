@@ -1,0 +1,152 @@
+/** Steps being carried out: every action with its four phases, how long it takes and what it pauses. */
+import { useState } from "react";
+
+import {
+  PHASES,
+  phaseText,
+  SEGMENT_WORDS,
+  segmentsOf,
+  stepName,
+  tookText,
+} from "./phases";
+import { plain } from "./words";
+
+import type { Execution, ExecutionAction, ExecutionStep } from "@/api/plans";
+import { MOVING } from "@/api/plans";
+import { Panel } from "@/components/ui/panel";
+import { StateBadge } from "@/components/ui/state-badge";
+import { useNow } from "@/lib/clock";
+import { countText, durationText, fixed } from "@/lib/numbers";
+import { exactTime } from "@/lib/time";
+
+const FIRST = 12;
+
+function PhaseBar({ action, now }: { action: ExecutionAction; now: Date }) {
+  const segments = segmentsOf(action.state);
+  const words = PHASES.map((phase, index) => `${phase} ${SEGMENT_WORDS[segments[index] ?? "w"]}`);
+  return (
+    <div className="phases">
+      <span className="vh">{words.join(", ")}; </span>
+      {segments.map((segment, index) => (
+        <i key={PHASES[index]} className={segment} title={words[index]} aria-hidden="true" />
+      ))}
+      <span title={action.waiting_for.join(", ") || undefined}>{phaseText(action, now)}</span>
+    </div>
+  );
+}
+
+function ActionRow({ action, now }: { action: ExecutionAction; now: Date }) {
+  const pause = action.pause_s === null ? null : durationText(action.pause_s);
+  return (
+    <div className="act">
+      <b title={action.title}>{plain(action.title)}</b>
+      <PhaseBar action={action} now={now} />
+      <span className="r pause">
+        {pause ? `pause ${pause.text} ${pause.unit}` : ""}
+        {action.attempt > 1 ? (
+          <span title="Earlier attempts were broken off"> attempt {action.attempt}</span>
+        ) : null}
+      </span>
+      {action.detail ? <span className="why2">{action.detail}</span> : null}
+    </div>
+  );
+}
+
+const clock = (at: string) => exactTime(at).slice(0, 8);
+
+function StepRow({ step, name, now }: { step: ExecutionStep; name: string; now: Date }) {
+  const [all, setAll] = useState(false);
+  const current = ["in_progress", "aborting"].includes(step.state);
+  // What needs a look comes first when not everything is shown.
+  const order = ["dead", "aborting", "preparing", "committed", "aborted", "pending", "done"];
+  const shown =
+    all || step.actions.length <= FIRST
+      ? step.actions
+      : [...step.actions]
+          .sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state))
+          .slice(0, FIRST);
+  const more = step.actions.length - shown.length;
+  const done = step.actions.filter((action) => action.state === "done").length;
+  return (
+    <li className={current ? "step cur" : "step"} aria-current={current ? "step" : undefined}>
+      <div>
+        <b>{name}</b>
+        <div style={{ marginTop: 3 }}>
+          <StateBadge state={step.state} />
+        </div>
+        {more > 0 || step.actions.length > FIRST ? (
+          <div className="aside">
+            {fixed(done)} of {fixed(step.actions.length)}
+          </div>
+        ) : null}
+      </div>
+      <div>
+        {shown.map((action) => (
+          <ActionRow key={action.id} action={action} now={now} />
+        ))}
+        {more > 0 ? (
+          <button type="button" className="link" onClick={() => setAll(true)}>
+            {countText(more, "more action")}
+          </button>
+        ) : null}
+      </div>
+      <div className="when">
+        {step.started_at ? (
+          <>
+            <time dateTime={step.started_at} title={exactTime(step.started_at)}>
+              {clock(step.started_at)}
+            </time>
+            <br />
+            {tookText(step.started_at, step.ended_at, now)}
+          </>
+        ) : null}
+      </div>
+    </li>
+  );
+}
+
+export function ExecutionSteps({ execution }: { execution: Execution }) {
+  const pauses = execution.steps.some((step) =>
+    step.actions.some((action) => action.pause_s !== null || action.attempt > 1),
+  );
+  const running = MOVING.includes(execution.state) && execution.state !== "paused";
+  const now = useNow(running, 500);
+  const groups = (["undo", "forward"] as const).map((direction) =>
+    execution.steps.filter((step) => step.direction === direction),
+  );
+  const [undo = [], forward = []] = groups;
+  return (
+    <Panel
+      title="Steps"
+      sub={PHASES.join(", ")}
+      right={
+        <>
+          <span>
+            {fixed(execution.actions_done)} of {countText(execution.actions_total, "action")}
+          </span>
+          <StateBadge state={execution.state} />
+        </>
+      }
+      flush
+    >
+      <ol className={pauses ? "steps pauses" : "steps"} aria-label="Steps of the execution">
+        {forward.map((step, position) => (
+          <StepRow
+            key={`forward ${step.index}`}
+            step={step}
+            name={stepName(step, position)}
+            now={now}
+          />
+        ))}
+        {undo.map((step, position) => (
+          <StepRow
+            key={`undo ${step.index}`}
+            step={step}
+            name={stepName(step, position)}
+            now={now}
+          />
+        ))}
+      </ol>
+    </Panel>
+  );
+}

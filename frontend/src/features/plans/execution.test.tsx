@@ -1,0 +1,192 @@
+import { screen, waitFor, within } from "@testing-library/react";
+
+import PlanPage from "./plan-page";
+
+import { answers, executionPath, planPath } from "@/testing/plan-answers";
+import { execution, executionAction, EXECUTION, PLAN, planDetail } from "@/testing/plan-samples";
+import { renderPage } from "@/testing/render";
+import { ok, problem, serve, type Asked } from "@/testing/server";
+
+const open = () => renderPage(<PlanPage />, "/plans/:id", `/plans/${PLAN}`);
+const posts = (asked: readonly Asked[]) => asked.filter((one) => one.method === "POST");
+
+const executing = planDetail({
+  state: "executing",
+  allowed_commands: [],
+  execution: { id: EXECUTION, state: "running", actions_done: 1, actions_total: 3 },
+});
+
+it("shows every action in its phase, what it waits for and how far the plan is", async () => {
+  serve(answers(executing, execution()));
+  open();
+  const steps = within(await screen.findByRole("list", { name: "Steps of the execution" }));
+  expect(steps.getByText("In progress")).toBeInTheDocument();
+  expect(steps.getByText("waits for S1")).toBeInTheDocument();
+  expect(
+    steps.getByText("prepare running, commit waiting, switch waiting, done waiting;"),
+  ).toBeInTheDocument();
+  expect(steps.getByText("prepare done, commit done, switch done, done done;")).toBeInTheDocument();
+  expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuenow", "33");
+  expect(screen.getByText(/step 1 of 2/)).toBeInTheDocument();
+  expect(screen.getByText(/by Aiko Brandt/)).toBeInTheDocument();
+});
+
+it("stops after the running step, having said what stays undone", async () => {
+  const asked = serve({
+    ...answers(executing, execution()),
+    [`POST ${executionPath}/stop`]: ok(execution({ state: "stopping", allowed_commands: [] })),
+  });
+  const { user } = open();
+  await user.click(await screen.findByRole("button", { name: "Stop after step 1" }));
+  const dialog = within(await screen.findByRole("dialog", { name: "Stop P-118" }));
+  expect(dialog.getByText(/1 action will not be carried out/)).toBeInTheDocument();
+  await user.click(dialog.getByRole("button", { name: "Stop after step 1" }));
+  await waitFor(() => expect(posts(asked)).toHaveLength(1));
+});
+
+it("lists exactly what a rollback takes back, last first", async () => {
+  const base = execution();
+  const [first, second] = base.steps;
+  if (!first || !second) throw new Error("the sample has two steps");
+  const later = execution({
+    actions_done: 3,
+    steps: [
+      {
+        ...first,
+        state: "completed",
+        actions: first.actions.map((action) => ({ ...action, state: "done" as const })),
+      },
+      { ...second, state: "in_progress", actions: [executionAction({ id: "a3", state: "done" })] },
+    ],
+  });
+  const asked = serve({
+    ...answers(executing, later),
+    [`POST ${executionPath}/roll-back`]: ok(execution({ state: "rolling_back" })),
+  });
+  const { user } = open();
+  await user.click(await screen.findByRole("button", { name: "Roll back" }));
+  const dialog = within(await screen.findByRole("dialog", { name: "Roll back P-118" }));
+  const undone = within(dialog.getByRole("list", { name: "What is undone" }));
+  expect(undone.getAllByRole("listitem").map((item) => item.textContent)).toEqual([
+    "Stop limiting f2 at S2 (was 10 msg/s)",
+    "Set f1 at S1 from 80 msg/s to 120 msg/s, burst 12",
+    "Admit 500 of c1 at S1, was 300",
+  ]);
+  await user.click(dialog.getByRole("button", { name: "Roll back" }));
+  await waitFor(() => expect(posts(asked)[0]?.path).toBe(`${executionPath}/roll-back`));
+});
+
+it("offers resume while paused, and nothing that is not allowed", async () => {
+  const asked = serve({
+    ...answers(executing, execution({ state: "paused", allowed_commands: ["resume"] })),
+    [`POST ${executionPath}/resume`]: ok(execution()),
+  });
+  const { user } = open();
+  await user.click(await screen.findByRole("button", { name: "Resume" }));
+  await waitFor(() => expect(posts(asked)).toHaveLength(1));
+  expect(screen.queryByRole("button", { name: "Discard" })).toBeNull();
+});
+
+it("keeps the dialog and says why a command was refused", async () => {
+  serve({
+    ...answers(executing, execution()),
+    [`POST ${executionPath}/pause`]: problem(409, "illegal", "The execution has just ended."),
+  });
+  const { user } = open();
+  await user.click(await screen.findByRole("button", { name: "Pause" }));
+  const dialog = within(await screen.findByRole("dialog", { name: "Pause P-118" }));
+  await user.click(dialog.getByRole("button", { name: "Pause" }));
+  expect(await dialog.findByRole("alert")).toHaveTextContent("The execution has just ended.");
+});
+
+it("says what failed, who never answered, and that the plan is stale", async () => {
+  const [first] = execution().steps;
+  if (!first) throw new Error("the sample has a step");
+  const failed = execution({
+    state: "failed",
+    failure: "Step 1 could not be completed.",
+    allowed_commands: ["roll_back"],
+    steps: [
+      {
+        ...first,
+        state: "dead",
+        actions: [executionAction({ state: "dead", waiting_for: ["S2"], ended_at: null })],
+      },
+    ],
+  });
+  serve(
+    answers(
+      planDetail({
+        ...executing,
+        state: "stale",
+        stale_because: "Its execution failed.",
+        execution: { id: EXECUTION, state: "failed", actions_done: 1, actions_total: 3 },
+      }),
+      failed,
+    ),
+  );
+  open();
+  expect(await screen.findByText("The execution failed.")).toBeInTheDocument();
+  expect(screen.getByText(/S2 never answered after the point of no return/)).toBeInTheDocument();
+  expect(screen.getByText("never answered: S2")).toBeInTheDocument();
+  expect(screen.getByText("This plan is stale.")).toBeInTheDocument();
+  expect(screen.getByRole("button", { name: "Roll back" })).toBeInTheDocument();
+});
+
+it("puts measurements next to promises", async () => {
+  serve({
+    ...answers(executing, execution()),
+    "GET /api/v1/telemetry": ok([
+      {
+        at: new Date().toISOString(),
+        interval_s: 1,
+        broker: "id-S1",
+        broker_name: "S1",
+        flows: { f1: { offered_per_s: 150, passed_per_s: 80.2, shed_per_s: 69.8, backlog: 12 } },
+        classes: { c1: { admitted: 301 } },
+        links: {},
+        broker_load: { unmanaged: [], sync_always: null },
+        agent: {},
+      },
+    ]),
+  });
+  open();
+  expect(
+    await screen.findByRole("img", {
+      name: "f1 passed at S1: measured 80.20 msg/s, promised 80.00 msg/s",
+    }),
+  ).toBeInTheDocument();
+  const consumers = within(screen.getByRole("table", { name: "Consumers" }));
+  expect(consumers.getByText("301")).toBeInTheDocument();
+  expect(consumers.getByText("300")).toBeInTheDocument();
+  expect(screen.getByText("69.80")).toBeInTheDocument();
+});
+
+it("says so when the execution cannot be loaded, and keeps the rest", async () => {
+  serve({
+    ...answers(executing),
+    [`GET ${executionPath}`]: problem(500, "internal", "The server failed."),
+  });
+  open();
+  expect(await screen.findByText("The execution could not be loaded.")).toBeInTheDocument();
+  expect(screen.getByRole("heading", { name: "Before and after" })).toBeInTheDocument();
+});
+
+it("plans the way back from what was executed, as a draft of its own", async () => {
+  const executed = planDetail({
+    state: "executed",
+    allowed_commands: ["undo"],
+    execution: { id: EXECUTION, state: "succeeded", actions_done: 3, actions_total: 3 },
+  });
+  const asked = serve({
+    ...answers(executed, execution({ state: "succeeded", allowed_commands: [] })),
+    [`POST ${planPath}/undo`]: { status: 201, body: planDetail({ id: "the-way-back" }) },
+  });
+  const { user, router } = renderPage(<PlanPage />, "/plans/:id", `/plans/${PLAN}`);
+  await user.click(await screen.findByRole("button", { name: "Plan the way back" }));
+  const dialog = within(await screen.findByRole("dialog", { name: /Plan the way back from P-/ }));
+  expect(dialog.getByText(/Nothing changes until the draft is approved/)).toBeInTheDocument();
+  await user.click(dialog.getByRole("button", { name: "Plan the way back" }));
+  await waitFor(() => expect(router.state.location.pathname).toBe("/plans/the-way-back"));
+  expect(asked.some((one) => one.method === "POST" && one.path === `${planPath}/undo`)).toBe(true);
+});

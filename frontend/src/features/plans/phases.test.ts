@@ -1,0 +1,98 @@
+import { changeRows } from "./change-rows";
+import { joined, measuredOf, promisedOf } from "./measured";
+import { currentStep, longestPause, phaseText, secondsLeft, segmentsOf, undoable } from "./phases";
+
+import { execution, executionAction, planDetail } from "@/testing/plan-samples";
+
+const now = new Date("2026-03-18T14:06:10Z");
+const running = execution();
+const [first, second] = running.steps;
+if (!first || !second) throw new Error("the sample has two steps");
+
+it("draws the four phases of every state", () => {
+  const drawn = (state: Parameters<typeof segmentsOf>[0]) => segmentsOf(state).join("");
+  expect(drawn("pending")).toBe("wwww");
+  expect(drawn("preparing")).toBe("awww");
+  expect(drawn("committed")).toBe("ddaw");
+  expect(drawn("done")).toBe("dddd");
+  expect(drawn("aborted")).toBe("xwww");
+  expect(drawn("dead")).toBe("ddkw");
+});
+
+it("says what an action waits for", () => {
+  const text = (change: Parameters<typeof executionAction>[0]) =>
+    phaseText(executionAction(change), now);
+  expect(text({})).toBe("3.0 s");
+  expect(text({ state: "preparing", waiting_for: ["S1", "S2"] })).toBe("waits for S1, S2");
+  expect(text({ state: "preparing", kind: "shift_link" })).toBe("draining");
+  expect(text({ state: "committed", waiting_for: ["a", "b", "c", "d"] })).toBe(
+    "waits for a, b, c and 1 more",
+  );
+  expect(text({ state: "dead", waiting_for: ["S2"] })).toBe("never answered: S2");
+});
+
+it("knows the running step and how long the rest may take", () => {
+  expect(currentStep(running)?.name).toBe("Step 1");
+  expect(secondsLeft(running, now)).toBeCloseTo(24);
+  expect(secondsLeft({ ...running, state: "paused" }, now)).toBeNull();
+});
+
+it("takes back what is done, last first, and not what is taken back already", () => {
+  const done = execution({
+    steps: [
+      { ...first, state: "completed", actions: [executionAction({ id: "a1" })] },
+      { ...second, state: "completed", actions: [executionAction({ id: "a3" })] },
+    ],
+  });
+  expect(undoable(done).map(({ key, step }) => [key, step])).toEqual([
+    ["a3", 1],
+    ["a1", 0],
+  ]);
+  const half = {
+    ...done,
+    steps: [
+      ...done.steps,
+      { ...second, direction: "undo" as const, actions: [executionAction({ id: "u3" })] },
+    ].map((step) => ({ ...step, state: "completed" as const })),
+  };
+  expect(undoable(half).map(({ key }) => key)).toEqual(["a1"]);
+});
+
+it("finds the longest pause", () => {
+  expect(longestPause(running)).toBeNull();
+  const actions = [executionAction({ pause_s: 0.04 }), executionAction({ pause_s: 0.061 })];
+  expect(longestPause(execution({ steps: [{ ...first, actions }] }))).toBe(0.061);
+});
+
+it("sorts changes by their size within a quantity, unlimited ones first", () => {
+  const groups = changeRows(planDetail().changes, [
+    { kind: "set_flow_rate", label: "f9", unit: "msg/s", value: 5 },
+  ]);
+  expect(groups.map((group) => group.word)).toEqual(["Flow rate", "Consumers admitted"]);
+  expect(groups[0]?.rows.map((row) => row.label)).toEqual(["f2 at S2", "f1 at S1", "f9"]);
+});
+
+it("puts what is measured next to what is promised", () => {
+  const promised = promisedOf(planDetail());
+  expect(promised.map((row) => [row.name, row.after])).toEqual([
+    ["f2", 10],
+    ["c1", 300],
+    ["f1", 80],
+  ]);
+  const [f2, c1] = promised;
+  if (!f2 || !c1) throw new Error("two promises at least");
+  const sample = (at: string) => ({
+    at,
+    flows: { f2: { passed_per_s: 9.9 } },
+    classes: { c1: { admitted: 301 } },
+  });
+  expect(measuredOf(f2, sample("x"))).toBe(9.9);
+  expect(measuredOf(c1, sample("x"))).toBe(301);
+  expect(measuredOf(f2, undefined)).toBeNull();
+  const stored = ["2026-03-18T14:00:00Z", "2026-03-18T14:02:00Z"].map(sample);
+  const heard = ["2026-03-18T14:02:00Z", "2026-03-18T14:02:01Z"].map(sample);
+  expect(joined(stored, heard, 60).map(({ at }) => at.slice(11, 19))).toEqual([
+    "14:02:00",
+    "14:02:01",
+  ]);
+});

@@ -1,0 +1,212 @@
+import { screen, waitFor, within } from "@testing-library/react";
+
+import PlanPage from "./plan-page";
+
+import { answers, planPath } from "@/testing/plan-answers";
+import { HASH, PLAN, planDetail } from "@/testing/plan-samples";
+import { renderPage } from "@/testing/render";
+import { session } from "@/testing/samples";
+import { ok, problem, serve, type Asked } from "@/testing/server";
+
+const open = () => renderPage(<PlanPage />, "/plans/:id", `/plans/${PLAN}`);
+const posts = (asked: readonly Asked[]) => asked.filter((one) => one.method === "POST");
+const heading = () => screen.findByRole("heading", { name: /P-118/ });
+const button = (name: string | RegExp) => screen.queryByRole("button", { name });
+
+const reviewing = planDetail({ allowed_commands: ["approve", "reject", "dry_run"] });
+
+describe("a plan in review", () => {
+  it("says what changes and why, promises, checks, touches and who did what", async () => {
+    serve(answers(reviewing));
+    open();
+    await heading();
+    expect(screen.getByText("S1 is worth 0.2953 per unit.")).toBeInTheDocument();
+    expect(screen.getByText("1,329,009")).toBeInTheDocument();
+    expect(screen.getByText(/108.0 now/)).toBeInTheDocument();
+    expect(screen.getByText("1 of 2 fail")).toBeInTheDocument();
+    expect(screen.getByText("2 of 3")).toBeInTheDocument();
+    expect(screen.getByText(/sent it for review/)).toBeInTheDocument();
+    expect(screen.getByText("undo: Stop limiting f2 at S2 (was 10 msg/s)")).toBeInTheDocument();
+    const life = within(screen.getByRole("list", { name: "State of the plan" }));
+    expect(life.getByText("In review").closest("li")).toHaveAttribute("aria-current", "step");
+  });
+
+  it("draws only the commands that the API allows", async () => {
+    serve(answers(reviewing));
+    open();
+    await heading();
+    expect(button("Dry run")).not.toBeNull();
+    expect(button("Discard")).toBeNull();
+    expect(button("Execute")).toBeNull();
+    expect(button("Send for review")).toBeNull();
+  });
+
+  it("approves exactly the hash that was read", async () => {
+    const asked = serve({
+      ...answers(reviewing),
+      [`POST ${planPath}/approve`]: ok(planDetail({ state: "approved", approvals_given: 2 })),
+    });
+    const { user } = open();
+    await user.type(await screen.findByLabelText(/Comment/), "Looks right.");
+    await user.click(screen.getByRole("button", { name: /Approve hash 4be07a1c/ }));
+    await waitFor(() => expect(posts(asked)).toHaveLength(1));
+    expect(posts(asked)[0]?.body).toEqual({ comment: "Looks right.", content_hash: HASH });
+    expect(await screen.findAllByText("Approved")).not.toHaveLength(0);
+  });
+
+  it("shows why an approval was refused", async () => {
+    serve({
+      ...answers(reviewing),
+      [`POST ${planPath}/approve`]: problem(409, "stale", "The model is now version 43."),
+    });
+    const { user } = open();
+    await user.click(await screen.findByRole("button", { name: /Approve hash/ }));
+    const message = await screen.findByText("The model is now version 43.");
+    expect(message.closest("[role=alert]")).not.toBeNull();
+  });
+
+  it("rejects only with a comment", async () => {
+    const asked = serve({
+      ...answers(reviewing),
+      [`POST ${planPath}/reject`]: ok(planDetail({ state: "rejected" })),
+    });
+    const { user } = open();
+    await user.click(await screen.findByRole("button", { name: "Reject" }));
+    expect(screen.getByText(/Say what is missing/)).toBeInTheDocument();
+    expect(posts(asked)).toHaveLength(0);
+    await user.type(screen.getByLabelText(/Comment/), "Toronto was not told.");
+    await user.click(screen.getByRole("button", { name: "Reject" }));
+    await waitFor(() => expect(posts(asked)[0]?.body).toEqual({ comment: "Toronto was not told." }));
+  });
+
+  it.each([
+    ["Ines Moreau", ["approver"], /You made this plan/],
+    ["Jon Vale", ["approver"], /Your approval is given/],
+    ["Vera Vu", ["viewer"], /needs the role approver/],
+  ] as const)("tells %s why there is nothing to decide", async (name, roles, text) => {
+    serve({
+      ...answers(planDetail({ allowed_commands: [] })),
+      "GET /api/v1/session": ok(session({ display_name: name, roles: [...roles] })),
+    });
+    open();
+    expect(await screen.findByText(text)).toBeInTheDocument();
+    expect(button(/Approve/)).toBeNull();
+    expect(button("Reject")).toBeNull();
+  });
+
+  it("shows a dry run among the checks, with its time", async () => {
+    serve({
+      ...answers(reviewing),
+      [`POST ${planPath}/dry-run`]: ok({
+        results: [{ name: "dry", title: "Agents agree", state: "pass", detail: "3 of 3" }],
+      }),
+    });
+    const { user } = open();
+    await user.click(await screen.findByRole("button", { name: "Dry run" }));
+    const list = within(await screen.findByRole("list", { name: "Dry run" }));
+    expect(list.getByText("3 of 3")).toBeInTheDocument();
+    expect(screen.getByRole("heading", { name: /Dry run, \d\d:\d\d UTC/ })).toBeInTheDocument();
+  });
+
+  it("shows the limits of a broker as of each stop of the scrubber", async () => {
+    serve(answers(reviewing));
+    const { user } = open();
+    expect(await screen.findByRole("heading", { name: "Limits at S1 now" })).toBeInTheDocument();
+    const stop = within(screen.getByRole("group", { name: /Show the state/ }));
+    expect(stop.getByRole("button", { name: /Now/ })).toHaveAttribute("aria-current", "step");
+    await user.keyboard("]");
+    expect(screen.getByRole("heading", { name: "Limits at S1 after step 1" })).toBeInTheDocument();
+    expect(stop.getByRole("button", { name: /Step 1/ })).toHaveAttribute("aria-current", "step");
+    expect(
+      await screen.findByRole("img", { name: /Overlay of 3 brokers after step 1: .*S1 40 %/ }),
+    ).toBeInTheDocument();
+  });
+
+  it("lists what stays too, on demand", async () => {
+    serve(answers(reviewing));
+    const { user } = open();
+    const table = within(await screen.findByRole("table", { name: "Before and after" }));
+    expect(table.queryByText("f3")).toBeNull();
+    await user.click(await screen.findByRole("button", { name: "Everything" }));
+    expect(await table.findByText("f3")).toBeInTheDocument();
+    expect(screen.getByText("3 numbers of 4 change.")).toBeInTheDocument();
+  });
+});
+
+describe("a plan's other states", () => {
+  it("sends a draft for review and discards it after saying what is lost", async () => {
+    const asked = serve({
+      ...answers(
+        planDetail({ state: "draft", submitted_at: null, allowed_commands: ["submit", "discard"] }),
+      ),
+      [`POST ${planPath}/discard`]: ok(planDetail({ state: "discarded" })),
+    });
+    const { user } = open();
+    expect(await screen.findByRole("button", { name: "Send for review" })).toBeEnabled();
+    await user.click(screen.getByRole("button", { name: "Discard" }));
+    const dialog = within(await screen.findByRole("dialog", { name: "Discard P-118" }));
+    expect(dialog.getByText(/can then no longer be approved/)).toBeInTheDocument();
+    await user.type(dialog.getByLabelText(/Reason/), "Wrong week");
+    await user.click(dialog.getByRole("button", { name: "Discard" }));
+    await waitFor(() => expect(posts(asked)[0]?.body).toEqual({ reason: "Wrong week" }));
+  });
+
+  it("executes an approved plan after saying what that does, and only inside a window", async () => {
+    const approved = planDetail({ state: "approved", allowed_commands: ["execute"] });
+    serve(answers(approved));
+    const { user, unmount } = open();
+    await user.click(await screen.findByRole("button", { name: "Execute" }));
+    const dialog = within(await screen.findByRole("dialog", { name: "Execute P-118" }));
+    expect(dialog.getByText(/3 actions in 2 steps on 2 brokers/)).toBeInTheDocument();
+    unmount();
+    serve(answers({ ...approved, policy: { ...approved.policy, window_open: false } }));
+    open();
+    const closed = await screen.findByRole("button", { name: "Execute" });
+    expect(closed).toBeDisabled();
+    expect(closed).toHaveAttribute("title", expect.stringContaining("maintenance windows"));
+  });
+
+  it("says why a plan is stale and plans again", async () => {
+    const asked = serve({
+      ...answers(
+        planDetail({
+          state: "stale",
+          stale_because: "The model is now version 43; the plan was made on 42.",
+          allowed_commands: [],
+        }),
+      ),
+      "POST /api/v1/allocations/77777777-7777-4777-8777-777777777777/plan": problem(
+        409,
+        "nothing_to_change",
+        "The gain is 0.01 %, below the threshold of 0.1 %.",
+      ),
+    });
+    const { user } = open();
+    expect(await screen.findByText("This plan is stale.")).toBeInTheDocument();
+    expect(screen.getAllByText(/The model is now version 43/)).not.toHaveLength(0);
+    await user.click(screen.getByRole("button", { name: "Plan again from A-27" }));
+    await waitFor(() => expect(posts(asked)).toHaveLength(1));
+    expect(await screen.findByText(/below the threshold/)).toBeInTheDocument();
+  });
+
+  it("says what failed when it cannot be loaded", async () => {
+    serve({
+      ...answers(),
+      [`GET ${planPath}`]: problem(404, "not_found", "There is no such plan."),
+    });
+    open();
+    expect(await screen.findByText("This plan could not be loaded.")).toBeInTheDocument();
+    expect(screen.getByText(/There is no such plan/)).toBeInTheDocument();
+    expect(screen.getByText("not_found")).toBeInTheDocument();
+  });
+
+  it("keeps the page when only the map fails", async () => {
+    serve({
+      ...answers(reviewing),
+      "GET /api/v1/brokers": problem(500, "internal", "The brokers cannot be read."),
+    });
+    open();
+    expect(await screen.findByText("The map could not be loaded.")).toBeInTheDocument();
+    expect(screen.getByRole("button", { name: /Approve hash/ })).toBeInTheDocument();
+  });
+});

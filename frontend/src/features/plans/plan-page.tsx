@@ -1,0 +1,265 @@
+/** One plan: what it changes and why, the decision about it, and being carried out. */
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link, useParams } from "react-router";
+
+import { AgentsPanel } from "./agents-panel";
+import { ExecutionBanner, PlanBanner } from "./banners";
+import { ChangesPanel } from "./changes-panel";
+import { BlastRadiusPanel, ChecksPanel, type DryRun } from "./checks-panel";
+import { DecisionPanel } from "./decision-panel";
+import { ExecutionCommands } from "./execution-commands";
+import { ExecutionSteps } from "./execution-steps";
+import { HistoryPanel } from "./history-panel";
+import { PlanLifecycle } from "./lifecycle";
+import { MapPanel } from "./map-panel";
+import { MeasuredPanel } from "./measured-panel";
+import { currentStep, secondsLeft } from "./phases";
+import { executeReason, ExportMenu, PlanCommands } from "./plan-commands";
+import { StepsPanel } from "./steps-panel";
+import { UndoCommand } from "./undo-command";
+import { PromiseStrip, WhyPanel } from "./summary";
+import { keptOf, usePlanMap } from "./use-plan-map";
+import { kindIcon, kindWord } from "./words";
+
+import { useLive } from "@/api/live";
+import {
+  executionQuery,
+  MOVING,
+  planQuery,
+  useDryRun,
+  type Execution,
+  type PlanDetail,
+} from "@/api/plans";
+import { PageHead, type Fact } from "@/components/ui/page";
+import { Panel, QueryBody } from "@/components/ui/panel";
+import { StateBadge } from "@/components/ui/state-badge";
+import { tellFailure } from "@/components/ui/toast";
+import { useNow } from "@/lib/clock";
+import { useCurrentSystemIs } from "@/lib/current-system";
+import { to } from "@/lib/kinds";
+import { durationText } from "@/lib/numbers";
+import { ageText, clockText, exactTime } from "@/lib/time";
+
+/** News arrive by themselves; while the stream is away a moving plan is asked about. */
+function useFallback(moving: boolean): number | false {
+  const { status } = useLive();
+  return moving && status !== "live" ? 5000 : false;
+}
+
+export default function PlanPage() {
+  const { id = "" } = useParams();
+  const fallback = useFallback(true);
+  const plan = useQuery({
+    ...planQuery(id),
+    refetchInterval: (query) => (query.state.data?.state === "executing" ? fallback : false),
+  });
+  if (plan.data) return <PlanView key={id} plan={plan.data} />;
+  return (
+    <>
+      <PageHead title="Plan" crumbs={[{ label: "Plans", to: to.plans }]} />
+      <div className="main">
+        <section className="panel">
+          <QueryBody query={plan} what="This plan" rows={8}>
+            {() => null}
+          </QueryBody>
+        </section>
+      </div>
+    </>
+  );
+}
+
+function useExecution(plan: PlanDetail) {
+  const fallback = useFallback(plan.state === "executing");
+  return useQuery({
+    ...executionQuery(plan.execution?.id ?? ""),
+    enabled: plan.execution !== null,
+    refetchInterval: (query) =>
+      query.state.data && MOVING.includes(query.state.data.state) ? fallback : false,
+  });
+}
+
+function Progress({ execution }: { execution: Execution }) {
+  const now = useNow(execution.state === "running");
+  if (!MOVING.includes(execution.state)) return null;
+  const here = currentStep(execution);
+  if (!here) return null;
+  const steps = execution.steps.filter((step) => step.direction === here.step.direction).length;
+  const left = secondsLeft(execution, now);
+  const time = left === null ? null : durationText(Math.max(1, Math.round(left)));
+  return (
+    <span className="muted">
+      {here.name.toLowerCase()} of {steps}
+      {time ? `, about ${time.text} ${time.unit} left` : ""}
+    </span>
+  );
+}
+
+function factsOf(plan: PlanDetail, execution: Execution | undefined): Fact[] {
+  return [
+    {
+      key: "kind",
+      icon: kindIcon(plan.kind),
+      text: (
+        <>
+          {kindWord(plan.kind)}, <Link to={to.topology(plan.system)}>{plan.system_name}</Link>
+        </>
+      ),
+    },
+    { key: "author", icon: "user", text: plan.author ?? "Weir" },
+    {
+      key: "hash",
+      icon: "fingerprint",
+      text: (
+        <>
+          <span className="mono" title={plan.content_hash}>
+            {plan.content_hash.slice(0, 8)}
+          </span>{" "}
+          on model v{plan.model_version}
+        </>
+      ),
+    },
+    ...(plan.source.kind === "allocation" && plan.source.id
+      ? [
+          {
+            key: "source",
+            icon: "adjustments" as const,
+            text: (
+              <>
+                from <Link to={to.allocation(plan.source.id)}>{plan.source.name}</Link>
+                {plan.run && plan.run_name ? (
+                  <>
+                    , run <Link to={to.run(plan.run)}>{plan.run_name}</Link>
+                  </>
+                ) : null}
+              </>
+            ),
+          },
+        ]
+      : []),
+    { key: "time", icon: "clock", text: <When plan={plan} execution={execution} /> },
+  ];
+}
+
+function When({ plan, execution }: { plan: PlanDetail; execution: Execution | undefined }) {
+  if (execution?.started_at) {
+    return (
+      <>
+        started <span title={exactTime(execution.started_at)}>{clockText(execution.started_at)}</span>{" "}
+        UTC by {execution.started_by || "Weir"}
+        {execution.ended_at ? `, ended ${exactTime(execution.ended_at).slice(0, 8)} UTC` : ""}
+      </>
+    );
+  }
+  const closed = executeReason(plan);
+  const window = closed && ["pending_review", "approved"].includes(plan.state) ? `, ${closed}` : "";
+  if (plan.state === "pending_review" && plan.waiting_since) {
+    return (
+      <span title={exactTime(plan.waiting_since)}>
+        waiting {ageText(plan.waiting_since)}
+        {window}
+      </span>
+    );
+  }
+  return (
+    <span title={exactTime(plan.created_at)}>
+      made {clockText(plan.created_at)} UTC
+      {window}
+    </span>
+  );
+}
+
+function PlanView({ plan }: { plan: PlanDetail }) {
+  useCurrentSystemIs(plan.system);
+  const query = useExecution(plan);
+  const execution = query.data;
+  const map = usePlanMap(plan);
+  const dry = useDryRun(plan.id);
+  const [dryRun, setDryRun] = useState<DryRun | null>(null);
+  const runDry = () =>
+    dry.mutate(undefined, {
+      onSuccess: setDryRun,
+      onError: (error) => tellFailure("No dry run", error),
+    });
+  const brokers = new Map((map.brokers ?? []).map((broker) => [broker.name, broker.id]));
+  const total = execution?.actions_total ?? 0;
+  const carried = plan.execution !== null;
+  return (
+    <>
+      <PageHead
+        title={`${plan.name} ${plan.title}`}
+        crumb={plan.name}
+        crumbs={[{ label: "Plans", to: to.plans }]}
+        state={
+          <>
+            <StateBadge state={plan.state} large />
+            {execution ? <Progress execution={execution} /> : null}
+          </>
+        }
+        facts={factsOf(plan, execution)}
+        strip={<PlanLifecycle plan={plan} />}
+        waterline={execution && total > 0 ? execution.actions_done / total : undefined}
+        commands={
+          carried ? (
+            <>
+              <ExportMenu plan={plan} />
+              <UndoCommand plan={plan} />
+              {execution ? <ExecutionCommands plan={plan} execution={execution} /> : null}
+            </>
+          ) : (
+            <PlanCommands plan={plan} onDryRun={runDry} dryRunning={dry.isPending} />
+          )
+        }
+      />
+      <div className="main">
+        <PlanBanner plan={plan} />
+        {execution ? <ExecutionBanner execution={execution} /> : null}
+        <div className="cols c-plan">
+          <div className="stack">
+            {carried ? (
+              execution ? (
+                <ExecutionSteps execution={execution} />
+              ) : (
+                <Panel title="Steps" flush>
+                  <QueryBody query={query} what="The execution" rows={6}>
+                    {() => null}
+                  </QueryBody>
+                </Panel>
+              )
+            ) : (
+              <>
+                <WhyPanel plan={plan} />
+                <PromiseStrip promise={plan.promise} />
+              </>
+            )}
+            <MapPanel plan={plan} map={map} execution={execution} />
+            <ChangesPanel plan={plan} kept={keptOf(plan, map.proposal)} />
+            {carried ? (
+              <>
+                <WhyPanel plan={plan} />
+                <PromiseStrip promise={plan.promise} />
+              </>
+            ) : (
+              <StepsPanel plan={plan} />
+            )}
+          </div>
+          <div className="stack">
+            {carried ? (
+              <>
+                <MeasuredPanel plan={plan} brokers={brokers} />
+                <AgentsPanel system={plan.system} execution={execution} />
+              </>
+            ) : (
+              <>
+                <DecisionPanel plan={plan} />
+                <ChecksPanel plan={plan} dryRun={dryRun} />
+                <BlastRadiusPanel plan={plan} />
+              </>
+            )}
+            <HistoryPanel plan={plan} />
+          </div>
+        </div>
+      </div>
+    </>
+  );
+}

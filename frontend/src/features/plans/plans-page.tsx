@@ -1,0 +1,235 @@
+/** Plans: what waits for me, what is open, what was carried out. */
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "react-router";
+
+import { kindWord } from "./words";
+
+import { plansQuery, type Plan, type PlansQuery } from "@/api/plans";
+import { useSystems } from "@/api/systems";
+import { DataTable, type Column } from "@/components/ui/data-table";
+import { FilterSelect, Pager, SearchField, useListAddress } from "@/components/ui/list-tools";
+import { PageHead, Segments } from "@/components/ui/page";
+import { Empty, Panel, QueryBody } from "@/components/ui/panel";
+import { StateBadge } from "@/components/ui/state-badge";
+import { to } from "@/lib/kinds";
+import { countText, fixed, UNKNOWN } from "@/lib/numbers";
+import { ageText, exactTime } from "@/lib/time";
+
+type Tab = "mine" | "open" | "executed" | "all";
+
+const TABS: readonly { value: Tab; label: string; query: PlansQuery; empty: string }[] = [
+  {
+    value: "mine",
+    label: "Waiting for me",
+    query: { waiting_for: "me" },
+    empty: "Nothing waits for your decision. Plans of other people come here once they are sent for review.",
+  },
+  {
+    value: "open",
+    label: "Open",
+    query: { state: ["draft", "pending_review", "approved", "executing"] },
+    empty: "No plan is open. Open an allocation and press Make plan: it becomes the steps from what is in force to what was computed.",
+  },
+  {
+    value: "executed",
+    label: "Executed",
+    query: { state: ["executed"] },
+    empty: "No plan was carried out yet. An approved plan is executed from its page.",
+  },
+  {
+    value: "all",
+    label: "All",
+    query: {},
+    empty: "A plan comes from an allocation: open one and press Make plan. Somebody else then reads, approves and executes it.",
+  },
+];
+
+function Progress({ plan }: { plan: Plan }) {
+  const execution = plan.execution;
+  if (!execution) return <span className="faint">{UNKNOWN}</span>;
+  const share =
+    execution.actions_total > 0 ? execution.actions_done / execution.actions_total : 0;
+  const tone =
+    execution.state === "succeeded"
+      ? " done"
+      : ["failed", "stopped", "rolling_back", "rolled_back"].includes(execution.state)
+        ? " warn"
+        : "";
+  return (
+    <span className={`progresscell${tone}`} title={execution.state.replaceAll("_", " ")}>
+      <i aria-hidden="true">
+        <b style={{ width: `${share * 100}%` }} />
+      </i>
+      {fixed(execution.actions_done)} of {fixed(execution.actions_total)}
+    </span>
+  );
+}
+
+/** Since when somebody should look at it; a settled plan waits for nobody. */
+const since = (plan: Plan) =>
+  plan.state === "pending_review" ? (plan.waiting_since ?? plan.created_at) : plan.created_at;
+
+const COLUMNS: Column<Plan>[] = [
+  {
+    key: "name",
+    title: "Plan",
+    orderBy: "number",
+    cell: (plan) => (
+      <div className="planname">
+        <Link className="ent" to={to.plan(plan.id)}>
+          {plan.name}
+        </Link>
+        <span title={plan.title}>{plan.title}</span>
+      </div>
+    ),
+  },
+  { key: "state", title: "State", orderBy: "state", cell: (plan) => <StateBadge state={plan.state} /> },
+  {
+    key: "system",
+    title: "System",
+    cell: (plan) => <Link to={to.topology(plan.system)}>{plan.system_name}</Link>,
+  },
+  { key: "kind", title: "Kind", orderBy: "kind", cell: (plan) => kindWord(plan.kind) },
+  { key: "author", title: "Author", cell: (plan) => plan.author ?? "Weir" },
+  {
+    key: "age",
+    title: "Waiting, age",
+    number: true,
+    orderBy: "created_at",
+    cell: (plan) => (
+      <span
+        className={plan.state === "pending_review" ? undefined : "faint"}
+        title={
+          plan.state === "pending_review"
+            ? `waiting since ${exactTime(since(plan))}`
+            : `made ${exactTime(plan.created_at)}`
+        }
+      >
+        {ageText(since(plan))}
+      </span>
+    ),
+  },
+  {
+    key: "radius",
+    title: "Touches",
+    unit: "brokers",
+    number: true,
+    cell: (plan) => (
+      <span title={`${countText(plan.blast_radius.actions, "action")}, ${countText(plan.blast_radius.topics, "topic")}`}>
+        {fixed(plan.blast_radius.brokers)} of {fixed(plan.blast_radius.brokers_total)}
+      </span>
+    ),
+  },
+  {
+    key: "approvals",
+    title: "Approvals",
+    number: true,
+    strong: true,
+    cell: (plan) => `${fixed(plan.approvals_given)} of ${fixed(plan.approvals_needed)}`,
+  },
+  { key: "execution", title: "Actions done", cell: (plan) => <Progress plan={plan} /> },
+];
+
+export default function PlansPage() {
+  const navigate = useNavigate();
+  const systems = useSystems().data?.results ?? [];
+  const address = useListAddress(["tab", "system", "kind"], "");
+  const tab = TABS.find((entry) => entry.value === address.filters.tab) ?? TABS[1];
+  const query: PlansQuery = {
+    ...tab?.query,
+    search: address.search || undefined,
+    ordering: address.ordering || undefined,
+    cursor: address.cursor || undefined,
+    system: address.filters.system || undefined,
+    kind: address.filters.kind || undefined,
+    page_size: 50,
+  };
+  const plans = useQuery({ ...plansQuery(query), placeholderData: keepPreviousData });
+  const rows = plans.data?.results ?? [];
+  const kinds = [...new Set(["allocation", ...rows.map((plan) => plan.kind)])];
+  const narrowed = address.search !== "" || address.filters.system !== "" || address.filters.kind !== "";
+  return (
+    <>
+      <PageHead
+        title="Plans"
+        plainFacts={
+          <span>
+            A plan is the steps from what is in force to what was proposed; people approve it before
+            any broker changes.
+          </span>
+        }
+      />
+      <div className="main">
+        <Panel
+          title="Plans"
+          sub={plans.data ? fixed(plans.data.count) : undefined}
+          right={
+            <Segments<Tab>
+              label="Which plans"
+              value={tab?.value ?? "open"}
+              options={TABS}
+              onChange={(value) => address.setFilter("tab", value === "open" ? "" : value)}
+            />
+          }
+          flush
+          stale={plans.isPlaceholderData}
+          footer={
+            plans.data && rows.length > 0 ? (
+              <Pager
+                page={{
+                  count: plans.data.count,
+                  next: plans.data.next ?? null,
+                  previous: plans.data.previous ?? null,
+                }}
+                shown={rows.length}
+                what="plans"
+                onCursor={(cursor) => address.set({ cursor })}
+              />
+            ) : undefined
+          }
+        >
+          <div className="tools">
+            <SearchField
+              label="Find plans"
+              value={address.search}
+              onSearch={(search) => address.set({ search })}
+            />
+            <FilterSelect
+              label="System"
+              value={address.filters.system ?? ""}
+              options={systems.map((system) => ({ value: system.id, label: system.name }))}
+              onChange={(value) => address.setFilter("system", value)}
+            />
+            <FilterSelect
+              label="Kind"
+              value={address.filters.kind ?? ""}
+              options={kinds.map((kind) => ({ value: kind, label: kindWord(kind) }))}
+              onChange={(value) => address.setFilter("kind", value)}
+            />
+          </div>
+          <QueryBody query={plans} what="Plans" rows={8}>
+            {() =>
+              rows.length === 0 ? (
+                <Empty>
+                  {narrowed ? "Nothing matches what is searched and filtered for." : tab?.empty}
+                </Empty>
+              ) : (
+                <DataTable
+                  label="Plans"
+                  columns={COLUMNS}
+                  rows={rows}
+                  rowKey={(plan) => plan.id}
+                  ordering={address.ordering}
+                  onOrder={(ordering) => address.set({ ordering })}
+                  onOpen={(plan) => void navigate(to.plan(plan.id))}
+                  keys
+                  tall
+                />
+              )
+            }
+          </QueryBody>
+        </Panel>
+      </div>
+    </>
+  );
+}

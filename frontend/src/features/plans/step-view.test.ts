@@ -1,0 +1,113 @@
+import { edgesAt, limitsAt, loadsAt, ratesAt, settingsAt, stepsDone, type Problem } from "./step-view";
+
+import type { PlanAction, PlanDetail } from "@/api/plans";
+import { execution, planDetail } from "@/testing/plan-samples";
+
+const plan = planDetail();
+const proposal = {
+  rates: new Map([
+    ["f1", 80],
+    ["f2", 10],
+  ]),
+  populations: new Map([["c1", 300]]),
+};
+
+const problem: Problem = {
+  resources: ["cpu"],
+  nodes: [
+    { id: "S1", capacity: { cpu: 60_000 } },
+    { id: "S2", capacity: { cpu: 1000 } },
+  ],
+  links: [{ id: "S1-S2", capacity: 1000 }],
+  flows: [
+    { id: "f1", node_costs: { S1: { cpu: 3 } }, link_costs: {} },
+    { id: "f2", node_costs: { S2: { cpu: 2 } }, link_costs: { "S1-S2": 1 } },
+  ],
+  classes: [{ id: "c1", flow: "f1", node: "S1", costs: { cpu: 1 } }],
+};
+
+it("goes back from the proposal to what is in force before each step", () => {
+  expect(ratesAt(plan, 0, proposal).get("f1")).toBe(120);
+  expect(ratesAt(plan, 1, proposal).get("f1")).toBe(80);
+  expect(limitsAt(plan, 0, proposal).get("c1")).toBe(500);
+  // Nothing limited f2 before its step, so its rate is not known until then.
+  expect(ratesAt(plan, 1, proposal).get("f2")).toBeNull();
+  expect(ratesAt(plan, 2, proposal).get("f2")).toBe(10);
+});
+
+it("computes loads of every stop as the kernel does, unknown where a limit is unknown", () => {
+  const at = (stop: number) => loadsAt(plan, stop, proposal, problem);
+  expect(at(0).brokers.get("S1")).toBeCloseTo((3 * 120 + 500 * 120) / 60_000);
+  expect(at(1).brokers.get("S1")).toBeCloseTo((3 * 80 + 300 * 80) / 60_000);
+  expect(at(1).brokers.get("S2")).toBeNull();
+  expect(at(1).links.get("S1-S2")).toBeNull();
+  expect(at(2).brokers.get("S2")).toBeCloseTo(0.02);
+  expect(at(2).links.get("S1-S2")).toBe(10);
+});
+
+it("lists the limits of a broker as of a stop", () => {
+  expect(settingsAt(plan, 0, "S1").map((s) => [s.name, s.value, s.changed])).toEqual([
+    ["c1", 500, false],
+    ["f1", 120, false],
+  ]);
+  expect(settingsAt(plan, 1, "S1").map((s) => [s.name, s.value, s.changed])).toEqual([
+    ["c1", 300, true],
+    ["f1", 80, true],
+  ]);
+  expect(settingsAt(plan, 1, "S2")[0]).toMatchObject({ value: null, step: 1 });
+});
+
+const shift = (i: string, j: string, k: string): PlanAction => ({
+  index: 0,
+  kind: "shift_link",
+  title: `Shift ${i} from ${j} to ${k}`,
+  undo_title: "",
+  brokers: [i, j, k],
+  target: { i, j, k },
+  before: null,
+  after: null,
+  effect: "",
+});
+
+describe("the tree at a stop", () => {
+  const moves: Pick<PlanDetail, "steps"> = {
+    steps: [
+      { index: 0, actions: [shift("p", "a", "b")] },
+      { index: 1, actions: [shift("p", "b", "c")] },
+    ],
+  };
+  const now = [
+    { a: "a", b: "b" },
+    { a: "b", b: "c" },
+    { a: "a", b: "p" },
+  ];
+  const phases = (inForce: typeof now, done: number, stop: number) =>
+    Object.fromEntries(
+      edgesAt(moves, inForce, done, stop).map(({ a, b, phase }) => [[a, b].sort().join(""), phase]),
+    );
+
+  it("shows what stays, leaves, is on its way, is the goal and is in place", () => {
+    expect(phases(now, 0, 0)).toEqual({ ab: "stays", bc: "stays", ap: "leaves", cp: "goal" });
+    expect(phases(now, 0, 1)).toEqual({ ab: "stays", bc: "stays", bp: "moving", cp: "goal" });
+    expect(phases(now, 0, 2)).toEqual({ ab: "stays", bc: "stays", cp: "placed" });
+  });
+
+  it("is the same seen from the middle and from the end", () => {
+    const middle = [...now.slice(0, 2), { a: "b", b: "p" }];
+    const end = [...now.slice(0, 2), { a: "p", b: "c" }];
+    for (const stop of [0, 1, 2]) {
+      expect(phases(middle, 1, stop)).toEqual(phases(now, 0, stop));
+      expect(phases(end, 2, stop)).toEqual(phases(now, 0, stop));
+    }
+  });
+});
+
+it("counts the steps that stand", () => {
+  expect(stepsDone(plan, undefined)).toBe(0);
+  expect(stepsDone({ ...plan, state: "executed" }, undefined)).toBe(2);
+  const [first, second] = execution().steps;
+  if (!first || !second) throw new Error("the sample has two steps");
+  const half = execution({ steps: [{ ...first, state: "completed" }, second] });
+  expect(stepsDone({ ...plan, state: "executing" }, half)).toBe(1);
+  expect(stepsDone({ ...plan, state: "stale" }, { ...half, state: "rolled_back" })).toBe(0);
+});

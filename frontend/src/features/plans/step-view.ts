@@ -1,0 +1,235 @@
+/** What is in force at each stop of the scrubber: settings, loads and links, before and after every step. */
+import type { Execution, PlanAction, PlanDetail } from "@/api/plans";
+
+/** The frozen problem of a run, as far as loads need it. */
+export type Problem = {
+  resources: string[];
+  nodes: { id: string; capacity: Record<string, number> }[];
+  links: { id: string; capacity: number }[];
+  flows: {
+    id: string;
+    node_costs: Record<string, Record<string, number>>;
+    link_costs: Record<string, number>;
+  }[];
+  classes: { id: string; flow: string; node: string; costs: Record<string, number> }[];
+};
+
+export type Proposal = {
+  rates: ReadonlyMap<string, number>;
+  populations: ReadonlyMap<string, number>;
+};
+
+export const stopsOf = (plan: Pick<PlanDetail, "steps">): string[] => [
+  "Now",
+  ...plan.steps.map((_, index) => `Step ${index + 1}`),
+];
+
+const numberOf = (values: PlanAction["before"], name: string): number | null => {
+  const value = values?.[name];
+  return typeof value === "number" ? value : null;
+};
+
+export const isTree = (action: Pick<PlanAction, "kind">) =>
+  ["shift_link", "append_broker", "detach_broker"].includes(action.kind);
+
+export const hasTree = (plan: Pick<PlanDetail, "steps">) =>
+  plan.steps.some((step) => step.actions.some(isTree));
+
+/**
+ * A quantity of the proposal at a stop: its final value less what later steps still change.
+ * Null while one of those is not enforced before its step: then nothing is known about it.
+ */
+function at(
+  plan: Pick<PlanDetail, "steps">,
+  stop: number,
+  kind: string,
+  member: "flow" | "class",
+  value: string,
+  proposal: ReadonlyMap<string, number>,
+): Map<string, number | null> {
+  const found = new Map<string, number | null>(proposal);
+  plan.steps.slice(stop).forEach((step) => {
+    for (const action of step.actions) {
+      const name = action.target[member];
+      if (action.kind !== kind || name === undefined) continue;
+      const known = found.get(name);
+      const before = numberOf(action.before, value);
+      const after = numberOf(action.after, value);
+      found.set(
+        name,
+        known === null || known === undefined || before === null || after === null
+          ? null
+          : known - after + before,
+      );
+    }
+  });
+  return found;
+}
+
+export const ratesAt = (plan: Pick<PlanDetail, "steps">, stop: number, proposal: Proposal) =>
+  at(plan, stop, "set_flow_rate", "flow", "rate_per_s", proposal.rates);
+
+export const limitsAt = (plan: Pick<PlanDetail, "steps">, stop: number, proposal: Proposal) =>
+  at(plan, stop, "set_population", "class", "limit", proposal.populations);
+
+export type LoadsAt = {
+  /** Broker -> load over capacity of its fullest resource; null where a limit is not known. */
+  brokers: ReadonlyMap<string, number | null>;
+  /** Link -> units per second; null where a rate is not known. */
+  links: ReadonlyMap<string, number | null>;
+};
+
+/** Equations 4 and 5 of the paper, at the rates and populations of one stop. */
+export function loadsAt(
+  plan: Pick<PlanDetail, "steps">,
+  stop: number,
+  proposal: Proposal,
+  problem: Problem,
+): LoadsAt {
+  const rates = ratesAt(plan, stop, proposal);
+  const limits = limitsAt(plan, stop, proposal);
+  const nodes = new Map<string, Map<string, number | null>>();
+  const links = new Map<string, number | null>();
+  const add = (node: string, resource: string, amount: number | null) => {
+    const here = nodes.get(node) ?? new Map<string, number | null>();
+    const sum = here.get(resource);
+    here.set(resource, amount === null || sum === null ? null : (sum ?? 0) + amount);
+    nodes.set(node, here);
+  };
+  // What costs nothing loads nothing, however fast it is.
+  const times = (cost: number, amount: number | null) =>
+    cost === 0 ? 0 : amount === null ? null : cost * amount;
+  for (const flow of problem.flows) {
+    const rate = rates.get(flow.id) ?? null;
+    for (const [node, costs] of Object.entries(flow.node_costs)) {
+      for (const [resource, cost] of Object.entries(costs)) add(node, resource, times(cost, rate));
+    }
+    for (const [link, cost] of Object.entries(flow.link_costs)) {
+      const amount = times(cost, rate);
+      const sum = links.get(link);
+      links.set(link, amount === null || sum === null ? null : (sum ?? 0) + amount);
+    }
+  }
+  for (const consumers of problem.classes) {
+    const rate = rates.get(consumers.flow) ?? null;
+    const limit = limits.get(consumers.id) ?? null;
+    const messages = limit === 0 ? 0 : rate === null || limit === null ? null : rate * limit;
+    for (const [resource, cost] of Object.entries(consumers.costs)) {
+      add(consumers.node, resource, times(cost, messages));
+    }
+  }
+  const brokers = new Map<string, number | null>();
+  for (const node of problem.nodes) {
+    let worst: number | null = 0;
+    for (const resource of problem.resources) {
+      const load: number | null = nodes.get(node.id)?.get(resource) ?? 0;
+      const unknown = nodes.get(node.id)?.get(resource) === null;
+      const capacity = node.capacity[resource] ?? 0;
+      if (unknown) worst = null;
+      else if (worst !== null && capacity > 0) worst = Math.max(worst, load / capacity);
+    }
+    brokers.set(node.id, worst);
+  }
+  return { brokers, links };
+}
+
+export type Setting = {
+  key: string;
+  name: string;
+  unit: string;
+  value: number | null;
+  /** The stop is at or past the step that changes it. */
+  changed: boolean;
+  step: number;
+};
+
+/** The limits at one broker that this plan touches, as of a stop; null is not enforced. */
+export function settingsAt(
+  plan: Pick<PlanDetail, "steps">,
+  stop: number,
+  broker: string,
+): Setting[] {
+  const found = new Map<string, Setting>();
+  plan.steps.forEach((step, index) => {
+    for (const action of step.actions) {
+      if (isTree(action) || !action.brokers.includes(broker)) continue;
+      const name = action.target.class ?? action.target.flow ?? action.title;
+      const member = action.kind === "set_flow_rate" ? "rate_per_s" : "limit";
+      const key = `${action.kind} ${name}`;
+      const passed = stop > index;
+      const earlier = found.get(key);
+      if (earlier && !passed) continue;
+      found.set(key, {
+        key,
+        name,
+        unit: member === "limit" ? "consumers" : "msg/s",
+        value: numberOf(passed ? action.after : action.before, member),
+        changed: passed,
+        step: index,
+      });
+    }
+  });
+  return [...found.values()];
+}
+
+export type Edge = { a: string; b: string };
+export type EdgePhase = "stays" | "leaves" | "moving" | "goal" | "placed";
+export type DrawnEdge = Edge & { phase: EdgePhase };
+
+const edgeKey = ({ a, b }: Edge) => [a, b].sort().join("\n");
+
+function changeOf(action: PlanAction): { gone: Edge[]; come: Edge[] } {
+  const { i = "", j = "", k = "", broker = "", to = "", from = "" } = action.target;
+  if (action.kind === "shift_link") return { gone: [{ a: i, b: j }], come: [{ a: i, b: k }] };
+  if (action.kind === "append_broker") return { gone: [], come: [{ a: broker, b: to }] };
+  if (action.kind === "detach_broker") return { gone: [{ a: broker, b: from }], come: [] };
+  return { gone: [], come: [] };
+}
+
+/** Steps of the plan that an execution has carried out and not taken back. */
+export function stepsDone(plan: Pick<PlanDetail, "state" | "steps">, execution?: Execution): number {
+  if (plan.state === "executed") return plan.steps.length;
+  if (!execution || execution.state === "rolled_back") return 0;
+  const forward = execution.steps.filter((step) => step.direction === "forward");
+  const first = forward.findIndex((step) => step.state !== "completed");
+  return first === -1 ? forward.length : first;
+}
+
+/**
+ * The tree at a stop. `inForce` is the tree of now, with `done` steps of the plan already in it.
+ * A link is "moving" where it stands only between two steps.
+ */
+export function edgesAt(
+  plan: Pick<PlanDetail, "steps">,
+  inForce: readonly Edge[],
+  done: number,
+  stop: number,
+): DrawnEdge[] {
+  const walk = (edges: ReadonlyMap<string, Edge>, steps: PlanDetail["steps"], back: boolean) => {
+    const tree = new Map(edges);
+    for (const step of steps) {
+      for (const action of step.actions) {
+        const { gone, come } = changeOf(action);
+        (back ? come : gone).forEach((edge) => tree.delete(edgeKey(edge)));
+        (back ? gone : come).forEach((edge) => tree.set(edgeKey(edge), edge));
+      }
+    }
+    return tree;
+  };
+  const now = new Map(inForce.map((edge) => [edgeKey(edge), edge]));
+  const start = walk(now, plan.steps.slice(0, done).reverse(), true);
+  const here = walk(start, plan.steps.slice(0, stop), false);
+  const goal = walk(start, plan.steps, false);
+  const drawn: DrawnEdge[] = [...here].map(([key, edge]) => ({
+    ...edge,
+    phase: start.has(key)
+      ? goal.has(key)
+        ? "stays"
+        : "leaves"
+      : goal.has(key)
+        ? "placed"
+        : "moving",
+  }));
+  for (const [key, edge] of goal) if (!here.has(key)) drawn.push({ ...edge, phase: "goal" });
+  return drawn;
+}

@@ -1,0 +1,52 @@
+/** Words of plans and executions: one place, so that a button and the history say the same. */
+import type { IconName } from "@/components/ui/icons";
+import { MINUS } from "@/lib/numbers";
+
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** "allocation" as a word for people; later kinds of proposal name themselves. */
+export const kindWord = (kind: string) => capital(kind.replaceAll("_", " "));
+
+export const kindIcon = (kind: string): IconName =>
+  kind === "allocation" ? "adjustments" : kind === "overlay" ? "affiliate" : "plan";
+
+/** What a row of the before-and-after table changes, by kind of action and unit. */
+export function changeWord(kind: string, unit: string): string {
+  if (kind === "set_flow_rate") return unit === "msg" ? "Burst" : "Flow rate";
+  if (kind === "set_population") return "Consumers admitted";
+  if (unit === "link") return "Links";
+  return kindWord(kind);
+}
+
+export const EVENT_ICONS: Record<string, IconName> = {
+  create: "plan",
+  submit: "send",
+  withdraw: "back",
+  approve: "check",
+  reject: "x",
+  lapse: "clockx",
+  execute: "play",
+  finish: "check",
+  break_off: "alert",
+  go_stale: "clockx",
+  supersede: "versions",
+  discard: "trash",
+  dry_run: "play",
+  pause: "pause",
+  resume: "play",
+  stop: "stop",
+  roll_back: "back",
+};
+
+/** Green where something was agreed or reached, amber where something was lost. */
+export const eventTone = (command: string): "good" | "warn" | "bad" | "" =>
+  ["approve", "finish"].includes(command)
+    ? "good"
+    : ["go_stale", "break_off", "lapse", "roll_back"].includes(command)
+      ? "warn"
+      : command === "reject"
+        ? "bad"
+        : "";
+
+/** Titles come from the kernel with plain hyphens for minus. */
+export const plain = (title: string) => title.replaceAll(/(^|\s)-(?=\d)/g, `$1${MINUS}`);

@@ -1,0 +1,194 @@
+/** The fields of one policy. Rules and windows are lists; everything is saved together. */
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { bodyOf, draftOf, type PolicyDraft } from "./policy-draft";
+import { RulesPanel } from "./policy-rules";
+import { WindowsPanel } from "./policy-windows";
+
+import { policyUpdate, type Policy } from "@/api/policies";
+import { keys } from "@/api/query-keys";
+import { Command } from "@/components/ui/command";
+import { Note } from "@/components/ui/dialogs";
+import { CheckField, NumberField, TextField } from "@/components/ui/fields";
+import { Panel } from "@/components/ui/panel";
+import { tell } from "@/components/ui/toast";
+import { messageFor, problemOf, unclaimed, type FieldProblem } from "@/lib/problem";
+
+type Figure = Exclude<keyof PolicyDraft, "rules" | "windows" | "rateControl">;
+
+const DRAWN = [
+  "approval_rules",
+  "windows",
+  "auto_approve_max_share",
+  "auto_approve_max_change",
+  "max_parallel_actions",
+  "pace_s",
+  "enactment_threshold",
+  "approval_ttl_s",
+  "rate_control",
+  "rate_control_band",
+  "reason",
+];
+
+export function PolicyForm({ policy, name }: { policy: Policy; name: string }) {
+  const queries = useQueryClient();
+  const [draft, setDraft] = useState<PolicyDraft>(() => draftOf(policy));
+  const [reason, setReason] = useState("");
+  const [errors, setErrors] = useState<FieldProblem[]>([]);
+  const [busy, setBusy] = useState(false);
+  const may = policy.allowed_commands.includes("edit");
+  const changed = JSON.stringify(draft) !== JSON.stringify(draftOf(policy));
+  const set = (change: Partial<PolicyDraft>) => setDraft({ ...draft, ...change });
+  const save = async () => {
+    const made = bodyOf(draft);
+    if ("errors" in made) {
+      setErrors(made.errors);
+      return;
+    }
+    setBusy(true);
+    setErrors([]);
+    try {
+      await policyUpdate(policy.id, policy.version, { ...made.body, reason });
+      await queries.invalidateQueries({ queryKey: keys.policies.all });
+      void queries.invalidateQueries({ queryKey: keys.plans.all });
+      tell(`Saved the policy of ${name}`);
+    } catch (error) {
+      const problem = problemOf(error);
+      setErrors(
+        problem.errors.length > 0 ? problem.errors : [{ field: "", message: problem.detail }],
+      );
+    } finally {
+      setBusy(false);
+    }
+  };
+  const others = unclaimed(errors, DRAWN);
+  const field = (label: string, key: Figure, api: string, unit: string, hint: string) => (
+    <NumberField
+      label={label}
+      unit={unit}
+      hint={hint}
+      disabled={!may}
+      value={draft[key]}
+      onChange={(value) => set({ [key]: value })}
+      error={messageFor(errors, api)}
+    />
+  );
+  return (
+    <form
+      className="stack"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      {others.length > 0 ? (
+        <Note tone="bad">{others.map((error) => error.message).join(" ")}</Note>
+      ) : null}
+      <RulesPanel draft={draft} set={set} errors={errors} may={may} />
+      <WindowsPanel draft={draft} set={set} errors={errors} may={may} />
+      <div className="cols c-2">
+        <Panel title="Without a person" sub="small plans approve themselves">
+          <div className="grid2">
+            {field(
+              "At most, of all brokers",
+              "autoShare",
+              "auto_approve_max_share",
+              "%",
+              "0 % means that a person approves every plan.",
+            )}
+            {field(
+              "At most, change of a value",
+              "autoChange",
+              "auto_approve_max_change",
+              "%",
+              "Of any rate or limit, against what it was.",
+            )}
+          </div>
+        </Panel>
+        <Panel title="Worth enacting, and for how long">
+          <div className="grid2">
+            {field(
+              "Least gain of utility",
+              "threshold",
+              "enactment_threshold",
+              "%",
+              "A smaller gain makes no plan.",
+            )}
+            {field(
+              "An approval holds for",
+              "ttl",
+              "approval_ttl_s",
+              "h",
+              "After that the plan goes back to review.",
+            )}
+          </div>
+        </Panel>
+        <Panel title="Pace of an execution">
+          <div className="grid2">
+            {field(
+              "Actions at the same time",
+              "parallel",
+              "max_parallel_actions",
+              "actions",
+              "Never two on one link or broker of the overlay.",
+            )}
+            {field("Pause between steps", "pace", "pace_s", "s", "Time to look before the next.")}
+          </div>
+        </Panel>
+        <Panel title="Rate control" sub="every second, between two plans">
+          <div className="grid2">
+            <CheckField
+              label="Follow the load"
+              hint="Rates rise while there is room and fall where a broker is congested."
+              value={draft.rateControl}
+              onChange={(rateControl) => (may ? set({ rateControl }) : undefined)}
+              error={messageFor(errors, "rate_control")}
+            />
+            {field(
+              "Around the approved rate",
+              "band",
+              "rate_control_band",
+              "± %",
+              "Further it never goes without a new plan.",
+            )}
+          </div>
+        </Panel>
+      </div>
+      <Panel title="Save">
+        {may ? (
+          <div style={{ display: "flex", gap: 12, alignItems: "end", flexWrap: "wrap" }}>
+            <div style={{ flex: "1 1 320px" }}>
+              <TextField
+                label="Reason"
+                required={false}
+                hint="Kept in the history."
+                maxLength={500}
+                value={reason}
+                onChange={setReason}
+                error={messageFor(errors, "reason")}
+              />
+            </div>
+            <button
+              type="button"
+              className="btn"
+              disabled={!changed}
+              onClick={() => {
+                setDraft(draftOf(policy));
+                setErrors([]);
+              }}
+            >
+              Discard
+            </button>
+            <Command primary type="submit" disabled={busy || !changed} reason="Nothing changed yet.">
+              Save policy
+            </Command>
+          </div>
+        ) : (
+          <p className="muted">Policies are changed by an administrator.</p>
+        )}
+      </Panel>
+    </form>
+  );
+}

@@ -1,0 +1,177 @@
+/** One broker as its agent measures it: health, admitted and waiting consumers, links, problems. */
+import { Link } from "react-router";
+
+import { classRows, type FleetRow } from "./fleet";
+
+import { AdmissionBar } from "@/components/ui/bars";
+import { DataTable } from "@/components/ui/data-table";
+import { Note } from "@/components/ui/dialogs";
+import { Empty, Panel } from "@/components/ui/panel";
+import { StateBadge } from "@/components/ui/state-badge";
+import { to } from "@/lib/kinds";
+import { countText, fixed, percentText, rateText, UNKNOWN } from "@/lib/numbers";
+import { ageText, exactTime } from "@/lib/time";
+
+const MIB = 1024 * 1024;
+
+export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow }) {
+  const { broker, agent, latest } = row;
+  const load = latest?.broker_load;
+  const problems = agent?.observed?.problems ?? [];
+  const unmanaged = load?.unmanaged ?? [];
+  const links = Object.entries(latest?.links ?? {});
+  return (
+    <>
+      <Panel
+        title={
+          <>
+            {broker.name} {agent ? <StateBadge state={agent.state} /> : null}
+          </>
+        }
+        right={<Link to={to.object(system, "brokers", broker.id)}>Open broker</Link>}
+      >
+        {problems.map((problem) => (
+          <Note key={problem} tone="warn">
+            {problem}
+          </Note>
+        ))}
+        {agent === null ? (
+          <p className="muted">
+            No agent runs beside this broker, so nothing is measured and nothing can be enforced
+            here.
+          </p>
+        ) : (
+          <dl className="kv">
+            <dt>Last report</dt>
+            <dd title={exactTime(agent.last_report_at)}>
+              {agent.last_report_at ? `${ageText(agent.last_report_at)} ago` : "never"}
+            </dd>
+            <dt>Product</dt>
+            <dd>{agent.product || UNKNOWN}</dd>
+            <dt>Agent version</dt>
+            <dd>{agent.agent_version || UNKNOWN}</dd>
+            <dt>Sessions of the agent</dt>
+            <dd>{fixed(agent.incarnation)}</dd>
+            <dt>Address for neighbours</dt>
+            <dd className="mono">{agent.address || UNKNOWN}</dd>
+            <dt>Connections</dt>
+            <dd>{fixed(load?.connections)}</dd>
+            <dt>Into the broker</dt>
+            <dd>
+              {rateText(load?.in_msgs_per_s)}
+              <span className="u">msg/s</span>
+            </dd>
+            <dt>Out of the broker</dt>
+            <dd>
+              {rateText(load?.out_msgs_per_s)}
+              <span className="u">msg/s</span>
+            </dd>
+            <dt>CPU of the broker</dt>
+            <dd>
+              {percentText(load?.cpu_ratio)}
+              <span className="u">of a core</span>
+            </dd>
+            <dt>Memory of the broker</dt>
+            <dd>
+              {load?.memory_bytes === undefined ? UNKNOWN : fixed(load.memory_bytes / MIB)}
+              <span className="u">MiB</span>
+            </dd>
+            <dt>Acknowledges only what is on disk</dt>
+            <dd>
+              {load?.sync_always === undefined || load.sync_always === null
+                ? "not known"
+                : load.sync_always
+                  ? "yes"
+                  : "no"}
+            </dd>
+          </dl>
+        )}
+        {unmanaged.length > 0 ? (
+          <Note tone="warn">
+            {countText(unmanaged.length, "client")} of no consumer class:{" "}
+            {unmanaged.slice(0, 8).join(", ")}
+            {unmanaged.length > 8 ? ` and ${unmanaged.length - 8} more` : ""}. Weir sees them but
+            does not limit them.
+          </Note>
+        ) : null}
+      </Panel>
+      <Panel title="Consumers" sub={`at ${broker.name}`} flush>
+        {classRows(row).length === 0 ? (
+          <Empty>No consumer class is known at this broker.</Empty>
+        ) : (
+          <DataTable
+            label={`Consumers at ${broker.name}`}
+            rows={classRows(row)}
+            rowKey={(each) => each.name}
+            columns={[
+              { key: "name", title: "Class", cell: (each) => each.name },
+              {
+                key: "bar",
+                title: "",
+                cell: (each) => (
+                  <AdmissionBar
+                    admitted={each.admitted}
+                    wanted={each.admitted + each.waiting}
+                    width={64}
+                  />
+                ),
+              },
+              {
+                key: "admitted",
+                title: "Admitted",
+                number: true,
+                strong: true,
+                cell: (each) => fixed(each.admitted),
+              },
+              {
+                key: "limit",
+                title: "Limit",
+                number: true,
+                cell: (each) => (each.limit === null ? "none" : fixed(each.limit)),
+              },
+              {
+                key: "waiting",
+                title: "Waiting",
+                number: true,
+                cell: (each) => fixed(each.waiting),
+              },
+            ]}
+          />
+        )}
+      </Panel>
+      {links.length === 0 ? null : (
+        <Panel title="Links" sub={`of ${broker.name}`} flush>
+          <DataTable
+            label={`Links of ${broker.name}`}
+            rows={links}
+            rowKey={([name]) => name}
+            columns={[
+              { key: "name", title: "To", cell: ([name]) => name },
+              {
+                key: "sent",
+                title: "Sent",
+                unit: "msg/s",
+                number: true,
+                cell: ([, link]) => rateText(link.sent_per_s),
+              },
+              {
+                key: "received",
+                title: "Received",
+                unit: "msg/s",
+                number: true,
+                cell: ([, link]) => rateText(link.received_per_s),
+              },
+              {
+                key: "backlog",
+                title: "Waiting",
+                unit: "msg",
+                number: true,
+                cell: ([, link]) => fixed(link.backlog),
+              },
+            ]}
+          />
+        </Panel>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,103 @@
+/** Brokers with their agents and what these measured, put together by name. */
+import type { CatalogTypes } from "@/api/catalog";
+import type { Agent, Recent, Telemetry } from "@/api/telemetry";
+
+export type Broker = CatalogTypes["brokers"];
+
+export type FleetRow = {
+  broker: Broker;
+  agent: Agent | null;
+  latest: Telemetry | null;
+  /** Messages out per second, oldest first, as this page has heard them. */
+  out: readonly number[];
+  backlog: number | null;
+  admitted: number | null;
+  waiting: number | null;
+};
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+
+export function fleetRows(
+  brokers: readonly Broker[],
+  agents: readonly Agent[],
+  recent: Recent | undefined,
+): FleetRow[] {
+  const agentOf = new Map(agents.map((agent) => [agent.broker, agent]));
+  const latestOf = new Map((recent?.latest ?? []).map((point) => [point.broker, point]));
+  return brokers.map((broker) => {
+    const agent = agentOf.get(broker.id) ?? null;
+    // What a silent agent measured last is the past, not the present.
+    const latest = agent?.state === "live" ? (latestOf.get(broker.id) ?? null) : null;
+    const classes = latest ? Object.values(latest.classes) : [];
+    return {
+      broker,
+      agent,
+      latest,
+      out: (recent?.heard[broker.name] ?? []).map((point) => point.broker_load.out_msgs_per_s ?? 0),
+      backlog: latest
+        ? sum([
+            ...Object.values(latest.flows).map((flow) => flow.backlog ?? 0),
+            ...Object.values(latest.links).map((link) => link.backlog ?? 0),
+          ])
+        : null,
+      admitted: latest ? sum(classes.map((row) => row.admitted ?? 0)) : null,
+      waiting: latest ? sum(classes.map((row) => row.waiting ?? 0)) : null,
+    };
+  });
+}
+
+export type GateRow = {
+  key: string;
+  flow: string;
+  broker: string;
+  rate: number | null;
+  burst: number | null;
+  offered: number | null;
+  passed: number | null;
+  shed: number | null;
+  backlog: number | null;
+};
+
+/** Every gate that holds or measures something, by flow. */
+export function gateRows(rows: readonly FleetRow[]): GateRow[] {
+  return rows
+    .flatMap(({ broker, agent, latest }) => {
+      const gates = agent?.state === "live" ? (agent.observed?.gates ?? {}) : {};
+      const flows = latest?.flows ?? {};
+      const names = [...new Set([...Object.keys(gates), ...Object.keys(flows)])];
+      return names.map((flow): GateRow => ({
+        key: `${broker.id} ${flow}`,
+        flow,
+        broker: broker.name,
+        rate: gates[flow]?.rate_per_s ?? null,
+        burst: gates[flow]?.burst ?? null,
+        offered: flows[flow]?.offered_per_s ?? null,
+        passed: flows[flow]?.passed_per_s ?? null,
+        shed: flows[flow]?.shed_per_s ?? null,
+        backlog: flows[flow]?.backlog ?? null,
+      }));
+    })
+    .sort((a, b) => a.flow.localeCompare(b.flow));
+}
+
+export type ClassRow = {
+  name: string;
+  limit: number | null;
+  admitted: number;
+  waiting: number;
+  delivered: number;
+};
+
+/** The consumer classes of one broker as its agent sees them. */
+export function classRows(row: FleetRow): ClassRow[] {
+  const limits = row.agent?.observed?.limits ?? {};
+  const classes = row.latest?.classes ?? {};
+  const names = [...new Set([...Object.keys(limits), ...Object.keys(classes)])].sort();
+  return names.map((name) => ({
+    name,
+    limit: limits[name] ?? null,
+    admitted: classes[name]?.admitted ?? 0,
+    waiting: classes[name]?.waiting ?? 0,
+    delivered: classes[name]?.delivered_per_s ?? 0,
+  }));
+}

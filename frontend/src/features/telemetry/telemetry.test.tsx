@@ -1,0 +1,143 @@
+import { screen, waitFor, within } from "@testing-library/react";
+
+import { classRows, fleetRows, gateRows } from "./fleet";
+import TelemetryPage from "./telemetry-page";
+
+import type { Agent, Telemetry } from "@/api/telemetry";
+import type { CatalogTypes } from "@/api/catalog";
+import { renderPage } from "@/testing/render";
+import { page, session, system } from "@/testing/samples";
+import { ok, serve, type Asked } from "@/testing/server";
+
+const S = system().id;
+const TIME = "2026-03-18T14:00:00Z";
+
+const broker = (name: string): CatalogTypes["brokers"] => ({
+  id: `id-${name}`,
+  system: S,
+  name,
+  version: 1,
+  created_at: TIME,
+  updated_at: TIME,
+  allowed_commands: [],
+  capacities: [],
+});
+
+const agent = (name: string, change: Partial<Agent> = {}): Agent => ({
+  id: `agent-${name}`,
+  system: S,
+  broker: `id-${name}`,
+  broker_name: name,
+  state: "live",
+  prefix: "wa_12345678",
+  enrolled_at: TIME,
+  revoked_at: null,
+  incarnation: 3,
+  lease_until: TIME,
+  agent_version: "0.2.0",
+  product: "nats",
+  address: "nats://127.0.0.1:4222",
+  facts: {},
+  capabilities: {},
+  observed: {
+    version: "abc",
+    gates: { ships: { rate_per_s: 80, burst: 20 } },
+    limits: { "ships.gold": 4 },
+    admitted: { "ships.gold": 4 },
+    waiting: { "ships.gold": 2 },
+    links: [],
+    problems: ["JetStream is not enabled: reliable flows cannot pass here."],
+  },
+  observed_at: TIME,
+  last_report_at: TIME,
+  allowed_commands: [],
+  ...change,
+});
+
+const sample = (name: string): Telemetry => ({
+  broker: `id-${name}`,
+  broker_name: name,
+  at: TIME,
+  interval_s: 1,
+  flows: { ships: { offered_per_s: 120, passed_per_s: 79.9, shed_per_s: 40.1, backlog: 3 } },
+  classes: { "ships.gold": { admitted: 4, waiting: 2, delivered_per_s: 319.6 } },
+  links: { "ham-1": { sent_per_s: 79.9, received_per_s: 0, backlog: 5 } },
+  broker_load: {
+    connections: 9,
+    in_msgs_per_s: 120,
+    out_msgs_per_s: 400,
+    cpu_ratio: 0.04,
+    memory_bytes: 20 * 1024 * 1024,
+    unmanaged: ["legacy-1"],
+    sync_always: true,
+  },
+  agent: { cpu_s: 0.01, forwarded: 80 },
+});
+
+const answers = (agents: Agent[], latest: Telemetry[]) => ({
+  "GET /api/v1/session": ok(session({ allowed_commands: ["manage_agents"] })),
+  [`GET /api/v1/systems/${S}`]: ok(system()),
+  "GET /api/v1/systems": ok(page([system()])),
+  "GET /api/v1/brokers": ok(page([broker("rot-1"), broker("ham-1")])),
+  "GET /api/v1/agents": ok(page(agents)),
+  "GET /api/v1/telemetry": ok(latest),
+});
+
+it("shows gates, consumers, unmanaged clients and problems of a live broker", async () => {
+  serve(answers([agent("rot-1")], [sample("rot-1")]));
+  renderPage(<TelemetryPage />, "/systems/:systemId/telemetry", `/systems/${S}/telemetry`);
+  const gates = within(await screen.findByRole("table", { name: "Gates" }));
+  expect(gates.getByText("ships")).toBeInTheDocument();
+  expect(gates.getByText("79.90")).toBeInTheDocument();
+  const consumers = within(screen.getByRole("table", { name: "Consumers at rot-1" }));
+  expect(consumers.getByRole("img", { name: "4 of 6 admitted" })).toBeInTheDocument();
+  expect(screen.getByText(/legacy-1/)).toBeInTheDocument();
+  expect(screen.getByText(/JetStream is not enabled/)).toBeInTheDocument();
+  expect(screen.getByText("no agent")).toBeInTheDocument();
+});
+
+it("gives an agent its credential and shows it once", async () => {
+  const asked = serve({
+    ...answers([], []),
+    "POST /api/v1/agents": {
+      status: 201,
+      body: { ...agent("rot-1", { state: "never" }), credential: "wa_secret" },
+    },
+  });
+  const { user } = renderPage(
+    <TelemetryPage />,
+    "/systems/:systemId/telemetry",
+    `/systems/${S}/telemetry`,
+  );
+  await screen.findByRole("table", { name: "Brokers" });
+  await user.click(await screen.findByRole("button", { name: "Enrol agent" }));
+  const dialog = within(await screen.findByRole("dialog", { name: "Enrol agent" }));
+  await user.selectOptions(dialog.getByLabelText("Broker"), "id-ham-1");
+  await user.click(dialog.getByRole("button", { name: "Enrol agent" }));
+  expect(await dialog.findByDisplayValue("wa_secret")).toBeInTheDocument();
+  await waitFor(() =>
+    expect(asked.find((one: Asked) => one.method === "POST")?.body).toEqual({ broker: "id-ham-1" }),
+  );
+});
+
+it("shows nothing of the past for an agent that fell silent", () => {
+  const rows = fleetRows(
+    [broker("rot-1")],
+    [agent("rot-1", { state: "silent" })],
+    { latest: [sample("rot-1")], heard: { "rot-1": [sample("rot-1")] } },
+  );
+  expect(rows[0]?.latest).toBeNull();
+  expect(rows[0]?.backlog).toBeNull();
+  expect(gateRows(rows)).toEqual([]);
+});
+
+it("sums backlog over gates and links and joins limits with what is measured", () => {
+  const [row] = fleetRows([broker("rot-1")], [agent("rot-1")], {
+    latest: [sample("rot-1")],
+    heard: {},
+  });
+  expect(row?.backlog).toBe(8);
+  expect(row ? classRows(row) : []).toEqual([
+    { name: "ships.gold", limit: 4, admitted: 4, waiting: 2, delivered: 319.6 },
+  ]);
+});

@@ -1,0 +1,76 @@
+"""Real NATS servers for tests: one process each, rendered as in production, killed at the end."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from agent.drivers.nats.server_config import BrokerSecrets, render
+
+BINARY = Path(sys.executable).with_name("nats-server")
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Broker:
+    """One nats-server; its port and store survive `kill` and `start`."""
+
+    def __init__(self, name: str, directory: Path, secrets: BrokerSecrets) -> None:
+        self.name = name
+        self.secrets = secrets
+        self.directory = directory
+        self.port = free_port()
+        self.url = f"nats://127.0.0.1:{self.port}"
+        monitor_port = free_port()
+        self.monitor_url = f"http://127.0.0.1:{monitor_port}"
+        directory.mkdir(parents=True, exist_ok=True)
+        self._config = directory / "server.conf"
+        self._config.write_text(
+            render(
+                name=name,
+                host="127.0.0.1",
+                port=self.port,
+                monitor_port=monitor_port,
+                store_dir=directory / "store",
+                secrets=secrets,
+            )
+        )
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it and wait until it listens. Raises RuntimeError with its log."""
+        log = self.directory / "server.log"
+        with log.open("ab") as out:
+            self._process = subprocess.Popen(
+                [
+                    str(BINARY if BINARY.exists() else shutil.which("nats-server")),
+                    "-c",
+                    self._config,
+                ],
+                stdout=out,
+                stderr=out,
+            )
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline and self._process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 0.2).close()
+                return
+            except OSError:
+                time.sleep(0.02)
+        raise RuntimeError(log.read_text())
+
+    def kill(self) -> None:
+        """End it with SIGKILL, as a power failure would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(10)
+            self._process = None

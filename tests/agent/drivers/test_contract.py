@@ -1,0 +1,293 @@
+"""What every driver does, whatever product it speaks to: run over all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import pkgutil
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+import agent.drivers
+from agent.drivers.base import (
+    Batch,
+    Channel,
+    Driver,
+    Message,
+    Place,
+    Retryable,
+    Source,
+    Unsupported,
+)
+from agent.drivers.nats.driver import NatsDriver
+from agent.drivers.simulated.broker import VirtualNetwork
+from agent.drivers.simulated.driver import SimulatedDriver
+from tests.agent.planes import client
+from tests.nats_server import NatsServer
+from weir.coordination.wire import Delivery
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
+
+LIMIT_S = 30
+PRODUCTS = ("nats", "simulated")
+BOTH = list(Delivery)
+NOBODY = {"nats": "nats://127.0.0.1:9", "simulated": "sim://nobody"}
+
+
+class System:
+    """Two brokers, a and b, of one product."""
+
+    def __init__(self, product: str, directory: Path) -> None:
+        self.product = product
+        self._network = VirtualNetwork()
+        self._servers = {}
+        if product == "nats":
+            self._servers = {name: NatsServer(directory / name) for name in "ab"}
+            for server in self._servers.values():
+                server.start()
+        else:
+            for name in "ab":
+                self._network.at(f"sim://{name}")
+        self._open: list[Driver] = []
+
+    def address(self, name: str) -> str:
+        return self._servers[name].url if self._servers else f"sim://{name}"
+
+    async def driver(self, name: str) -> Driver:
+        made: Driver
+        if self._servers:
+            made = NatsDriver(url=self.address(name), broker=name)
+        else:
+            made = SimulatedDriver(network=self._network, address=self.address(name), broker=name)
+        self._open.append(made)
+        await made.open()
+        return made
+
+    async def publish(self, name: str, flow: str, delivery: Delivery, count: int) -> None:
+        payloads = [b"%d" % number for number in range(1, count + 1)]
+        if not self._servers:
+            self._network.at(self.address(name)).publish(flow, delivery, payloads)
+            return
+        connection = await client(self._servers[name])
+        for payload in payloads:
+            if delivery is Delivery.RELIABLE:
+                await connection.jetstream().publish(f"weir.in.{flow}", payload)
+            else:
+                await connection.publish(f"weir.in.{flow}", payload)
+        await connection.flush()
+        await connection.close()
+
+    async def end(self) -> None:
+        for driver in self._open:
+            await driver.close()
+        for server in self._servers.values():
+            server.stop()
+
+
+@pytest_asyncio.fixture(params=PRODUCTS)
+async def system(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[System]:
+    system = System(request.param, tmp_path)
+    yield system
+    await system.end()
+
+
+async def _linked(system: System) -> tuple[Driver, Driver]:
+    a, b = await system.driver("a"), await system.driver("b")
+    # Each end makes its outbox and waits for the other's.
+    first = asyncio.create_task(_insist(lambda: a.ensure_link("b", system.address("b"))))
+    await _insist(lambda: b.ensure_link("a", system.address("a")))
+    await first
+    return a, b
+
+
+async def _insist(call: Callable[[], object]) -> None:
+    while True:
+        try:
+            await call()
+        except Retryable:
+            await asyncio.sleep(0.05)
+        else:
+            return
+
+
+def _messages(first: int, last: int, flow: str = "f") -> list[Message]:
+    headers = b"Weir-Position: %d\r\n"
+    return [
+        Message(flow, b"%d" % n, "a-1", n, headers % n if flow else b"")
+        for n in range(first, last + 1)
+    ]
+
+
+async def _read(driver: Driver, source: Source, count: int) -> list[Batch]:
+    """Batches until `count` messages have come; marks count."""
+    batches, seen = [], 0
+    async for batch in driver.read(source):
+        batches.append(batch)
+        seen += len(batch.messages)
+        if seen >= count:
+            return batches
+    raise AssertionError(f"ended after {seen}")
+
+
+def _payloads(batches: Sequence[Batch]) -> list[bytes]:
+    return [message.payload for batch in batches for message in batch.messages]
+
+
+def _numbers(first: int, last: int) -> list[bytes]:
+    return [b"%d" % n for n in range(first, last + 1)]
+
+
+def _plain(delivery: Delivery, messages: list[Message]) -> list[Message]:
+    if delivery is Delivery.RELIABLE:
+        return messages
+    return [Message(m.flow, m.payload) for m in messages]
+
+
+async def test_every_product_has_a_driver_and_is_tested_here(tmp_path):
+    found = {module.name for module in pkgutil.iter_modules(agent.drivers.__path__)} - {"base"}
+    assert found == set(PRODUCTS)
+
+
+async def test_is_a_driver_and_says_what_it_can(system):
+    driver = await system.driver("a")
+    assert isinstance(driver, Driver)
+    assert driver.capabilities.product == system.product
+    assert set(driver.capabilities.deliveries) == set(BOTH)
+
+
+@pytest.mark.parametrize("delivery", BOTH)
+async def test_what_is_published_to_an_outbox_is_read_at_its_other_end_in_order(system, delivery):
+    async with asyncio.timeout(LIMIT_S):
+        a, b = await _linked(system)
+        outbox = Channel(place=Place.OUTBOX, delivery=delivery, neighbour="b")
+        source = Source(delivery=delivery, neighbour="a")
+        reading = asyncio.create_task(_read(b, source, 30))
+        await asyncio.sleep(0)
+        await a.publish(outbox, _plain(delivery, _messages(1, 20)))
+        await a.publish(outbox, _plain(delivery, _messages(21, 30)))
+        batches = await reading
+        assert _payloads(batches) == _numbers(1, 30)
+        assert all(message.flow == "f" for batch in batches for message in batch.messages)
+
+
+@pytest.mark.parametrize("delivery", BOTH)
+async def test_a_mark_keeps_its_place_among_messages_of_all_flows(system, delivery):
+    async with asyncio.timeout(LIMIT_S):
+        a, b = await _linked(system)
+        outbox = Channel(place=Place.OUTBOX, delivery=delivery, neighbour="b")
+        reading = asyncio.create_task(_read(b, Source(delivery=delivery, neighbour="a"), 31))
+        await asyncio.sleep(0)
+        await a.publish(outbox, _plain(delivery, _messages(1, 10)))
+        await a.publish(outbox, _plain(delivery, _messages(1, 10, "g")))
+        await a.publish(outbox, [Message("", b"mark", mark=True)])
+        await a.publish(outbox, _plain(delivery, _messages(11, 20)))
+        batches = await reading
+        place = next(i for i, batch in enumerate(batches) if batch.messages[0].mark)
+        assert batches[place].messages[0].payload == b"mark"
+        assert len(batches[place].messages) == 1
+        before = _payloads(batches[:place])
+        assert sorted(before) == sorted(_numbers(1, 10) * 2)
+        assert _payloads(batches[place + 1 :]) == _numbers(11, 20)
+
+
+async def test_reliable_messages_stay_until_settled_and_are_appended_once(system):
+    async with asyncio.timeout(LIMIT_S):
+        a, b = await _linked(system)
+        outbox = Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour="b")
+        source = Source(delivery=Delivery.RELIABLE, neighbour="a")
+        await a.publish(outbox, _messages(1, 20))
+        await a.publish(outbox, _messages(11, 25))
+        batches = await _read(b, source, 25)
+        assert _payloads(batches) == _numbers(1, 25)
+        # Nobody settled, so whoever comes next gets all of it again.
+        again = await _read(b, source, 25)
+        assert _payloads(again) == _numbers(1, 25)
+        for batch in again:
+            await b.settle(batch)
+        await a.publish(outbox, _messages(26, 30))
+        rest: list[bytes] = []
+        for _ in range(100):
+            rest = _payloads(await _read(b, source, 5))
+            if rest[0] == b"26":
+                break
+            await asyncio.sleep(0.05)
+        assert rest == _numbers(26, 30)
+
+
+@pytest.mark.parametrize("delivery", BOTH)
+async def test_an_ingress_gives_reliable_messages_an_identity(system, delivery):
+    async with asyncio.timeout(LIMIT_S):
+        a = await system.driver("a")
+        await a.ensure_channel(Channel(place=Place.INGRESS, delivery=delivery, flow="f"))
+        source = Source(delivery=delivery, flow="f")
+        reading = asyncio.create_task(_read(a, source, 20))
+        await asyncio.sleep(0.2)
+        await system.publish("a", "f", delivery, 20)
+        messages = [message for batch in await reading for message in batch.messages]
+        assert [m.payload for m in messages] == _numbers(1, 20)
+        if delivery is Delivery.RELIABLE:
+            assert len({m.origin for m in messages}) == 1
+            positions = [m.position for m in messages]
+            assert positions == sorted(set(positions))
+            assert positions[0] > 0
+
+
+async def test_interest_is_kept_at_the_neighbours_broker(system):
+    async with asyncio.timeout(LIMIT_S):
+        a, b = await _linked(system)
+        heard = b.interests()
+        assert await anext(heard) == {}
+        await a.interest("b", frozenset({"f", "g.h"}), "shift-1")
+        said = (await anext(heard))["a"]
+        assert (said.flows, said.epoch) == ({"f", "g.h"}, "shift-1")
+        await a.interest("b", frozenset(), "shift-2")
+        assert (await anext(heard))["a"].flows == frozenset()
+        # Somebody who comes later hears the last word, and it alone.
+        late = (await anext((await system.driver("b")).interests()))["a"]
+        assert (late.flows, late.epoch) == (frozenset(), "shift-2")
+
+
+async def test_a_dropped_link_cannot_be_used_and_comes_back_empty(system):
+    async with asyncio.timeout(LIMIT_S):
+        a, b = await _linked(system)
+        outbox = Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour="b")
+        await a.publish(outbox, _messages(1, 5))
+        await a.drop_link("b")
+        await b.drop_link("a")
+        with pytest.raises(Retryable):
+            await a.interest("b", frozenset(), "")
+        a, b = await _linked(system)
+        await a.publish(outbox, _messages(6, 8))
+        batches = await _read(b, Source(delivery=Delivery.RELIABLE, neighbour="a"), 3)
+        assert _payloads(batches) == _numbers(6, 8)
+
+
+async def test_says_retryable_of_a_neighbour_that_is_not_there(system):
+    async with asyncio.timeout(LIMIT_S):
+        a = await system.driver("a")
+        with pytest.raises(Retryable):
+            await a.ensure_link("nobody", NOBODY[system.product])
+
+
+async def test_only_publishers_write_to_an_ingress(system):
+    async with asyncio.timeout(LIMIT_S):
+        a = await system.driver("a")
+        with pytest.raises(Unsupported):
+            await a.publish(
+                Channel(place=Place.INGRESS, delivery=Delivery.RELIABLE, flow="f"), _messages(1, 1)
+            )
+
+
+async def test_tells_what_waits(system):
+    async with asyncio.timeout(LIMIT_S):
+        a, _ = await _linked(system)
+        ingress = Channel(place=Place.INGRESS, delivery=Delivery.RELIABLE, flow="f")
+        await a.ensure_channel(ingress)
+        await system.publish("a", "f", Delivery.RELIABLE, 7)
+        outbox = Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour="b")
+        await a.publish(outbox, _messages(1, 5))
+        stats = await a.stats()
+        assert stats.ingress_backlog["f"] == 7
+        assert stats.outbox_backlog["b"] == 5

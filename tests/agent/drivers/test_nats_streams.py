@@ -1,0 +1,211 @@
+"""Writers and readers of streams on a real server: each message once, in order, whatever dies."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.drivers.nats import jetstream
+from agent.drivers.nats.session import Session
+from agent.drivers.nats.stream_reader import StreamReader
+from agent.drivers.nats.stream_writer import BATCH, POSITION, Outgoing, StreamWriter, position_of
+from tests.nats_server import NatsServer
+
+CONFIG = {"name": "S", "subjects": ["s.>"], "allow_atomic": True}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[NatsServer]:
+    with NatsServer(tmp_path / "nats") as server:
+        yield server
+
+
+async def _session(server: NatsServer) -> Session:
+    session = Session(server.url, name="test").start()
+    await jetstream.ensure_stream(await session.connection(5), CONFIG)
+    return session
+
+
+def _message(position: int, subject: bytes = b"s.a") -> Outgoing:
+    return Outgoing(subject, position, b"%b: %d\r\n" % (POSITION, position), b"%d" % position)
+
+
+async def _content(session: Session) -> list[tuple[bytes, int]]:
+    connection = await session.connection(5)
+    state = await jetstream.stream_state(connection, "S")
+    assert state is not None
+    out: list[tuple[bytes, int]] = []
+    if not state.messages:
+        return out
+    async for piece in StreamReader(session, "S").read():
+        out += [(m.subject, position_of(m.header)) for m in piece.messages]
+        if piece.behind == 0:
+            return out
+    raise AssertionError("unreachable")
+
+
+@pytest.mark.asyncio
+async def test_appends_in_order_of_calls_and_reads_back(server):
+    async with asyncio.timeout(20):
+        session = await _session(server)
+        writer = StreamWriter(session, "S")
+        jobs = [[_message(i) for i in range(n, n + 70)] for n in range(1, 2100, 70)]
+        await asyncio.gather(*(writer.append(job) for job in jobs))
+        assert await _content(session) == [(b"s.a", i) for i in range(1, 2101)]
+        await writer.close()
+        await session.close()
+
+
+@pytest.mark.asyncio
+async def test_leaves_out_what_the_stream_has_already(server):
+    async with asyncio.timeout(20):
+        session = await _session(server)
+        first = StreamWriter(session, "S")
+        await first.append([_message(i) for i in range(1, 11)])
+        await first.close()
+        second = StreamWriter(session, "S")
+        await second.append([_message(i) for i in range(5, 16)])
+        await second.append([_message(3, b"s.b"), _message(4, b"s.b")])
+        await second.append([_message(i) for i in range(1, 4)])
+        assert await _content(session) == [
+            *((b"s.a", i) for i in range(1, 16)),
+            (b"s.b", 3),
+            (b"s.b", 4),
+        ]
+        assert second.duplicates == 9
+        await second.close()
+        await session.close()
+
+
+@pytest.mark.asyncio
+async def test_a_job_larger_than_a_batch_ends_when_all_of_it_is_held(server):
+    async with asyncio.timeout(20):
+        session = await _session(server)
+        writer = StreamWriter(session, "S")
+        count = 3 * BATCH + 7
+        await writer.append([_message(i) for i in range(1, count + 1)])
+        state = await jetstream.stream_state(await session.connection(), "S")
+        assert state is not None
+        assert state.messages == count
+        await writer.close()
+        await session.close()
+
+
+@pytest.mark.asyncio
+async def test_two_writers_of_one_stream_never_append_a_message_twice(server):
+    """An older incarnation that does not know it is dead."""
+    async with asyncio.timeout(30):
+        one, two = await _session(server), await _session(server)
+        old, new = StreamWriter(one, "S"), StreamWriter(two, "S")
+        jobs = [[_message(i) for i in range(n, n + 10)] for n in range(1, 301, 10)]
+        await asyncio.gather(*(w.append(job) for job in jobs for w in (old, new)))
+        assert await _content(one) == [(b"s.a", i) for i in range(1, 301)]
+        for writer in (old, new):
+            await writer.close()
+        for session in (one, two):
+            await session.close()
+
+
+@pytest.mark.asyncio
+async def test_a_killed_server_neither_loses_nor_doubles(server):
+    """Killed while batches are on their way, three times; the writer carries on by itself."""
+    async with asyncio.timeout(60):
+        session = await _session(server)
+        writer = StreamWriter(session, "S")
+
+        async def append() -> None:
+            for n in range(1, 6001, 50):
+                await writer.append([_message(i) for i in range(n, n + 50)])
+
+        appending = asyncio.create_task(append())
+        for _ in range(3):
+            await asyncio.sleep(0.05)
+            server.kill()
+            server.start()
+        await appending
+        assert await _content(session) == [(b"s.a", i) for i in range(1, 6001)]
+        await writer.close()
+        await session.close()
+
+
+@pytest.mark.asyncio
+async def test_sequences_go_on_after_everything_was_purged_and_the_server_killed(server):
+    """Positions are the ingress stream's sequences: were they to begin anew, what comes next
+    would be taken for old and left out."""
+    async with asyncio.timeout(30):
+        session = await _session(server)
+        writer = StreamWriter(session, "S")
+        await writer.append([_message(i) for i in range(1, 101)])
+        for _ in range(2):
+            await jetstream.purge_before(await session.connection(), "S", 101)
+            server.kill()
+            server.start()
+            state = None
+            while state is None:
+                await asyncio.sleep(0.02)
+                try:
+                    state = await jetstream.stream_state(await session.connection(), "S")
+                except jetstream.DriverError:
+                    continue
+            assert (state.last, state.messages) == (100, 0)
+        await writer.close()
+        await session.close()
+
+
+@pytest.mark.asyncio
+async def test_reads_on_after_a_killed_server_without_gap_or_repetition(server):
+    async with asyncio.timeout(60):
+        session = await _session(server)
+        writer = StreamWriter(session, "S")
+        got: list[int] = []
+
+        async def read() -> None:
+            async for piece in StreamReader(session, "S", window=40).read():
+                got.extend(position_of(m.header) for m in piece.messages)
+                if got[-1] == 3000:
+                    return
+
+        reading = asyncio.create_task(read())
+        for n in range(1, 3001, 100):
+            await writer.append([_message(i) for i in range(n, n + 100)])
+            if n in (801, 1601):
+                server.kill()
+                server.start()
+        await reading
+        assert got == list(range(1, 3001))
+        await writer.close()
+        await session.close()
+
+
+@pytest.mark.asyncio
+async def test_a_full_stream_holds_the_writer_back_until_there_is_room(server):
+    async with asyncio.timeout(30):
+        session = await _session(server)
+        connection = await session.connection()
+        await jetstream.delete_stream(connection, "S")
+        await jetstream.ensure_stream(connection, {**CONFIG, "max_msgs": 50, "discard": "new"})
+        writer = StreamWriter(session, "S")
+        await writer.append([_message(i) for i in range(1, 51)])
+        more = asyncio.create_task(writer.append([_message(i) for i in range(51, 61)]))
+        done, _ = await asyncio.wait((more,), timeout=0.5)
+        assert not done
+        assert "maximum messages" in writer.problem
+        await jetstream.purge_before(connection, "S", 41)
+        await more
+        assert [p for _, p in await _content(session)] == list(range(41, 61))
+        await writer.close()
+        await session.close()
+
+
+@pytest.mark.asyncio
+async def test_large_messages_are_cut_into_batches_the_server_takes(server):
+    async with asyncio.timeout(30):
+        session = await _session(server)
+        writer = StreamWriter(session, "S")
+        payload = b"x" * 900_000
+        await writer.append([_message(i)._replace(payload=payload) for i in range(1, 13)])
+        assert await _content(session) == [(b"s.a", i) for i in range(1, 13)]
+        assert writer.breaks == 0
+        await writer.close()
+        await session.close()

@@ -1,0 +1,120 @@
+"""Command line, environment, and the sentences that say what is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from agent import config
+from agent.__main__ import main
+from agent.drivers.nats.server_config import BrokerSecrets
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "credential").write_text("weira_secret\n")
+    BrokerSecrets.generate(client_key="k").save(tmp_path / "secrets.json")
+    return {
+        "control-plane": "http://127.0.0.1:8000/",
+        "credential-file": str(tmp_path / "credential"),
+        "broker": "nats://127.0.0.1:4222",
+        "state-dir": str(tmp_path / "state"),
+        "secrets-file": str(tmp_path / "secrets.json"),
+    }
+
+
+def parsed(given: dict[str, str], environment: dict[str, str] | None = None) -> config.Options:
+    parser = argparse.ArgumentParser()
+    config.add_arguments(parser)
+    line = [word for name, value in given.items() for word in (f"--{name}", value)]
+    return config.options(parser.parse_args(line), environment or {})
+
+
+def test_reads_the_command_line(files: dict[str, str]) -> None:
+    options = parsed(files)
+    assert options.control_plane == "http://127.0.0.1:8000"
+    assert options.credential == "weira_secret"
+    assert options.address == "nats://127.0.0.1:4222"
+    assert options.secrets is not None
+    assert options.secrets.client_key == "k"
+    assert (options.admission_lease_s, options.report_every_s) == (3600.0, 1.0)
+
+
+def test_reads_the_environment_and_prefers_the_command_line(files: dict[str, str]) -> None:
+    environment = {
+        "WEIR_AGENT_" + name.replace("-", "_").upper(): value for name, value in files.items()
+    }
+    assert parsed({}, environment).broker == "nats://127.0.0.1:4222"
+    assert parsed({"broker": "nats://h:1"}, environment).broker == "nats://h:1"
+
+
+@pytest.mark.parametrize("name", ["control-plane", "credential-file", "broker", "state-dir"])
+def test_names_what_is_missing(files: dict[str, str], name: str) -> None:
+    del files[name]
+    with pytest.raises(config.ConfigError, match=f"--{name} .*is missing"):
+        parsed(files)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("control-plane", "weir.example.org", "not an http"),
+        ("control-plane", "http://weir.example.org", "readable to another machine"),
+        ("credential-file", "/nowhere/credential", "credential-file"),
+        ("broker", "127.0.0.1:4222", "not a nats://"),
+        ("broker", "nats://h:port", "not a nats://"),
+        ("address", "http://h", "--address"),
+        ("secrets-file", "/nowhere/secrets.json", "--secrets-file"),
+        ("admission-lease-s", "soon", "not a number"),
+        ("admission-lease-s", "5", "at least 30"),
+        ("report-every-s", "0", "at least 0.1"),
+        ("report-every-s", "nan", "at least 0.1"),
+        ("ca-file", "/nowhere/ca.pem", "not a file"),
+    ],
+)
+def test_says_what_is_wrong(files: dict[str, str], name: str, value: str, says: str) -> None:
+    with pytest.raises(config.ConfigError, match=says):
+        parsed({**files, name: value})
+
+
+def test_plain_http_is_allowed_on_request(files: dict[str, str]) -> None:
+    environment = {"WEIR_AGENT_PLAIN_HTTP": "1"}
+    url = "http://weir.example.org"
+    assert parsed({**files, "control-plane": url}, environment).control_plane == url
+
+
+def test_no_password_leaves_in_the_address(files: dict[str, str]) -> None:
+    options = parsed({**files, "broker": "nats://agent:secret@10.0.0.1:4222"})
+    assert options.address == "nats://10.0.0.1:4222"
+
+
+@pytest.mark.parametrize("text", ["", "two words", "line\nline"])
+def test_a_file_without_one_credential_is_refused(
+    files: dict[str, str], tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "credential").write_text(text)
+    with pytest.raises(config.ConfigError, match="does not hold one credential"):
+        parsed(files)
+
+
+def test_the_command_ends_with_two_and_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run"]) == 2
+    assert capsys.readouterr().err.startswith("agent: --control-plane")
+
+
+def test_a_fleet_needs_credentials(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = "http://127.0.0.1:1"
+    assert main(["fleet", "--control-plane", url, "--credentials", str(tmp_path)]) == 2
+    assert "holds no file <broker>.credential" in capsys.readouterr().err
+
+
+def test_the_installed_command_is_the_module() -> None:
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    module, _, name = scripts["weir-agent"].partition(":")
+    assert getattr(import_module(module), name) is main

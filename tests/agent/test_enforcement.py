@@ -1,0 +1,185 @@
+"""Documents carried out on a virtual broker: what is in force, in which order, what goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+
+import pytest
+import pytest_asyncio
+
+from agent.drivers.base import Channel, Retryable, Stats, Unsupported
+from agent.drivers.simulated.broker import VirtualBroker, VirtualNetwork
+from agent.drivers.simulated.driver import SimulatedDriver
+from agent.enforcement import NOT_ON_DISK, Enforcer
+from agent.router import Router
+from weir.coordination.wire import (
+    ClassSpec,
+    Delivery,
+    Document,
+    FlowSpec,
+    Gate,
+    Neighbour,
+)
+
+pytestmark = pytest.mark.asyncio
+
+GATE = Gate(rate_per_s=10.0, burst=5.0)
+
+
+class Stubborn(SimulatedDriver):
+    """A virtual broker that refuses what a test says it shall refuse."""
+
+    def __init__(self, network: VirtualNetwork) -> None:
+        super().__init__(network=network, address="sim://a", broker="a")
+        self.keeps_evicted = False
+        self.cannot_stream = False
+        self.calls: list[dict[str, int | None]] = []
+
+    async def admit(self, classes: Mapping[str, ClassSpec], *, unmanaged: str) -> None:
+        self.calls.append({name: spec.limit for name, spec in classes.items()})
+        if self.keeps_evicted:
+            raise Retryable("2 consumers above their limit have not left yet")
+        await super().admit(classes, unmanaged=unmanaged)
+
+    async def ensure_channel(self, channel: Channel) -> None:
+        if self.cannot_stream and channel.delivery is Delivery.RELIABLE:
+            raise Unsupported("the reliable class needs a server with JetStream")
+        await super().ensure_channel(channel)
+
+
+class Here:
+    def __init__(self) -> None:
+        self.network = VirtualNetwork()
+        self.driver = Stubborn(self.network)
+        self.router = Router(self.driver)
+        self.busy: frozenset[str] = frozenset()
+        self.enforcer = Enforcer(driver=self.driver, router=self.router, busy=lambda: self.busy)
+
+    @property
+    def broker(self) -> VirtualBroker:
+        return self.network.at("sim://a")
+
+    async def apply(self, document: Document, *, fetched: bool = True) -> bool:
+        return await self.enforcer.apply(document, fetched=fetched)
+
+
+@pytest_asyncio.fixture
+async def here() -> AsyncIterator[Here]:
+    here = Here()
+    yield here
+    await here.router.close()
+
+
+def document(version: str = "v1", **members: object) -> Document:
+    known = {"system": "s", "broker": "a", "version": version, **members}
+    return Document(**known)  # type: ignore[arg-type]
+
+
+FULL = document(
+    flows={"f": FlowSpec(delivery=Delivery.RELIABLE, ingress=True), "g": FlowSpec()},
+    gates={"f": GATE},
+    classes={"k": ClassSpec(flow="f", limit=3), "open": ClassSpec(flow="g")},
+    neighbours={"b": Neighbour(address="sim://b")},
+)
+
+
+async def test_everything_of_a_document_is_in_force(here: Here) -> None:
+    assert await here.apply(FULL)
+    observed = here.enforcer.observed(await here.driver.stats())
+    assert observed.version == "v1"
+    assert observed.gates == {"f": GATE}
+    assert observed.limits == {"k": 3}
+    assert observed.links == ("b",)
+    assert here.router.local == {"f", "g"}
+    assert here.driver.calls == [{"k": 3, "open": None}], "nobody was let in without the limit"
+
+
+async def test_again_changes_nothing(here: Here) -> None:
+    await here.apply(FULL)
+    assert await here.apply(FULL)
+    assert len(here.driver.calls) == 1
+
+
+async def test_limits_fall_before_limits_rise(here: Here) -> None:
+    await here.apply(FULL)
+    await here.apply(
+        replace(
+            FULL,
+            version="v2",
+            classes={"k": ClassSpec(flow="f", limit=1), "open": ClassSpec(flow="g", limit=9)},
+        )
+    )
+    assert here.driver.calls[1:] == [{"k": 1, "open": 9}]
+    await here.apply(
+        replace(
+            FULL,
+            version="v3",
+            classes={"k": ClassSpec(flow="f", limit=4), "open": ClassSpec(flow="g", limit=2)},
+        )
+    )
+    assert here.driver.calls[2:] == [{"k": 1, "open": 2}, {"k": 4, "open": 2}]
+
+
+async def test_what_gives_waits_until_the_evicted_have_left(here: Here) -> None:
+    await here.apply(FULL)
+    here.driver.keeps_evicted = True
+    more = replace(
+        FULL,
+        version="v2",
+        gates={"f": Gate(rate_per_s=99.0, burst=5.0)},
+        classes={"k": ClassSpec(flow="f", limit=1), "open": ClassSpec(flow="g")},
+    )
+    assert not await here.apply(more)
+    observed = here.enforcer.observed(await here.driver.stats())
+    assert (observed.version, observed.limits, observed.gates) == ("v1", {"k": 3}, {"f": GATE})
+    assert observed.problems == ("limits: 2 consumers above their limit have not left yet",)
+    here.driver.keeps_evicted = False
+    assert await here.apply(more)
+    observed = here.enforcer.observed(await here.driver.stats())
+    assert (observed.limits, observed.gates["f"].rate_per_s) == ({"k": 1}, 99.0)
+    assert observed.problems == ()
+
+
+async def test_one_flow_that_cannot_be_does_not_hold_up_the_rest(here: Here) -> None:
+    here.driver.cannot_stream = True
+    assert not await here.apply(replace(FULL, classes={"open": ClassSpec(flow="g", limit=2)}))
+    observed = here.enforcer.observed(await here.driver.stats())
+    assert observed.version == ""
+    assert observed.limits == {"open": 2}
+    assert observed.problems == ("flow f: the reliable class needs a server with JetStream",)
+
+
+async def test_a_limit_of_nobody_wants_no_messages(here: Here) -> None:
+    await here.apply(replace(FULL, classes={"k": ClassSpec(flow="f", limit=0)}))
+    assert here.router.local == frozenset()
+
+
+async def test_links_of_running_actions_are_left_alone(here: Here) -> None:
+    await here.apply(FULL)
+    here.busy = frozenset({"b", "c"})
+    await here.apply(replace(FULL, version="v2", neighbours={"c": Neighbour(address="sim://c")}))
+    assert here.router.tables.links == {"b"}
+    here.busy = frozenset()
+    await here.apply(replace(FULL, version="v2", neighbours={"c": Neighbour(address="sim://c")}))
+    assert here.router.tables.links == {"c"}
+
+
+async def test_a_document_from_the_disk_changes_no_links(here: Here) -> None:
+    await here.apply(FULL, fetched=False)
+    assert here.router.tables.links == frozenset()
+    assert here.enforcer.observed(Stats()).limits == {"k": 3}
+
+
+async def test_a_flow_that_is_gone_comes_in_no_more(here: Here) -> None:
+    await here.apply(FULL)
+    await here.apply(document("v2"))
+    observed = here.enforcer.observed(await here.driver.stats())
+    assert (observed.gates, observed.limits, observed.links) == ({}, {}, ())
+    assert here.router.counters().waiting == {}
+
+
+async def test_reliable_flows_on_a_broker_that_acknowledges_early_are_told(here: Here) -> None:
+    await here.apply(FULL)
+    assert here.enforcer.observed(Stats(sync_always=False)).problems == (NOT_ON_DISK,)
+    assert here.enforcer.observed(Stats(sync_always=True)).problems == ()

@@ -1,0 +1,102 @@
+"""The gate at the ingress, on a real broker: exact where it stands, and nothing lost unseen."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.agent.planes import Plane, client, flows, listen, stored_count, until
+from tests.chaos.audit import excess
+from tests.nats_server import NatsServer
+from weir.coordination.wire import Gate
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
+
+LIMIT_S = 40
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[NatsServer]:
+    with NatsServer(tmp_path / "nats") as server:
+        yield server
+
+
+async def _offer(connection, rate_per_s: float, seconds: float) -> int:
+    """Publish best effort at a rate; how many were published."""
+    start, sent = time.monotonic(), 0
+    while (now := time.monotonic()) < start + seconds:
+        for _ in range(int((now - start) * rate_per_s) - sent):
+            sent += 1
+            await connection.publish("weir.in.core", b"%d" % sent)
+        await asyncio.sleep(0.005)
+    await connection.flush()
+    return sent
+
+
+async def test_overload_passes_the_rate_exactly_and_counts_what_is_shed(server):
+    async with asyncio.timeout(LIMIT_S):
+        plane = await Plane("a", server).open()
+        gate = Gate(rate_per_s=500, burst=250)
+        plane.router.set_gate("core", gate)
+        await flows(plane, ingress=("core",), local=("core",))
+        here = await client(server)
+        got = await listen(here, "core")
+        sent = await _offer(here, 2_500, 3.0)
+        reader = plane.driver._ingress["core"]
+        passed = plane.router.counters().passed["core"]
+        waiting = plane.router.counters().waiting["core"] + reader.waiting
+        assert passed + reader.shed + waiting == sent
+        assert reader.shed > 0
+        times = plane.driver.passed_at
+        assert excess(times, gate.rate_per_s, gate.burst) <= 1
+        # Something always waits, so no token is left lying: the rate is kept, not only bounded.
+        kept = (len(times) - 1) / (times[-1] - times[0])
+        assert kept == pytest.approx(gate.rate_per_s, rel=0.02)
+        await until(lambda: len(got) >= passed, "consumers got what passed")
+        numbers = [int(data) for data in got]
+        assert numbers == sorted(set(numbers))
+        await plane.close()
+        await here.close()
+
+
+async def test_a_gate_changes_while_messages_pass(server):
+    async with asyncio.timeout(LIMIT_S):
+        plane = await Plane("a", server).open()
+        plane.router.set_gate("core", Gate(rate_per_s=100, burst=20))
+        await flows(plane, ingress=("core",), local=("core",))
+        here = await client(server)
+        offering = asyncio.create_task(_offer(here, 2_000, 2.5))
+        await asyncio.sleep(1.0)
+        before = len(plane.driver.passed_at)
+        plane.router.set_gate("core", Gate(rate_per_s=1_000, burst=200))
+        await asyncio.sleep(1.0)
+        after = len(plane.driver.passed_at) - before
+        assert before <= 20 + 100 * 1.5
+        assert after > 5 * before
+        plane.router.set_gate("core", Gate(rate_per_s=0, burst=1))
+        closed = len(plane.driver.passed_at)
+        await offering
+        # One token may be left of the larger burst.
+        assert len(plane.driver.passed_at) - closed <= 1
+        await plane.close()
+        await here.close()
+
+
+async def test_reliable_messages_wait_at_the_gate_and_none_is_shed(server):
+    async with asyncio.timeout(LIMIT_S):
+        plane = await Plane("a", server).open()
+        gate = Gate(rate_per_s=200, burst=20)
+        plane.router.set_gate("rel", gate)
+        await flows(plane, ingress=("rel",), local=("rel",))
+        here = await client(server)
+        js = here.jetstream()
+        for number in range(300):
+            await js.publish("weir.in.rel", b"%d" % number)
+        while await stored_count(here, "rel") < 300:
+            await asyncio.sleep(0.02)
+        assert excess(plane.driver.passed_at, gate.rate_per_s, gate.burst) <= 1
+        assert plane.router.counters().passed["rel"] == 300
+        await plane.close()
+        await here.close()

@@ -1,0 +1,215 @@
+"""Virtual brokers, the crowd that uses them, and the agent's own data plane between them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import pytest
+
+from agent.drivers.base import Channel, Driver, Fenced, Message, Place, Retryable, Source
+from agent.drivers.simulated.broker import BEST_EFFORT_WAITING, VirtualBroker, VirtualNetwork
+from agent.drivers.simulated.clock import HurriedLoop
+from agent.drivers.simulated.driver import SimulatedDriver
+from agent.fleet import Crowd
+from agent.router import Router
+from weir.coordination.tables import Tables
+from weir.coordination.wire import ClassSpec, Delivery, FlowSpec, Gate
+
+pytestmark = pytest.mark.asyncio
+
+INGRESS = Source(delivery=Delivery.RELIABLE, flow="f")
+
+
+def driver_of(network: VirtualNetwork, name: str) -> SimulatedDriver:
+    return SimulatedDriver(network=network, address=f"sim://{name}", broker=name)
+
+
+async def until(true: Callable[[], bool], within_s: float = 5.0) -> None:
+    deadline = time.monotonic() + within_s
+    while not true():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+
+
+class Chain:
+    """Three brokers a - b - c; flow f comes in at a, consumers of class `k` read it at c."""
+
+    def __init__(self, delivery: Delivery) -> None:
+        self.network = VirtualNetwork()
+        self.delivery = delivery
+        self.routers: dict[str, Router] = {}
+        self.links = {"a": ("b",), "b": ("a", "c"), "c": ("b",)}
+
+    def at(self, name: str) -> VirtualBroker:
+        return self.network.at(f"sim://{name}")
+
+    async def start(self, *names: str) -> None:
+        for name in names:
+            self.at(name)
+        for name in names:
+            driver = driver_of(self.network, name)
+            await driver.open()
+            router = Router(driver, tables=Tables(links=frozenset(self.links[name])))
+            self.routers[name] = router
+            await router.ensure_flow("f", FlowSpec(delivery=self.delivery, ingress=name == "a"))
+            router.meet({other: f"sim://{other}" for other in self.links[name]})
+            if name == "c":
+                await driver.admit({"k": ClassSpec(flow="f")}, unmanaged="report")
+                await router.set_local({"f"})
+            router.start()
+
+    async def close(self) -> None:
+        for router in self.routers.values():
+            await router.close()
+
+
+async def test_is_a_driver() -> None:
+    assert isinstance(driver_of(VirtualNetwork(), "a"), Driver)
+
+
+@pytest.mark.parametrize("delivery", list(Delivery))
+async def test_messages_cross_brokers_once_and_in_order(delivery: Delivery) -> None:
+    chain = Chain(delivery)
+    chain.at("c").keep_delivered = True
+    try:
+        await chain.start("a", "b", "c")
+        await until(lambda: "f" in chain.routers["a"].tables.interest.get("b", ()))
+        payloads = [b"%d" % i for i in range(1000)]
+        for start in range(0, 1000, 100):
+            chain.at("a").publish("f", delivery, payloads[start : start + 100])
+            await asyncio.sleep(0)
+        await until(lambda: len(chain.at("c").delivered.get("f", ())) == 1000)
+        assert [m.payload for m in chain.at("c").delivered["f"]] == payloads
+        assert chain.routers["b"].counters().received == {"a": 1000, "c": 0}
+    finally:
+        await chain.close()
+
+
+async def test_reliable_messages_wait_for_an_agent_that_comes_later() -> None:
+    chain = Chain(Delivery.RELIABLE)
+    chain.at("c").keep_delivered = True
+    try:
+        chain.at("a").publish("f", Delivery.RELIABLE, [b"1", b"2"])
+        await chain.start("c", "b")
+        await until(lambda: "f" in chain.routers["b"].tables.interest.get("c", ()))
+        await until(lambda: "f" in chain.at("a").interests["b"].flows)
+        await chain.start("a")
+        await until(lambda: len(chain.at("c").delivered.get("f", ())) == 2)
+    finally:
+        await chain.close()
+
+
+async def test_what_is_not_settled_is_read_again() -> None:
+    network = VirtualNetwork()
+    driver = driver_of(network, "a")
+    network.at("sim://a").publish("f", Delivery.RELIABLE, [b"1", b"2", b"3"])
+    first = await anext(driver.read(INGRESS))
+    again = await anext(driver.read(INGRESS))
+    assert (
+        [m.payload for m in again.messages]
+        == [b"1", b"2", b"3"]
+        == [m.payload for m in first.messages]
+    )
+    await driver.settle(again)
+    network.at("sim://a").publish("f", Delivery.RELIABLE, [b"4"])
+    assert [m.payload for m in (await anext(driver.read(INGRESS))).messages] == [b"4"]
+
+
+async def test_repeated_reliable_messages_are_left_out() -> None:
+    network = VirtualNetwork()
+    network.at("sim://b")
+    driver, other = driver_of(network, "a"), driver_of(network, "b")
+    await driver.ensure_link("b", "sim://b")
+    await other.ensure_link("a", "sim://a")
+    outbox = Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour="b")
+    messages = [Message("f", b"%d" % i, "a", i) for i in range(1, 4)]
+    await driver.publish(outbox, messages)
+    await driver.publish(outbox, messages)
+    batch = await anext(other.read(Source(delivery=Delivery.RELIABLE, neighbour="a")))
+    assert [m.position for m in batch.messages] == [1, 2, 3]
+
+
+async def test_best_effort_above_the_bound_is_shed_and_counted() -> None:
+    network = VirtualNetwork()
+    network.at("sim://a").publish("f", Delivery.BEST_EFFORT, [b""] * (BEST_EFFORT_WAITING + 5))
+    stats = await driver_of(network, "a").stats()
+    assert (stats.ingress_backlog, stats.ingress_shed) == ({"f": BEST_EFFORT_WAITING}, {"f": 5})
+
+
+async def test_a_broker_that_is_away_is_retryable() -> None:
+    network = VirtualNetwork()
+    driver = driver_of(network, "a")
+    network.at("sim://a").away = True
+    with pytest.raises(Retryable):
+        await driver.open()
+    network.at("sim://a").away = False
+    with pytest.raises(Retryable):
+        await driver.ensure_link("b", "sim://nowhere")
+
+
+async def test_an_older_session_is_fenced() -> None:
+    network = VirtualNetwork()
+    older, newer = driver_of(network, "a"), driver_of(network, "a")
+    await older.fence(1)
+    await newer.fence(2)
+    with pytest.raises(Fenced):
+        await older.ensure_channel(Channel(place=Place.INGRESS, delivery=Delivery.RELIABLE))
+    with pytest.raises(Fenced):
+        await older.fence(1)
+
+
+async def test_limits_hold_and_release_at_once() -> None:
+    network = VirtualNetwork()
+    driver, broker = driver_of(network, "a"), network.at("sim://a")
+    crowd = Crowd(broker, seed=3, offered_per_s=10, crowd=10)
+    await driver.admit({"k": ClassSpec(flow="f", limit=2)}, unmanaged="report")
+    wanted = crowd.wanted("k")
+    assert wanted > 2
+    for second in range(5):
+        crowd.knock(float(second))
+    assert broker.book.admitted("k") == 2
+    await driver.admit({"k": ClassSpec(flow="f", limit=1)}, unmanaged="report")
+    assert (await driver.stats()).classes["k"].admitted == 1
+    await driver.admit({"k": ClassSpec(flow="f")}, unmanaged="report")
+    crowd.knock(6.0)
+    assert broker.book.admitted("k") == wanted
+
+
+async def test_the_same_seed_gives_the_same_crowd() -> None:
+    def crowd(seed: int) -> tuple[float, int]:
+        made = Crowd(VirtualNetwork().at("sim://a"), seed=seed, offered_per_s=10, crowd=50)
+        return made.rate_of("f"), made.wanted("k")
+
+    assert crowd(1) == crowd(1) != crowd(2)
+
+
+async def _gated() -> tuple[int, float, int]:
+    loop = asyncio.get_running_loop()
+    network = VirtualNetwork()
+    driver, broker = driver_of(network, "a"), network.at("sim://a")
+    router = Router(driver, clock=loop.time)
+    await router.ensure_flow("f", FlowSpec(delivery=Delivery.BEST_EFFORT, ingress=True))
+    router.set_gate("f", Gate(rate_per_s=50.0, burst=10.0))
+    router.start()
+    start, sent = loop.time(), 0
+    while loop.time() - start < 10.0:
+        broker.publish("f", Delivery.BEST_EFFORT, [b""] * 20)
+        sent += 20
+        await asyncio.sleep(0.1)
+    passed, seconds = router.counters().passed["f"], loop.time() - start
+    await router.close()
+    return passed, seconds, sent
+
+
+async def test_gates_keep_their_rate_in_the_fleets_seconds() -> None:
+    def hurried() -> tuple[int, float, int]:
+        with asyncio.Runner(loop_factory=lambda: HurriedLoop(10.0)) as runner:
+            return runner.run(_gated())
+
+    start = time.monotonic()
+    passed, seconds, sent = await asyncio.to_thread(hurried)
+    assert time.monotonic() - start < 5.0, "ten seconds passed in about one"
+    assert sent > passed
+    assert 0.8 * 50.0 * seconds < passed <= 10.0 + 50.0 * seconds + 1

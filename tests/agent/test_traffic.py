@@ -1,0 +1,132 @@
+"""The demo's consumers and publishers against a real broker and a real admission."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+
+import nats
+import pytest
+
+from agent.drivers.nats import names
+from agent.drivers.nats.admission import Admission
+from agent.drivers.nats.server_config import PUBLISHER_USER
+from agent.traffic import players
+from agent.traffic.files import Access, ClassTraffic, FlowTraffic
+from config.stack import Stack
+from config.stack.parts import brokers
+from tests.stack.support import plain_environment
+from weir.coordination.wire import ClassSpec
+
+pytestmark = pytest.mark.stack
+
+BROKER = "rot-1"
+GOLD = ClassTraffic(
+    name="tides.gold@rot-1", flow="tides", broker=BROKER, reliable=False, consumers=5
+)
+TIDES = FlowTraffic(name="tides", broker=BROKER, reliable=False, rate_per_s=200.0)
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    made = Stack(
+        tmp_path_factory.mktemp("broker"), (f"broker-{BROKER}",), given=plain_environment()
+    )
+    made.up()
+    yield made
+    made.down()
+
+
+@asynccontextmanager
+async def playing(stack: Stack) -> AsyncIterator[tuple[players.Players, Admission]]:
+    """Five consumers and a publisher, and what lets them in."""
+    site = stack.site
+    url = brokers.address_of(site, BROKER)
+    admission = Admission(url=url, secrets=brokers.secrets_of(site, BROKER))
+    await admission.open()
+    cast = players.Players(
+        Access(
+            brokers={BROKER: url},
+            publisher=PUBLISHER_USER,
+            client_key=site.secrets["clients"],
+        )
+    )
+    work = [cast.publish(TIDES), *(cast.consume(GOLD, n) for n in range(GOLD.consumers))]
+    tasks = [asyncio.create_task(one) for one in work]
+    try:
+        yield cast, admission
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await admission.close()
+
+
+async def eventually(condition: Callable[[], bool], seconds: float = 15.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.05)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(players, "BACK_OFF_S", (0.1, 0.3))
+
+
+@pytest.mark.asyncio
+async def test_as_many_are_in_as_the_limit_says(stack: Stack) -> None:
+    async with playing(stack) as (cast, admission):
+        await admission.admit({GOLD.name: ClassSpec(flow="tides", limit=2)})
+        await eventually(lambda: cast.tally.admitted == 2 and cast.tally.counts["refused"] > 5)
+        await admission.admit({GOLD.name: ClassSpec(flow="tides", limit=4)})
+        await eventually(lambda: cast.tally.admitted == 4)
+        await admission.admit({GOLD.name: ClassSpec(flow="tides", limit=1)})
+        await eventually(lambda: cast.tally.admitted == 1)
+
+
+@pytest.mark.asyncio
+async def test_publishers_offer_their_rate_and_consumers_get_what_is_delivered(
+    stack: Stack,
+) -> None:
+    secrets = brokers.secrets_of(stack.site, BROKER)
+    agent = await nats.connect(
+        brokers.address_of(stack.site, BROKER), user="agent", password=secrets.agent_password
+    )
+
+    async def deliver(message: "nats.aio.msg.Msg") -> None:
+        await agent.publish(names.delivery_subject("tides"), message.data)
+
+    await agent.subscribe(names.ingress_subject("tides"), cb=deliver)
+    async with playing(stack) as (cast, admission):
+        await admission.admit({GOLD.name: ClassSpec(flow="tides", limit=3)})
+        await eventually(lambda: cast.tally.admitted == 3)
+        await asyncio.sleep(0.2)
+        before = cast.tally.counts.copy()
+        await asyncio.sleep(2.0)
+        published, delivered = (
+            cast.tally.counts[name] - before[name] for name in ("published", "delivered")
+        )
+    await agent.close()
+    assert published == pytest.approx(400, rel=0.15)
+    assert delivered == pytest.approx(3 * published, rel=0.1)
+
+
+@pytest.mark.asyncio
+async def test_everybody_comes_back_after_the_broker_was_killed(stack: Stack) -> None:
+    async with playing(stack) as (cast, admission):
+        await admission.admit({GOLD.name: ClassSpec(flow="tides", limit=3)})
+        await eventually(lambda: cast.tally.admitted == 3)
+        stack.kill(f"broker-{BROKER}")
+        await eventually(lambda: cast.tally.admitted == 0)
+        published = cast.tally.counts["published"]
+        await eventually(
+            lambda: cast.tally.admitted == 3 and cast.tally.counts["published"] > published + 50, 30
+        )
+
+
+def test_number_that_is_missing_or_comes_twice_is_counted() -> None:
+    cast = players.Players(Access(brokers={}, publisher="p", client_key="k"))
+    last = None
+    for payload in (b"a 1", b"a 2", b"a 5", b"a 5", b"b 1", b"b 2", b"not ours"):
+        last = cast._check("c", last, payload)
+    assert (cast.tally.counts["missing"], cast.tally.counts["repeated"]) == (2, 1)
+    assert last == ("b", 2)

@@ -1,0 +1,70 @@
+"""What a telemetry message may hold; no database needed."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.telemetry.payload import telemetry_checked
+from weir.errors import InvalidProblem
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=8,
+)
+MEMBERS = st.sampled_from(["interval_s", "flows", "classes", "links", "broker", "agent", "new"])
+
+
+@pytest.mark.parametrize(
+    ("plain", "path"),
+    [
+        (None, "telemetry"),
+        ({"interval_s": "1"}, "telemetry.interval_s"),
+        ({"flows": []}, "telemetry.flows"),
+        ({"flows": {"f": {"offered_per_s": -1}}}, "telemetry.flows.f.offered_per_s"),
+        ({"classes": {"c": {"admitted": float("nan")}}}, "telemetry.classes.c.admitted"),
+        ({"links": {"b": {"backlog": True}}}, "telemetry.links.b.backlog"),
+        ({"broker": {"unmanaged": "x"}}, "telemetry.broker.unmanaged"),
+        ({"broker": {"unmanaged": ["\x00"]}}, "telemetry.broker.unmanaged"),
+        ({"broker": {"sync_always": "yes"}}, "telemetry.broker.sync_always"),
+        ({"flows": {"\x00": {}}}, "telemetry.flows"),
+    ],
+)
+def test_the_error_names_the_member(plain, path):
+    with pytest.raises(InvalidProblem) as refused:
+        telemetry_checked(plain)
+    assert refused.value.path == path
+
+
+@given(plain=st.dictionaries(MEMBERS, ANYTHING))
+def test_what_is_taken_can_be_stored(plain):
+    try:
+        kept = telemetry_checked(plain)
+    except InvalidProblem:
+        return
+    text = json.dumps(kept, allow_nan=False)
+    assert "\\u0000" not in text
+    assert "\\ud8" not in text.lower()
+    assert set(kept) == {"interval_s", "flows", "classes", "links", "broker", "agent"}
+
+
+@given(plain=st.dictionaries(MEMBERS, ANYTHING))
+def test_taking_it_twice_gives_the_same(plain):
+    try:
+        kept = telemetry_checked(plain)
+    except InvalidProblem:
+        return
+    assert telemetry_checked(kept) == kept
+
+
+def test_an_empty_message_is_one():
+    assert telemetry_checked({}) == {
+        "interval_s": 1.0,
+        "flows": {},
+        "classes": {},
+        "links": {},
+        "broker": {"unmanaged": [], "sync_always": None},
+        "agent": {},
+    }

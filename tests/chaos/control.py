@@ -1,0 +1,383 @@
+"""A control plane small enough to be killed at will: the real `decide` over the real protocol.
+
+One process, one state file, written and flushed before anybody is told. It plays what the Django
+executor does in Postgres; the harness talks to `/test/*`, agents to `/agent/v1/*`.
+
+    python -m tests.chaos.control --port 0 --state DIR/state.pickle
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import pickle
+import threading
+import time
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from weir.coordination.applying import applied
+from weir.coordination.coordinator import Limits, decide
+from weir.coordination.decisions import AbortAction, CommitAction, Decision
+from weir.coordination.views import ActionView, ExecutionView, Protocol, StepView, order_for
+from weir.coordination.wire import (
+    ClassSpec,
+    Delivery,
+    Document,
+    FlowSpec,
+    Gate,
+    Neighbour,
+    report_from_dict,
+    to_dict,
+)
+from weir.lifecycle.executions import ACTIVE, ExecutionState
+from weir.lifecycle.steps import ActionState, StepState
+
+LEASE_S, POLL_S = 3.0, 5.0
+TICK_S = 0.1
+LIMITS = Limits(prepare_timeout_s=3.0, max_attempts=20)
+
+
+@dataclass(slots=True)
+class Agent:
+    """What is known of one broker's agent."""
+
+    address: str = ""
+    incarnation: int = 0
+    lease_until: float = 0.0
+    observed: dict[str, Any] = field(default_factory=dict)
+    telemetry: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class State:
+    """Everything, in one piece, as Postgres would hold it."""
+
+    system: dict[str, Any]
+    edges: set[frozenset[str]]
+    agents: dict[str, Agent]
+    executions: dict[str, ExecutionView] = field(default_factory=dict)
+    pauses_s: list[float] = field(default_factory=list)
+    """Of every participant that switched."""
+    aborts: list[tuple[float, float, str]] = field(default_factory=list)
+    """(seconds from the attempt's begin to the abort, to its end, why)."""
+    began: dict[str, float] = field(default_factory=dict)
+    aborted_at: dict[str, float] = field(default_factory=dict)
+
+
+class Control:
+    """The state, one change at a time."""
+
+    def __init__(self, path: Path, system: dict[str, Any]) -> None:
+        self._path = path
+        self._changed = threading.Condition()
+        if path.exists():
+            self.state: State = pickle.loads(path.read_bytes())
+        else:
+            self.state = State(
+                system=system,
+                edges={frozenset(edge) for edge in system["edges"]},
+                agents={name: Agent() for name in system["brokers"]},
+            )
+            self._save()
+
+    def _save(self) -> None:
+        new = self._path.with_suffix(".new")
+        with new.open("wb") as file:
+            pickle.dump(self.state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self._path)
+
+    # --- agents
+
+    def session(self, broker: str, address: str) -> dict[str, Any]:
+        with self._changed:
+            agent = self.state.agents[broker]
+            agent.incarnation += 1
+            agent.address = address
+            agent.lease_until = time.time() + LEASE_S
+            self._save()
+            self._changed.notify_all()
+            return {
+                "system": "chaos",
+                "broker": broker,
+                "incarnation": agent.incarnation,
+                "lease_s": LEASE_S,
+                "poll_s": POLL_S,
+            }
+
+    def fenced(self, broker: str, incarnation: int) -> bool:
+        return self.state.agents[broker].incarnation != incarnation
+
+    def document(self, broker: str, seen: str) -> Document | None:
+        until = time.monotonic() + POLL_S
+        with self._changed:
+            while True:
+                document = self._document(broker)
+                if document.version != seen:
+                    return document
+                left = until - time.monotonic()
+                if left <= 0:
+                    return None
+                self._changed.wait(left)
+
+    def _document(self, broker: str) -> Document:
+        state = self.state
+        addresses = {name: a.address for name, a in state.agents.items() if a.address}
+        system = state.system
+        document = Document(
+            system="chaos",
+            broker=broker,
+            version="",
+            flows={
+                flow: FlowSpec(delivery=Delivery(f["delivery"]), ingress=f["ingress"] == broker)
+                for flow, f in system["flows"].items()
+            },
+            gates={
+                flow: Gate(rate_per_s=f["rate_per_s"], burst=f["burst"])
+                for flow, f in system["flows"].items()
+                if f["ingress"] == broker and f.get("rate_per_s")
+            },
+            classes={
+                name: ClassSpec(flow=c["flow"], limit=c["limit"])
+                for name, c in system["classes"].items()
+                if c["broker"] == broker
+            },
+            neighbours={
+                other: Neighbour(address=addresses[other])
+                for edge in state.edges
+                if broker in edge
+                for other in edge - {broker}
+                if other in addresses
+            },
+            orders=tuple(
+                order
+                for view in state.executions.values()
+                for step in view.steps
+                for action in step.actions
+                if (order := order_for(action, broker, addresses)) is not None
+            ),
+        )
+        text = json.dumps(to_dict(document), sort_keys=True)
+        return replace(document, version=hashlib.sha256(text.encode()).hexdigest())
+
+    def report(self, broker: str, body: dict[str, Any]) -> None:
+        with self._changed:
+            agent = self.state.agents[broker]
+            agent.lease_until = time.time() + LEASE_S
+            agent.observed = body.get("observed") or agent.observed
+            agent.telemetry = body.get("telemetry") or agent.telemetry
+            reports = [report_from_dict(plain) for plain in body.get("reports") or ()]
+            for report in reports:
+                self._map_action(
+                    report.action,
+                    lambda a, r=report: replace(
+                        a,
+                        reports={
+                            **a.reports,
+                            broker: tuple(dict.fromkeys((*a.reports.get(broker, ()), r))),
+                        },
+                    ),
+                )
+            if reports:
+                self._advance()
+
+    def _map_action(self, action: str, change: Any) -> None:
+        for name, view in self.state.executions.items():
+            self.state.executions[name] = replace(
+                view,
+                steps=tuple(
+                    replace(
+                        step,
+                        actions=tuple(change(a) if a.id == action else a for a in step.actions),
+                    )
+                    for step in view.steps
+                ),
+            )
+
+    # --- executions
+
+    def shift(self, name: str, roles: dict[str, str]) -> None:
+        with self._changed:
+            if name not in self.state.executions:
+                action = ActionView(
+                    id=name,
+                    protocol=Protocol.TREE,
+                    kind="shift_link",
+                    state=ActionState.PENDING,
+                    participants=roles,
+                    title=f"shift {roles}",
+                )
+                step = StepView(id=f"{name}s", index=0, state=StepState.PENDING, actions=(action,))
+                self.state.executions[name] = ExecutionView(
+                    state=ExecutionState.PENDING, steps=(step,), live=frozenset()
+                )
+            self._advance()
+
+    def tick(self) -> None:
+        with self._changed:
+            if any(view.state in ACTIVE for view in self.state.executions.values()):
+                self._advance()
+
+    def _advance(self) -> None:
+        now = time.time()
+        live = frozenset(n for n, a in self.state.agents.items() if a.lease_until > now)
+        changed = False
+        for name, view in list(self.state.executions.items()):
+            view = replace(view, live=live)
+            for decision in decide(view, now, LIMITS):
+                self._effect(view, decision, now)
+                view = applied(view, decision, now)
+                changed = True
+            self.state.executions[name] = view
+        self._save()
+        if changed:
+            self._changed.notify_all()
+
+    def _effect(self, view: ExecutionView, decision: Decision, now: float) -> None:
+        actions = {a.id: a for step in view.steps for a in step.actions}
+        match type(decision).__name__:
+            case "PrepareAction":
+                self.state.began[decision.action] = now
+            case "AbortAction":
+                assert isinstance(decision, AbortAction)
+                self.state.aborted_at[decision.action] = now
+                took = now - self.state.began[decision.action]
+                self.state.aborts.append((took, 0.0, decision.reason))
+            case "SettleAction":
+                took, _, why = self.state.aborts[-1]
+                self.state.aborts[-1] = (took, now - self.state.began[decision.action], why)
+            case "CommitAction":
+                assert isinstance(decision, CommitAction)
+                peers = actions[decision.action].participants
+                i, j, k = peers["i"], peers["j"], peers["k"]
+                assert frozenset({i, j}) in self.state.edges
+                self.state.edges -= {frozenset({i, j})}
+                self.state.edges |= {frozenset({i, k})}
+            case "FinishAction":
+                action = actions[decision.action]
+                for said in action.reports.values():
+                    for report in said:
+                        if report.phase == "switched" and report.pause_s is not None:
+                            self.state.pauses_s.append(report.pause_s)
+
+    def shown(self) -> dict[str, Any]:
+        with self._changed:
+            state, now = self.state, time.time()
+            return {
+                "edges": sorted(sorted(edge) for edge in state.edges),
+                "agents": {
+                    name: {
+                        "live": a.lease_until > now,
+                        "incarnation": a.incarnation,
+                        "observed": a.observed,
+                        "telemetry": a.telemetry,
+                    }
+                    for name, a in state.agents.items()
+                },
+                "executions": {
+                    name: {
+                        "state": view.state,
+                        "actions": [a.state for s in view.steps for a in s.actions],
+                        "attempts": max(a.attempt for s in view.steps for a in s.actions),
+                        "phases": sorted(
+                            {
+                                (b, r.attempt, r.phase)
+                                for s in view.steps
+                                for a in s.actions
+                                for b, said in a.reports.items()
+                                for r in said
+                            }
+                        ),
+                    }
+                    for name, view in state.executions.items()
+                },
+                "pauses_s": state.pauses_s,
+                "aborts": state.aborts,
+            }
+
+
+def _handler(control: Control) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        # Answers in one packet, at once: pauses of shifts are measured through them.
+        wbufsize = -1
+        disable_nagle_algorithm = True
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def _answer(self, code: int, body: Any = None) -> None:
+            data = b"" if body is None else json.dumps(body).encode()
+            self.send_response(code)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        @property
+        def _broker(self) -> str:
+            return self.headers["Authorization"].removeprefix("Bearer ")
+
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            if parts.path == "/test/state":
+                self._answer(200, control.shown())
+                return
+            query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+            if control.fenced(self._broker, int(query["incarnation"])):
+                self._answer(409, {"code": "fenced", "detail": "a newer agent acts"})
+                return
+            document = control.document(self._broker, query.get("seen", ""))
+            if document is None:
+                self._answer(204)
+            else:
+                self._answer(200, to_dict(document))
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if self.path == "/test/shift":
+                control.shift(body["name"], body["roles"])
+                self._answer(200, {})
+            elif self.path == "/agent/v1/session":
+                self._answer(200, control.session(self._broker, body["address"]))
+            elif control.fenced(self._broker, body["incarnation"]):
+                self._answer(409, {"code": "fenced", "detail": "a newer agent acts"})
+            else:
+                control.report(self._broker, body)
+                self._answer(200, {"lease_s": LEASE_S})
+
+    return Handler
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Whoever hung up has hung up."""
+
+
+def main() -> None:
+    """Serve until killed."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--state", type=Path, required=True)
+    parser.add_argument("--system", type=Path, required=True)
+    options = parser.parse_args()
+    control = Control(options.state, json.loads(options.system.read_text()))
+    server = _Server(("127.0.0.1", options.port), _handler(control))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    print("ready", flush=True)
+    while True:
+        time.sleep(TICK_S)
+        control.tick()
+
+
+if __name__ == "__main__":
+    main()

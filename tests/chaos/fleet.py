@@ -1,0 +1,242 @@
+"""The processes of a chaos run: brokers, agents, the control plane; killed and started again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from agent.drivers.nats.server_config import BrokerSecrets
+from tests.agent.brokers import Broker, free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+READY_S = 30.0
+
+
+class Process:
+    """A child that can be killed and started again."""
+
+    def __init__(self, command: list[str], log: Path) -> None:
+        self._command = command
+        self._log = log
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it; who waits for what is the caller's matter."""
+        with self._log.open("ab") as log:
+            self._child = subprocess.Popen(
+                self._command,
+                cwd=ROOT,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            )
+
+    def kill(self) -> None:
+        """-9."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Ask it to end, then make it."""
+        self._end(signal.SIGTERM)
+
+    def pause(self) -> None:
+        """It answers nobody, and does not know."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """After `pause`."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._child is not None
+        self._child.send_signal(number)
+
+    @property
+    def ended(self) -> bool:
+        """By itself, which it should not have."""
+        return self._child is not None and self._child.poll() is not None
+
+    def cpu_s(self) -> float:
+        """Processor time so far."""
+        assert self._child is not None
+        words = Path(f"/proc/{self._child.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+    def _end(self, how: signal.Signals) -> None:
+        child, self._child = self._child, None
+        if child is None:
+            return
+        child.send_signal(how)
+        try:
+            child.wait(8)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait(5)
+
+
+class Fleet:
+    """A system (`tests.chaos.system`) on real processes. Use as a context manager."""
+
+    def __init__(self, directory: Path, system: dict[str, Any], *, without: str = "") -> None:
+        """`without`: a safeguard of the agents that is taken out (`tests.chaos.sabotage`)."""
+        self._agent_module = ["tests.chaos.sabotage", without] if without else ["agent"]
+        self.directory = directory
+        self.system = system
+        directory.mkdir(parents=True, exist_ok=True)
+        shared = BrokerSecrets.generate()
+        self.client_key = shared.client_key
+        self.brokers = {
+            name: Broker(
+                name,
+                directory / f"broker-{name}",
+                BrokerSecrets.generate(client_key=shared.client_key, link_key=shared.link_key),
+            )
+            for name in system["brokers"]
+        }
+        self._port = free_port()
+        self.url = f"http://127.0.0.1:{self._port}"
+        (directory / "system.json").write_text(json.dumps(system))
+        self.control = Process(
+            [
+                sys.executable,
+                "-m",
+                "tests.chaos.control",
+                "--port",
+                str(self._port),
+                "--state",
+                str(directory / "control.pickle"),
+                "--system",
+                str(directory / "system.json"),
+            ],
+            directory / "control.log",
+        )
+        self.agents = {name: self._agent(name, broker) for name, broker in self.brokers.items()}
+
+    def _agent(self, name: str, broker: Broker) -> Process:
+        folder = self.directory / f"agent-{name}"
+        folder.mkdir()
+        (folder / "credential").write_text(name)
+        broker.secrets.save(folder / "secrets.json")
+        return Process(
+            [
+                sys.executable,
+                "-m",
+                *self._agent_module,
+                "run",
+                "--control-plane",
+                self.url,
+                "--credential-file",
+                str(folder / "credential"),
+                "--broker",
+                broker.url,
+                "--state-dir",
+                str(folder / "state"),
+                "--secrets-file",
+                str(folder / "secrets.json"),
+                "--report-every-s",
+                "0.5",
+            ],
+            self.directory / f"agent-{name}.log",
+        )
+
+    def __enter__(self) -> Fleet:
+        try:
+            self.control.start()
+            for broker in self.brokers.values():
+                broker.start()
+            for agent in self.agents.values():
+                agent.start()
+            self.settle(READY_S)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for agent in self.agents.values():
+            agent.stop()
+        self.control.stop()
+        for broker in self.brokers.values():
+            broker.kill()
+
+    # --- the control plane
+
+    def state(self, within_s: float = 10.0) -> dict[str, Any]:
+        """What the control plane's state file says, as it tells."""
+        until = time.monotonic() + within_s
+        while True:
+            try:
+                with urllib.request.urlopen(f"{self.url}/test/state", timeout=3) as answer:
+                    return dict(json.load(answer))
+            except OSError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+
+    def shift(self, name: str, i: str, j: str, k: str) -> None:
+        """Order a shift; the same name again changes nothing."""
+        body = json.dumps({"name": name, "roles": {"i": i, "j": j, "k": k}}).encode()
+        until = time.monotonic() + 10
+        while True:
+            request = urllib.request.Request(f"{self.url}/test/shift", data=body)
+            try:
+                with urllib.request.urlopen(request, timeout=3):
+                    return
+            except OSError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+
+    def ended(self, name: str, within_s: float) -> str:
+        """The state in which an execution ended. Raises TimeoutError with what is known."""
+        until = time.monotonic() + within_s
+        while True:
+            execution = self.state()["executions"].get(name)
+            if execution and execution["state"] in ("succeeded", "failed", "stopped"):
+                return str(execution["state"])
+            if time.monotonic() > until:
+                raise TimeoutError(f"{name} has not ended in {within_s:g} s: {execution}")
+            time.sleep(0.05)
+
+    def wrong(self) -> list[str]:
+        """Where the database and the agents' tables differ, and what agents complain about."""
+        state = self.state()
+        edges = {tuple(edge) for edge in state["edges"]}
+        found = []
+        for name, agent in state["agents"].items():
+            linked = {b if a == name else a for a, b in edges if name in (a, b)}
+            observed = agent["observed"]
+            if set(observed.get("links", ())) != linked:
+                found.append(f"{name}: tables {observed.get('links')}, database {sorted(linked)}")
+            if observed.get("problems"):
+                found.append(f"{name}: {observed['problems']}")
+            if not agent["live"]:
+                found.append(f"{name}: silent")
+        return found
+
+    def settle(self, within_s: float) -> None:
+        """Until nothing is wrong. Raises TimeoutError saying what is."""
+        until = time.monotonic() + within_s
+        while wrong := self.wrong():
+            if time.monotonic() > until:
+                raise TimeoutError("; ".join(wrong))
+            time.sleep(0.1)
+
+    # --- figures
+
+    def agent_cpu_s(self) -> dict[str, float]:
+        """Processor time of each agent that runs."""
+        found = {}
+        for name, agent in self.agents.items():
+            with contextlib.suppress(OSError, AssertionError):
+                found[name] = agent.cpu_s()
+        return found

@@ -1,0 +1,34 @@
+"""The browser of these tests, and what everybody does in it."""
+
+import shutil
+
+from playwright.sync_api import Page, expect
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
+    "/usr/bin/chromium",
+)
+# Chromium's own background requests cannot leave this machine; without these it keeps trying.
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+)
+
+
+# A machine that also runs six brokers may be slow to draw; it must not be slow to be right.
+expect.set_options(timeout=15_000)
+
+
+def sign_in(page: Page, username: str = "demo", password: str = "weir-demo") -> None:
+    page.goto("/")
+    page.get_by_label("Name").fill(username)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Home")).to_be_visible()
+
+
+def pick(page: Page, label: str, text: str, index: int = 0) -> None:
+    """Choose from a field that searches as one types."""
+    field = page.get_by_label(label, exact=True).and_(page.get_by_role("combobox")).nth(index)
+    field.fill(text)
+    page.get_by_role("option", name=text, exact=True).first.click()

@@ -1,0 +1,267 @@
+"""The running demo fleet as these tests see it: over REST, and by asking the brokers themselves."""
+
+import json
+import random
+import time
+import urllib.request
+from typing import Any
+
+from config.stack import Stack
+from config.stack.parts import brokers
+from tests.e2e.api import Api
+
+SYSTEM = "Harbour"
+ACTIVE = ("pending", "running", "pausing", "paused", "stopping", "rolling_back")
+# Not the seeded one: every test would draw the same, and three such moves may lead back.
+CHANCE = random.SystemRandom()
+WINDOW = 8  # measurements, a second each: at six messages a second one more or less is 2 %
+TOLERANCE = 0.1
+UNSETTLED = ("draft", "pending_review", "approved")
+
+
+class Fleet:
+    """Harbour, its agents, and the people who decide about it."""
+
+    def __init__(self, weir: Stack, address: str) -> None:
+        self.weir = weir
+        self.author = Api(address, "editor")
+        self.approver = Api(address, "approver")
+        self.operator = Api(address, "operator")
+        self.everybody = Api(address, "demo")  # has all the roles
+        self.system = self.everybody.system(SYSTEM)["id"]
+
+    def close(self) -> None:
+        for api in (self.author, self.approver, self.operator, self.everybody):
+            api.client.close()
+
+    # --- what is there
+
+    def rows(self, path: str, **params: Any) -> list[Any]:
+        found: list[Any] = self.everybody.get(
+            f"/api/v1/{path}", system=self.system, page_size=500, **params
+        )["results"]
+        return found
+
+    def wait_live(self, seconds: float = 60.0) -> None:
+        """Until all six agents hold their lease."""
+        self.everybody.wait(
+            "/api/v1/agents",
+            lambda page: [row["state"] for row in page["results"]] == ["live"] * len(brokers.NAMES),
+            seconds,
+            system=self.system,
+        )
+
+    def enforced(self) -> dict[str, Any]:
+        """Broker -> gates, limits and links that its agent has really in force."""
+        return {
+            row["broker_name"]: {
+                "gates": row["observed"]["gates"],
+                "limits": row["observed"]["limits"],
+                "links": row["observed"]["links"],
+            }
+            for row in self.rows("agents")
+        }
+
+    def edges(self) -> set[frozenset[str]]:
+        """The overlay in force."""
+        names = {row["id"]: row["name"] for row in self.rows("brokers")}
+        (overlay,) = [row for row in self.rows("overlays") if row["in_force"]]
+        return {frozenset((names[e["a"]], names[e["b"]])) for e in overlay["edges"]}
+
+    def in_force(self) -> dict[str, Any]:
+        """Everything that a rollback has to bring back."""
+        return {"edges": self.edges(), "brokers": self.enforced()}
+
+    def limits(self) -> dict[str, int]:
+        """Class -> limit, over all brokers."""
+        return {
+            name: limit
+            for state in self.enforced().values()
+            for name, limit in state["limits"].items()
+        }
+
+    def connected(self) -> dict[str, int]:
+        """Class -> consumers, counted by the brokers: the agents are not asked."""
+        found: dict[str, int] = {}
+        for name in brokers.NAMES:
+            port = brokers.monitor_port_of(self.weir.site, name)
+            url = f"http://127.0.0.1:{port}/connz?acc=WEIR&limit=4096"
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                for connection in json.load(answer)["connections"] or ():
+                    consumer, mark, _ = connection.get("name", "").rpartition("#")
+                    if mark:
+                        found[consumer] = found.get(consumer, 0) + 1
+        return found
+
+    def wait_admitted(self, seconds: float = 30.0) -> None:
+        """Until the brokers hold exactly as many consumers of each class as its limit and its
+        demand allow."""
+        wanted = {row["name"]: row["population_max"] for row in self.rows("consumer-classes")}
+        deadline = time.monotonic() + seconds
+        while True:
+            limits = self.limits()
+            expected = {n: min(w, limits.get(n, w)) for n, w in wanted.items()}
+            expected = {name: count for name, count in expected.items() if count}
+            connected = self.connected()
+            if connected == expected:
+                return
+            if time.monotonic() > deadline:
+                names = connected.keys() | expected.keys()
+                differ = {
+                    n: (connected.get(n, 0), expected.get(n, 0))
+                    for n in sorted(names)
+                    if connected.get(n, 0) != expected.get(n, 0)
+                }
+                raise AssertionError(f"connected, expected after {seconds} s: {differ}")
+            time.sleep(0.3)
+
+    def measured(self) -> dict[str, tuple[float, float]]:
+        """Flow -> rates offered and passed at its gate, over the last `WINDOW` measurements."""
+        found: dict[str, tuple[float, float]] = {}
+        for broker in self.rows("brokers"):
+            series = self.everybody.get("/api/v1/telemetry/series", broker=broker["id"], minutes=1)
+            points = series["points"][-WINDOW:]
+            seconds = sum(point["interval_s"] for point in points)
+            for flow in points[-1]["flows"] if points else ():
+                rows = [(p["interval_s"], p["flows"].get(flow)) for p in points]
+                offered, passed = (
+                    sum(s * row[name] for s, row in rows if row) / seconds
+                    for name in ("offered_per_s", "passed_per_s")
+                )
+                found[flow] = offered, passed
+        return found
+
+    def flow_status(self) -> dict[str, Any]:
+        """Flow -> what the control plane says of its rates."""
+        answer = self.everybody.get("/api/v1/flow-status", system=self.system)
+        return {row["flow"]: row for row in answer["flows"]}
+
+    def gates(self) -> dict[str, float]:
+        """Flow -> rate that its gate lets through, as its agent says."""
+        return {
+            flow: gate["rate_per_s"]
+            for state in self.enforced().values()
+            for flow, gate in state["gates"].items()
+        }
+
+    def wait_rates(self, seconds: float = 40.0) -> None:
+        """Until every flow passes at the rate of its gate: all of them are offered more."""
+        deadline = time.monotonic() + seconds
+        while True:
+            gates, measured = self.gates(), self.measured()
+            far = {
+                flow: (measured.get(flow), rate)
+                for flow, rate in gates.items()
+                if abs(measured.get(flow, (0.0, 0.0))[1] - rate) > TOLERANCE * rate + 1.0 / WINDOW
+            }
+            if gates and not far:
+                return
+            assert time.monotonic() < deadline, f"(offered, passed), gate: {far}"
+            time.sleep(1.0)
+
+    # --- what people do
+
+    def optimize(self) -> str:
+        """A fresh allocation; its id."""
+        run = self.everybody.wait(
+            self.author.optimize(SYSTEM), lambda r: r["state"] not in ("queued", "running"), 60
+        )
+        assert run["state"] == "succeeded", run["failure"]
+        return str(run["allocation"])
+
+    def plan(self, allocation: str, who: Api | None = None) -> Any:
+        """A draft by the author."""
+        answer = (who or self.author).post(f"/api/v1/allocations/{allocation}/plan", {})
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+    def some_plan(self) -> Any:
+        """A draft that is there to be looked at."""
+        drafts = self.rows("plans", state="draft")
+        if drafts:
+            return drafts[0]
+        self.shake()
+        return self.plan(self.optimize())
+
+    def do(self, who: Api, path: str, body: Any = None, expect: int = 200) -> Any:
+        answer = who.post(f"/api/v1/{path}", body)
+        assert answer.status_code == expect, answer.text
+        return answer.json()
+
+    def approve(self, plan: Any, who: Api | None = None) -> Any:
+        body = {"comment": "Read it.", "content_hash": plan["content_hash"]}
+        return self.do(who or self.approver, f"plans/{plan['id']}/approve", body)
+
+    def approved_plan(self) -> Any:
+        """Optimized, planned, sent for review and approved."""
+        plan = self.plan(self.optimize())
+        self.do(self.author, f"plans/{plan['id']}/submit")
+        plan = self.approve(plan)
+        assert plan["state"] == "approved"
+        return plan
+
+    def execute(self, plan: Any) -> Any:
+        return self.do(self.operator, f"plans/{plan['id']}/execute", expect=202)
+
+    def execution_of(self, plan: Any) -> Any:
+        """The execution that somebody has just asked for in a browser."""
+        found = self.everybody.wait(
+            "/api/v1/executions", lambda page: len(page["results"]) == 1, 10, plan=plan["id"]
+        )
+        return found["results"][0]
+
+    def wait_execution(self, execution: Any, *states: str, seconds: float = 60.0) -> Any:
+        found = self.everybody.wait(
+            f"/api/v1/executions/{execution['id']}",
+            lambda row: row["state"] in states or row["state"] not in ACTIVE,
+            seconds,
+        )
+        assert found["state"] in states, f"{found['state']}: {found['failure']}"
+        return found
+
+    def policy(self, **values: Any) -> None:
+        """Change the system's policy."""
+        (policy,) = self.rows("policies")
+        address = f"/api/v1/policies/{policy['id']}"
+        tag = self.everybody.client.get(address).headers["ETag"]
+        answer = self.everybody.client.patch(address, json=values, headers={"If-Match": tag})
+        assert answer.status_code == 200, answer.text
+
+    def change(self, kind: str, name: str, **values: Any) -> None:
+        """Edit an object of the model."""
+        (row,) = [row for row in self.rows(kind) if row["name"] == name]
+        address = f"/api/v1/{kind}/{row['id']}"
+        tag = self.everybody.client.get(address).headers["ETag"]
+        answer = self.everybody.client.patch(address, json=values, headers={"If-Match": tag})
+        assert answer.status_code == 200, answer.text
+
+    def shake(self) -> None:
+        """Move capacity from a broker to a link or back: another allocation is the best one, and
+        some of it is lower, some higher than what was best before."""
+        (row,) = [row for row in self.rows("brokers") if row["name"] == "rot-1"]
+        (now,) = row["capacities"]
+        before = (400.0 - now["capacity"]) / 70.0
+        share = (before + CHANCE.uniform(0.3, 0.7)) % 1.0
+        self.set_capacities(cpu=400.0 - 70.0 * share, link=60.0 + 15.0 * share)
+
+    def set_capacities(self, *, cpu: float, link: float) -> None:
+        """Of the broker rot-1 and of its link to ham-1."""
+        capacities = [{"resource": "cpu", "capacity": round(cpu, 1)}]
+        self.change("brokers", "rot-1", capacities=capacities)
+        self.change("links", "rot-1.ham-1", capacity=round(link, 1))
+
+    def tidy(self) -> None:
+        """Leave nothing to the next test that would stand in its way."""
+        for state in ACTIVE:
+            for row in self.rows("executions", state=state):
+                if "roll_back" in row.get("allowed_commands", ["roll_back"]):
+                    self.operator.post(f"/api/v1/executions/{row['id']}/roll-back")
+                self.wait_execution(row, "rolled_back", "succeeded", "failed", "stopped")
+        for state in UNSETTLED:
+            for row in self.rows("plans", state=state):
+                self.author.post(f"/api/v1/plans/{row['id']}/discard", {"reason": "test ended"})
+        self.policy(
+            approval_rules=[{"kind": "*", "min_brokers": 0, "min_share": 0, "approvals": 1}],
+            pace_s=0,
+            enactment_threshold=0,
+        )

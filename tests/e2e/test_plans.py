@@ -1,0 +1,178 @@
+"""From a proposal to changed brokers and back: people in Chromium, real agents, real NATS."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.browsing import sign_in
+from tests.e2e.fleet import Fleet
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def person(browser: Browser, address: str) -> Iterator[Callable[[str], Page]]:
+    """A page of somebody who is signed in, each with cookies of their own."""
+    contexts = []
+
+    def page_of(username: str) -> Page:
+        context = browser.new_context(base_url=address, viewport={"width": 1440, "height": 900})
+        contexts.append(context)
+        page = context.new_page()
+        sign_in(page, username)
+        return page
+
+    yield page_of
+    for context in contexts:
+        context.close()
+
+
+def rates_of(plan: Any) -> list[Any]:
+    """The actions of a plan that set rates."""
+    actions = [action for step in plan["steps"] for action in step["actions"]]
+    return [action for action in actions if action["kind"] == "set_flow_rate"]
+
+
+def test_allocation_is_read_approved_carried_out_and_rolled_back(
+    fleet: Fleet, person: Callable[[str], Page]
+) -> None:
+    # The author asks for an allocation, reads it and makes a plan of it.
+    fleet.shake()
+    author = person("editor")
+    author.goto(f"/systems/{fleet.system}/topology")
+    author.get_by_role("link", name="Optimize").click()
+    author.get_by_role("button", name="Start run").click()
+    expect(author.get_by_text("Succeeded").first).to_be_visible(timeout=30_000)
+    latest = fleet.rows("allocations")[0]
+    author.goto(f"/allocations/{latest['id']}")
+    author.get_by_role("button", name="Make plan").click()
+    expect(author).to_have_url(re.compile("/plans/"))
+    plan = fleet.rows("plans", state="draft")[0]
+    expect(author.get_by_text("cranes.rotterdam").first).to_be_visible()
+    author.get_by_role("button", name="Send for review").click()
+    expect(author.get_by_text("somebody else approves it").first).to_be_visible()
+    expect(author.get_by_role("button", name=re.compile("^Approve"))).to_have_count(0)
+
+    # Somebody else approves, a third person carries it out.
+    approver = person("approver")
+    approver.goto(f"/plans/{plan['id']}")
+    approver.get_by_label("Comment").fill("Gold keeps everything.")
+    approver.get_by_role("button", name=re.compile("^Approve hash")).click()
+    operator = person("operator")
+    operator.goto(f"/plans/{plan['id']}")
+    operator.get_by_role("button", name="Execute").click()
+    operator.get_by_role("dialog").get_by_role("button", name="Execute").click()
+    fleet.wait_execution(fleet.execution_of(plan), "succeeded")
+    expect(operator.get_by_role("button", name="Roll back")).to_have_count(0)
+    expect(operator.get_by_text("Succeeded").first).to_be_visible()
+
+    # The brokers do what the plan says: rates as measured, consumers as the brokers count them.
+    fleet.wait_rates()
+    gates = fleet.gates()
+    offered = {flow: rates[0] for flow, rates in fleet.measured().items()}
+    assert len(gates) == len(fleet.rows("topics"))
+    assert sum(offered[flow] > 1.15 * rate for flow, rate in gates.items()) >= 5
+    limits = fleet.limits()
+    populations = {
+        row["consumer_class"]: row["admitted"]
+        for row in fleet.everybody.get(f"/api/v1/allocations/{latest['id']}/populations")["results"]
+    }
+    assert {name: limits[name] for name in populations} == populations
+    fleet.wait_admitted()
+    before = fleet.in_force()
+
+    # A second plan is stopped half-way and taken back: everything is as it was.
+    fleet.policy(pace_s=20)
+    fleet.shake()
+    second = fleet.approved_plan()
+    assert len(second["steps"]) == 2
+    operator.goto(f"/plans/{second['id']}")
+    operator.get_by_role("button", name="Execute").click()
+    operator.get_by_role("dialog").get_by_role("button", name="Execute").click()
+    expect(operator.get_by_role("button", name="Roll back")).to_be_visible(timeout=20_000)
+    execution = fleet.execution_of(second)
+    fleet.everybody.wait(
+        f"/api/v1/executions/{execution['id']}",
+        lambda row: row["steps"][0]["state"] == "completed",
+        20,
+    )
+    assert fleet.in_force() != before
+    operator.get_by_role("button", name="Roll back").click()
+    operator.get_by_role("dialog").get_by_role("button", name="Roll back").click()
+    expect(operator.get_by_text("Rolled back").first).to_be_visible(timeout=30_000)
+    assert fleet.in_force() == before
+    fleet.wait_admitted()
+    fleet.wait_rates()
+
+
+def test_undoing_an_executed_plan_brings_everything_back(fleet: Fleet) -> None:
+    before = fleet.in_force()
+    fleet.set_capacities(cpu=400.0, link=75.0)  # the most of each: what was before fits as well
+    plan = fleet.approved_plan()
+    fleet.wait_execution(fleet.execute(plan), "succeeded")
+    fleet.wait_admitted()
+    assert fleet.in_force() != before
+    promised = {action["target"].get("flow"): action["after"] for action in rates_of(plan)}
+    status = fleet.flow_status()
+    assert {flow: status[flow]["in_force_per_s"] for flow in promised} == {
+        flow: after["rate_per_s"] for flow, after in promised.items()
+    }
+
+    undo = fleet.do(fleet.author, f"plans/{plan['id']}/undo", expect=201)
+    fleet.do(fleet.author, f"plans/{undo['id']}/submit")
+    fleet.approve(undo)
+    fleet.wait_execution(fleet.execute(undo), "succeeded")
+
+    assert fleet.in_force() == before
+    fleet.wait_admitted()
+
+
+def test_edited_model_makes_an_approved_plan_stale(
+    fleet: Fleet, person: Callable[[str], Page]
+) -> None:
+    fleet.shake()
+    plan = fleet.approved_plan()
+    before = fleet.in_force()
+    operator = person("operator")
+    operator.goto(f"/plans/{plan['id']}")
+    expect(operator.get_by_role("button", name="Execute")).to_be_visible()
+
+    fleet.change("topics", "tides", description="Edited after the approval.")
+
+    refused = fleet.operator.post(f"/api/v1/plans/{plan['id']}/execute")
+    assert refused.status_code == 409
+    assert refused.json()["code"] == "plan_is_stale"
+    operator.goto(f"/plans/{plan['id']}")
+    expect(operator.get_by_text("Stale").first).to_be_visible()
+    expect(operator.get_by_role("button", name="Execute")).to_have_count(0)
+    assert fleet.in_force() == before
+
+
+def test_author_cannot_approve_and_two_must_where_the_policy_says_two(
+    fleet: Fleet, person: Callable[[str], Page]
+) -> None:
+    fleet.policy(
+        approval_rules=[{"kind": "allocation", "min_brokers": 2, "min_share": 0, "approvals": 2}]
+    )
+    fleet.shake()
+    # Somebody who may approve, but not what is their own.
+    plan = fleet.plan(fleet.optimize(), fleet.everybody)
+    fleet.do(fleet.everybody, f"plans/{plan['id']}/submit")
+    body = {"content_hash": plan["content_hash"]}
+    own = fleet.everybody.post(f"/api/v1/plans/{plan['id']}/approve", body)
+    assert own.status_code == 403
+    assert own.json()["code"] == "author_cannot_approve"
+
+    page = person("approver")
+    page.goto(f"/plans/{plan['id']}")
+    expect(page.get_by_text("0 of 2 given").first).to_be_visible()
+    page.get_by_role("button", name=re.compile("^Approve hash")).click()
+    expect(page.get_by_text("1 of 2 given").first).to_be_visible()
+    again = fleet.approver.post(f"/api/v1/plans/{plan['id']}/approve", body)
+    assert again.status_code == 409
+    early = fleet.operator.post(f"/api/v1/plans/{plan['id']}/execute")
+    assert early.status_code == 409
+    assert early.json()["code"] == "not_approved"

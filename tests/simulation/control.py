@@ -1,0 +1,434 @@
+"""The virtual control plane: a database as plain data, changed in transactions by `decide`.
+
+A crash loses only who was waiting for an answer. Everything else is the database.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tests.simulation.actions import Change, Edge
+from weir.coordination.applying import applied
+from weir.coordination.coordinator import UNDER_WAY, Coordinator, Limits
+from weir.coordination.decisions import (
+    AbortAction,
+    AppendUndoSteps,
+    BuryAction,
+    CommitAction,
+    Decision,
+    FinishAction,
+    MoveExecution,
+    PrepareAction,
+    RetryAction,
+)
+from weir.coordination.lease import Fenced, Lease
+from weir.coordination.views import ActionView, Direction, ExecutionView, StepView, order_for
+from weir.coordination.wire import ClassSpec, Document, Gate, Neighbour, Observed, Report
+from weir.lifecycle.executions import EXECUTIONS, ExecutionCommand, ExecutionState
+from weir.lifecycle.steps import ActionState, StepState
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+LEASE_S = 5.0
+TICK_S = 0.5
+ENDED = (
+    ExecutionState.STOPPED,
+    ExecutionState.FAILED,
+    ExecutionState.ROLLED_BACK,
+    ExecutionState.SUCCEEDED,
+)
+
+
+@dataclass(slots=True)
+class Setting:
+    """One row of what is in force; `changed` is the document in which `desired` first stood."""
+
+    in_force: float | None
+    desired: float | None
+    changed: int = 0
+
+
+class Control:
+    """Documents, reports, leases, and the executions one after the other."""
+
+    coordinator_class: type[Coordinator] = Coordinator
+    checks_order_of_reports = True
+
+    def __init__(self, world: World, edges: set[Edge], settings: dict[tuple[str, str], Setting]):
+        self.world = world
+        self.up = True
+        self.edges = set(edges)
+        self.settings = settings
+        self.classes: dict[str, tuple[str, str]] = {}
+        """Class -> (broker, flow)."""
+        self.executions: list[ExecutionView] = []
+        self.before: dict[int, object] = {}
+        """Execution -> what was in force when it began."""
+        self.changes: dict[str, Change] = {}
+        self.leases = dict.fromkeys(world.names, Lease())
+        self.observed: dict[str, tuple[int, int, Observed]] = {}
+        self.documents: dict[str, Document] = {}
+        self.revision = 0
+        """Changes with every transaction that wrote something."""
+        self.built: dict[str, int] = {}
+        self.serials = dict.fromkeys(world.names, 0)
+        self.waiting: dict[str, tuple[int, tuple[int, int], str]] = {}
+        self.coordinator = self.coordinator_class(
+            Limits(
+                prepare_timeout_s=3.0,
+                setting_timeout_s=4.0,
+                bury_after_s=world.bury_after_s,
+                max_attempts=3,
+            )
+        )
+
+    def stop(self) -> None:
+        """The process ends."""
+        self.up = False
+        self.waiting = {}
+
+    def start(self) -> None:
+        """Another process on the same database."""
+        self.up = True
+        self.world.say("control plane is back")
+        self.advance()
+
+    # --- executions
+
+    def execute(self, steps: list[list[Change]], *, pace_s: float, max_parallel: int) -> None:
+        """A new execution."""
+        number = len(self.executions)
+        self.before[number] = self.in_force
+        steps = self._replanned(steps)
+        self.executions.append(
+            ExecutionView(
+                state=ExecutionState.PENDING,
+                steps=tuple(
+                    self._step(f"e{number}s{i}", i, [(c, None) for c in changes])
+                    for i, changes in enumerate(steps)
+                ),
+                live=frozenset(),
+                pace_s=pace_s,
+                max_parallel=max_parallel,
+            )
+        )
+        self.advance()
+
+    def _replanned(self, steps: list[list[Change]]) -> list[list[Change]]:
+        """With `before` as it is: the plan before may have ended otherwise than planned."""
+        values = {key: setting.in_force for key, setting in self.settings.items()}
+        fresh: list[list[Change]] = []
+        for step in steps:
+            fresh.append([])
+            for change in step:
+                if not change.tree:
+                    change = replace(change, before=values[change.key])
+                    values[change.key] = change.after
+                fresh[-1].append(change)
+        return fresh
+
+    @property
+    def in_force(self) -> object:
+        """Everything a rollback has to give back."""
+        return frozenset(self.edges), {key: s.in_force for key, s in self.settings.items()}
+
+    def _step(
+        self,
+        name: str,
+        index: int,
+        changes: list[tuple[Change, str | None]],
+        direction: Direction = Direction.FORWARD,
+    ) -> StepView:
+        views = []
+        for i, (change, inverts) in enumerate(changes):
+            self.changes[f"{name}a{i}"] = change
+            self.world.say("planned %sa%d %s", name, i, change)
+            views.append(change.view(f"{name}a{i}", inverts))
+        return StepView(
+            id=name,
+            index=index,
+            state=StepState.PENDING,
+            actions=tuple(views),
+            direction=direction,
+        )
+
+    def command(self, command: ExecutionCommand) -> bool:
+        """What a person asks of the newest execution; False when its state does not allow it."""
+        if not self.executions or not EXECUTIONS.allows(self.executions[-1].state, command):
+            return False
+        view = self.executions[-1]
+        self.executions[-1] = replace(view, state=EXECUTIONS.advance(view.state, command))
+        self.world.say("a person says %s", command)
+        self.world.counts[f"command_{command}"] += 1
+        self.advance()
+        return True
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is under way and nobody is missing."""
+        return all(_over(view) for view in self.executions)
+
+    def tick(self) -> None:
+        """Deadlines and pace."""
+        if self.up and not self.idle:
+            self.advance()
+        self.world.clock.after(TICK_S, self.tick)
+
+    def advance(self) -> None:
+        """One transaction per execution: decide, apply, until nothing follows."""
+        if not self.up:
+            return
+        now = self.world.clock.now
+        for number, view in enumerate(self.executions):
+            if _over(view):
+                continue
+            while decisions := self.coordinator.decide(self._fresh(view, now), now):
+                for decision in decisions:
+                    view = self._apply(number, view, decision, now)
+                if len(decisions) > 500:
+                    self.world.audit.fail("decide goes round in circles")
+            self.executions[number] = view
+        self._tell()
+
+    def _fresh(self, view: ExecutionView, now: float) -> ExecutionView:
+        live = frozenset(b for b, lease in self.leases.items() if lease.live(now))
+        steps = tuple(
+            replace(s, actions=tuple(self._confirmed(a) for a in s.actions))
+            if s.state in (StepState.IN_PROGRESS, StepState.ABORTING)
+            and any(a.awaited for a in s.actions)
+            else s
+            for s in view.steps
+        )
+        return replace(view, live=live, steps=steps)
+
+    def _confirmed(self, action: ActionView) -> ActionView:
+        if not action.awaited or action.state not in UNDER_WAY:
+            return action
+        change = self.changes[action.id]
+        broker, name = change.key
+        setting = self.settings[change.key]
+        _, version, observed = self.observed.get(broker, (0, 0, Observed()))
+        if change.kind == "set_population":
+            shown: float | None = observed.limits.get(name)
+        else:
+            shown = observed.gates[name].rate_per_s if name in observed.gates else None
+        if shown == setting.desired and self._recent(version, setting):
+            return replace(action, confirmed_by=frozenset({broker}))
+        return replace(action, confirmed_by=frozenset())
+
+    def _recent(self, version: int, setting: Setting) -> bool:
+        """What was observed before the document that asked for it confirms nothing."""
+        return version >= setting.changed
+
+    def _apply(
+        self, number: int, view: ExecutionView, decision: Decision, now: float
+    ) -> ExecutionView:
+        self.revision += 1
+        self.world.say("decides %s", decision)
+        audit = self.world.audit
+        match decision:
+            case AppendUndoSteps(steps=steps):
+                first = len(view.steps)
+                undo = tuple(
+                    self._step(
+                        f"e{number}s{first + i}",
+                        first + i,
+                        [(self.changes[a].inverse(), a) for a in actions],
+                        Direction.UNDO,
+                    )
+                    for i, actions in enumerate(steps)
+                )
+                return replace(view, steps=(*view.steps, *undo))
+            case PrepareAction(action=action):
+                audit.prepared(action, decision.attempt)
+                change = self.changes[action]
+                if not change.tree:
+                    self._desire(change, change.after)
+            case CommitAction(action=action):
+                self._commit(action, view)
+            case AbortAction(action=action):
+                audit.aborted(action, self._action(view, action).attempt)
+                change = self.changes[action]
+                if not change.tree:
+                    self._desire(change, self.settings[change.key].in_force)
+            case FinishAction(action=action):
+                self.world.counts[f"done_{self.changes[action].kind}"] += 1
+            case BuryAction():
+                self.world.counts["buried"] += 1
+            case RetryAction():
+                self.world.counts["retried"] += 1
+            case MoveExecution(command=command):
+                self.world.counts[f"execution_{command}"] += 1
+                if command is ExecutionCommand.SETTLE and (
+                    view.state is ExecutionState.ROLLING_BACK
+                ):
+                    self.world.counts["rolled_back"] += 1
+                    if self.in_force != self.before[number]:
+                        audit.fail(f"the rollback of execution {number} left something behind")
+        return applied(view, decision, now)
+
+    @staticmethod
+    def _action(view: ExecutionView, name: str) -> ActionView:
+        return next(a for s in view.steps for a in s.actions if a.id == name)
+
+    def _desire(self, change: Change, value: float | None) -> None:
+        setting = self.settings[change.key]
+        setting.desired = value
+        setting.changed = self._next_version(change.key[0])
+        self.world.audit.may_enforce(change, value)
+
+    def _commit(self, name: str, view: ExecutionView) -> None:
+        change = self.changes[name]
+        self.world.audit.committed(name, self._action(view, name).attempt)
+        if change.tree:
+            go, come = change.edges()
+            if not go <= self.edges or come & self.edges:
+                self.world.audit.fail(f"{name} {change} does not fit the overlay")
+            self.edges = (self.edges - go) | come
+            self.world.audit.edges_changed(self.edges)
+        else:
+            setting = self.settings[change.key]
+            setting.in_force = setting.desired
+            self.world.audit.is_enforced(change, setting.in_force)
+
+    # --- documents
+
+    def neighbours(self, broker: str) -> frozenset[str]:
+        """By the database's edges."""
+        return frozenset(b for edge in self.edges if broker in edge for b in edge - {broker})
+
+    def document(self, broker: str) -> Document:
+        """What shall be true at a broker; its version grows with every change of the rest."""
+        if self.built.get(broker) == self.revision:
+            return self.documents[broker]
+        self.built[broker] = self.revision
+        classes, gates = {}, {}
+        for (where, name), setting in self.settings.items():
+            if where != broker:
+                continue
+            if name in self.classes:
+                limit = None if setting.desired is None else int(setting.desired)
+                classes[name] = ClassSpec(flow=self.classes[name][1], limit=limit)
+            elif setting.desired is not None:
+                gates[name] = Gate(rate_per_s=setting.desired, burst=1.0)
+        orders = [
+            order
+            for view in self.executions
+            for step in view.steps
+            if step.state not in (StepState.PENDING, StepState.COMPLETED, StepState.ABORTED)
+            for action in step.actions
+            if (order := order_for(action, broker, {})) is not None
+        ]
+        last = self.documents.get(broker)
+        document = Document(
+            system="s",
+            broker=broker,
+            version=str(self.serials[broker]),
+            classes=classes,
+            gates=gates,
+            neighbours={n: Neighbour(address=n) for n in sorted(self.neighbours(broker))},
+            orders=tuple(orders),
+        )
+        if document != last:
+            document = replace(document, version=str(self._next_version(broker)))
+            self.documents[broker] = document
+        return document
+
+    def _next_version(self, broker: str) -> int:
+        """Never the same twice, also when a value goes there and back."""
+        self.serials[broker] += 1
+        return self.serials[broker]
+
+    # --- what agents ask and say
+
+    def open_session(self, broker: str, life: int) -> None:
+        """POST session."""
+        if self.up:
+            now = self.world.clock.now
+            self.leases[broker] = lease = self.leases[broker].opened(now, LEASE_S)
+            self.observed.pop(broker, None)
+            agent = self.world.agents[broker]
+            self.world.network.send(broker, agent.session_opened, life, lease.incarnation)
+
+    def _fences(self, broker: str, incarnation: int, life: int) -> bool:
+        try:
+            self.leases[broker].check(incarnation)
+        except Fenced:
+            self.world.counts["fenced"] += 1
+            agent = self.world.agents[broker]
+            self.world.network.send(broker, agent.fenced, life, incarnation)
+            return True
+        return False
+
+    def poll(self, broker: str, incarnation: int, poll_id: tuple[int, int], seen: str) -> None:
+        """GET document: answered at once, or when there is another one."""
+        if not self.up or self._fences(broker, incarnation, poll_id[0]):
+            return
+        self.waiting[broker] = (incarnation, poll_id, seen)
+        self._tell((broker,))
+
+    def _tell(self, brokers: tuple[str, ...] = ()) -> None:
+        for broker in brokers or tuple(self.waiting):
+            incarnation, poll_id, seen = self.waiting[broker]
+            document = self.document(broker)
+            if document.version != seen:
+                del self.waiting[broker]
+                if self.leases[broker].incarnation == incarnation:
+                    agent = self.world.agents[broker]
+                    self.world.network.send(broker, agent.answered, poll_id, document)
+
+    def report(
+        self,
+        broker: str,
+        incarnation: int,
+        seq: int,
+        reports: tuple[Report, ...],
+        observed: Observed,
+    ) -> None:
+        """POST report."""
+        if not self.up or self._fences(broker, incarnation, self.world.agents[broker].life):
+            return
+        now = self.world.clock.now
+        self.leases[broker] = self.leases[broker].renewed(incarnation, now, LEASE_S)
+        if not self.checks_order_of_reports or seq > self.observed.get(broker, (0, 0, None))[0]:
+            self.observed[broker] = (seq, int(observed.version), observed)
+        for report in reports:
+            self._store(broker, report)
+        self.advance()
+
+    def _store(self, broker: str, report: Report) -> None:
+        for number, view in enumerate(self.executions):
+            if not any(a.id == report.action for s in view.steps for a in s.actions):
+                continue
+            self.executions[number] = replace(
+                view,
+                steps=tuple(
+                    replace(
+                        step,
+                        actions=tuple(
+                            _with_report(a, broker, report) if a.id == report.action else a
+                            for a in step.actions
+                        ),
+                    )
+                    for step in view.steps
+                ),
+            )
+
+
+def _over(view: ExecutionView) -> bool:
+    return view.state in ENDED and not any(
+        s.state is StepState.PENDING or a.state is ActionState.DEAD
+        for s in view.steps
+        for a in s.actions
+    )
+
+
+def _with_report(action: ActionView, broker: str, report: Report) -> ActionView:
+    if broker not in action.brokers:
+        return action
+    known = action.reports.get(broker, ())
+    if any(r.attempt == report.attempt and r.phase == report.phase for r in known):
+        return action
+    return replace(action, reports={**action.reports, broker: (*known, report)})

@@ -1,0 +1,49 @@
+"""Playing one seed, and what must have happened at least once in a thousand of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tests.simulation.audit import Violation
+from tests.simulation.world import World
+
+NEVER_ZERO = (
+    "admitted",
+    "agent_crashes",
+    "broker_crashes",
+    "buried",
+    "command_pause",
+    "command_resume",
+    "command_roll_back",
+    "command_stop",
+    "control_crashes",
+    "deduplicated",
+    "delivered",
+    "done_append_broker",
+    "done_detach_broker",
+    "done_set_flow_rate",
+    "done_set_population",
+    "done_shift_link",
+    "evicted",
+    "execution_fail",
+    "execution_succeed",
+    "fenced",
+    "ghost_writes",
+    "lost_in_network",
+    "partitions",
+    "pauses",
+    "published",
+    "repeated_in_network",
+    "retried",
+    "rolled_back",
+)
+"""A check that never had anything to check proves nothing."""
+
+
+def run_seed(seed: int, world: World | None = None) -> tuple[int, Counter[str], str]:
+    """(seed, what happened, the violation or nothing)."""
+    world = world or World(seed)
+    try:
+        return seed, world.run(), ""
+    except Violation as violation:
+        return seed, world.counts, str(violation)

@@ -1,0 +1,250 @@
+"""Every kind of action keeps the folder's contract; what is each one's own."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from dataclasses import replace
+from typing import Any
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.weir.plan_strategies import in_force_and_steps, tree_actions, trees
+from weir import actions
+from weir.actions import (
+    Edge,
+    InForce,
+    inverse,
+    inverse_steps,
+    kinds,
+    replay,
+    setting_key,
+    target_key,
+)
+from weir.actions._protocol import ActionKind
+from weir.errors import InvalidProblem
+from weir.model.plan import Action, Step
+from weir.plugins import discover
+
+KINDS = sorted(kinds())
+RATE = {"rate_per_s": 10.0, "burst": 5.0}
+SAMPLES: dict[str, Action] = {
+    "set_flow_rate": Action(
+        kind="set_flow_rate",
+        target={"flow": "orders", "broker": "b1"},
+        before=RATE,
+        after={"rate_per_s": 120.0, "burst": 12.0},
+        effect="Orders get through.",
+    ),
+    "set_population": Action(
+        kind="set_population",
+        target={"class": "gold", "flow": "orders", "broker": "b2"},
+        before={"limit": 55},
+        after={"limit": 40},
+    ),
+    "shift_link": Action(kind="shift_link", target={"i": "b1", "j": "b2", "k": "b3"}),
+    "append_broker": Action(kind="append_broker", target={"broker": "b7", "to": "b2"}),
+    "detach_broker": Action(kind="detach_broker", target={"broker": "b7", "from": "b2"}),
+}
+
+
+def test_every_kind_has_a_sample() -> None:
+    assert sorted(SAMPLES) == KINDS
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_kind_keeps_the_contract(name: str) -> None:
+    module = discover("weir.actions")[name]
+    assert name == module.KIND
+    assert module.TITLE
+    assert module.SUMMARY
+    assert module.PROTOCOL in ("setting", "tree")
+    for function, wanted in inspect.getmembers(ActionKind, inspect.isfunction):
+        if function.startswith("_"):
+            continue
+        parameters = list(inspect.signature(getattr(module, function)).parameters)
+        assert parameters == list(inspect.signature(wanted).parameters)[1:], function
+    sample = SAMPLES[name]
+    actions.validate(sample)
+    actions.validate(inverse(sample))
+    assert inverse(inverse(sample)) == sample
+    assert actions.brokers(sample)
+    assert set(actions.brokers(inverse(sample))) == set(actions.brokers(sample))
+    assert actions.title(inverse(sample)) == actions.undo_title(sample)
+    assert actions.title(sample) != actions.undo_title(sample)
+    if module.PROTOCOL == "tree":
+        assert set(actions.roles(sample).values()) == set(actions.brokers(sample))
+        assert set(actions.roles(sample)) <= {"i", "j", "k"}
+        assert not actions.is_takeaway(sample)
+    else:
+        assert not actions.roles(sample)
+        assert module.apply_edges({("a", "b")}, sample) == {("a", "b")}
+        assert actions.is_takeaway(sample) != actions.is_takeaway(inverse(sample))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_kind_refuses_a_target_with_missing_or_unknown_members(name: str) -> None:
+    sample = SAMPLES[name]
+    for member in sample.target:
+        left = {key: value for key, value in sample.target.items() if key != member}
+        with pytest.raises(InvalidProblem, match=f'missing key "{member}"') as caught:
+            actions.validate(replace(sample, target=left))
+        assert caught.value.path == "target"
+        with pytest.raises(InvalidProblem) as caught:
+            actions.validate(replace(sample, target={**sample.target, member: ""}))
+        assert caught.value.path == f"target.{member}"
+    with pytest.raises(InvalidProblem, match='unknown key "colour"'):
+        actions.validate(replace(sample, target={**sample.target, "colour": "red"}))
+
+
+def _with(name: str, **fields: Any) -> Action:
+    return replace(SAMPLES[name], **fields)
+
+
+@pytest.mark.parametrize(
+    ("action", "path", "words"),
+    [
+        (_with("set_flow_rate", after=RATE), "after", "equals before"),
+        (_with("set_flow_rate", after={**RATE, "burst": 0.5}), "after.burst", "below 1 message"),
+        (_with("set_flow_rate", before={**RATE, "rate_per_s": -1}), "before.rate_per_s", "negat"),
+        (_with("set_flow_rate", after={"rate_per_s": 1}), "after", 'missing key "burst"'),
+        (_with("set_flow_rate", after=7), "after", "must be an object, not 7"),
+        (_with("set_flow_rate", after={**RATE, "burst": float("nan")}), "after.burst", "finite"),
+        (_with("set_population", after={"limit": 1.5}), "after.limit", "whole number"),
+        (_with("set_population", after={"limit": True}), "after.limit", "must be a number"),
+        (_with("set_population", before={"limit": 2**60}), "before.limit", "more than"),
+        (_with("shift_link", target={"i": "a", "j": "b", "k": "a"}), "target", "three different"),
+        (_with("shift_link", after=RATE), "after", "must be null"),
+        (_with("append_broker", target={"broker": "a", "to": "a"}), "target.to", "another"),
+        (_with("detach_broker", target={"broker": "a", "from": "a"}), "target.from", "another"),
+    ],
+)
+def test_nonsense_is_refused_by_name(action: Action, path: str, words: str) -> None:
+    with pytest.raises(InvalidProblem) as caught:
+        actions.validate(action)
+    assert caught.value.path == path
+    assert words in caught.value.message
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(InvalidProblem, match='no action kind "paint"; known are append_broker'):
+        actions.title(Action(kind="paint", target={}))
+
+
+def test_titles_read_like_sentences_with_units() -> None:
+    assert actions.title(SAMPLES["set_flow_rate"]) == (
+        "Set orders at b1 from 10 msg/s to 120 msg/s, burst 12"
+    )
+    assert actions.undo_title(SAMPLES["set_flow_rate"]) == (
+        "Set orders at b1 from 120 msg/s to 10 msg/s, burst 5"
+    )
+    first = _with("set_flow_rate", before=None)
+    assert actions.title(first) == "Set orders at b1 to 120 msg/s, burst 12"
+    assert actions.undo_title(first) == "Stop limiting orders at b1 (was 120 msg/s)"
+    assert actions.title(SAMPLES["set_population"]) == "Admit 40 consumers of gold at b2 (was 55)"
+    nobody = _with("set_population", after={"limit": 0})
+    assert actions.title(nobody) == "Admit no consumers of gold at b2 (was 55)"
+    assert actions.title(_with("set_population", after=None)) == (
+        "Admit every consumer of gold at b2 (limit was 55)"
+    )
+    assert actions.title(SAMPLES["shift_link"]) == "Shift link b1-b2 to b1-b3"
+    assert actions.undo_title(SAMPLES["shift_link"]) == "Shift link b1-b3 to b1-b2"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "takes"),
+    [
+        (None, RATE, True),
+        (RATE, None, False),
+        (RATE, {"rate_per_s": 9.0, "burst": 50.0}, True),
+        (RATE, {"rate_per_s": 11.0, "burst": 1.0}, False),
+        (RATE, {"rate_per_s": 10.0, "burst": 4.0}, True),
+        (RATE, {"rate_per_s": 10.0, "burst": 6.0}, False),
+    ],
+)
+def test_what_takes_away(before: Any, after: Any, takes: bool) -> None:
+    assert actions.is_takeaway(_with("set_flow_rate", before=before, after=after)) is takes
+
+
+def test_target_key_does_not_depend_on_the_order_of_members() -> None:
+    assert target_key({"flow": "a", "broker": "b"}) == target_key({"broker": "b", "flow": "a"})
+    assert target_key({"flow": 'a","broker":"b', "broker": ""}) != target_key(
+        {"flow": "a", "broker": "b"}
+    )
+
+
+@settings(deadline=None)
+@given(in_force_and_steps())
+def test_a_plan_and_its_inverse_restore_what_was_in_force(
+    given_: tuple[InForce, tuple[Step, ...]],
+) -> None:
+    start, steps = given_
+    after = replay(start, steps)
+    undo = inverse_steps(steps)
+    assert replay(after, undo) == start
+    assert inverse_steps(undo) == steps
+
+
+@settings(deadline=None)
+@given(in_force_and_steps(), st.data())
+def test_a_plan_broken_off_anywhere_is_undone_exactly(
+    given_: tuple[InForce, tuple[Step, ...]], data: st.DataObject
+) -> None:
+    """Whole steps, then some actions of the one in which it broke off."""
+    start, steps = given_
+    broken = data.draw(st.integers(0, len(steps) - 1))
+    size = len(steps[broken].actions)
+    some = data.draw(st.sets(st.integers(0, size - 1)))
+    done = {(s, a) for s in range(broken) for a in range(len(steps[s].actions))}
+    done |= {(broken, a) for a in some}
+    partial = [
+        *steps[:broken],
+        Step(actions=tuple(steps[broken].actions[a] for a in sorted(some))),
+    ]
+    assert replay(replay(start, partial), inverse_steps(steps, done)) == start
+
+
+@settings(deadline=None)
+@given(trees(), st.data())
+def test_a_tree_action_keeps_the_edges_a_tree(edges: frozenset[Edge], data: st.DataObject) -> None:
+    for _ in range(4):
+        action = data.draw(tree_actions(edges))
+        edges = replay(InForce(edges=edges), [Step(actions=(action,))]).edges
+        assert nx.is_tree(nx.Graph(list(edges)))
+
+
+@settings(deadline=None)
+@given(trees(), st.data())
+def test_a_tree_action_that_does_not_fit_is_refused_or_leaves_a_tree(
+    edges: frozenset[Edge], data: st.DataObject
+) -> None:
+    broker = st.sampled_from([f"b{i}" for i in range(10)])
+    kind = data.draw(st.sampled_from(["shift_link", "append_broker", "detach_broker"]))
+    members = SAMPLES[kind].target
+    drawn = data.draw(st.lists(broker, min_size=3, max_size=3, unique=True))
+    action = Action(kind=kind, target=dict(zip(members, drawn, strict=False)))
+    after = edges
+    with contextlib.suppress(InvalidProblem):
+        after = replay(InForce(edges=edges), [Step(actions=(action,))]).edges
+        assert after != edges
+    assert nx.is_tree(nx.Graph(list(after)))
+
+
+def test_replay_refuses_what_moved_meanwhile() -> None:
+    action = SAMPLES["set_flow_rate"]
+    found = {setting_key(action): {"rate_per_s": 11.0, "burst": 5.0}}
+    with pytest.raises(InvalidProblem) as caught:
+        replay(InForce(settings=found), [Step(actions=(action,))])
+    assert caught.value.path == "steps[0].actions[0].before"
+    assert "rate_per_s 11.0 is in force" in caught.value.message
+
+
+def test_two_brokers_can_part_and_meet_again() -> None:
+    start = InForce(edges=frozenset({("a", "b")}))
+    step = Step(actions=(Action(kind="detach_broker", target={"broker": "b", "from": "a"}),))
+    alone = replay(start, [step])
+    assert alone.edges == frozenset()
+    assert replay(alone, inverse_steps([step])) == start

@@ -1,0 +1,100 @@
+"""Kinds of action: one file per kind, found by folder.
+
+`kind_of(action)` gives the module that knows what the action means; the functions below are
+shorthands for it. `replay` carries steps out on paper.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weir.actions._protocol import ActionKind, Edge, ProtocolName
+from weir.actions._registry import kind_of, kinds
+from weir.actions._replay import InForce, replay
+from weir.actions._targets import SettingKey, edge, setting_key, target_key
+from weir.model.plan import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from weir.model.plan import Action
+
+__all__ = [
+    "ActionKind",
+    "Edge",
+    "InForce",
+    "ProtocolName",
+    "SettingKey",
+    "brokers",
+    "edge",
+    "inverse",
+    "inverse_steps",
+    "is_takeaway",
+    "kind_of",
+    "kinds",
+    "protocol",
+    "replay",
+    "roles",
+    "setting_key",
+    "target_key",
+    "title",
+    "undo_title",
+    "validate",
+]
+
+
+def protocol(action: Action) -> ProtocolName:
+    """How the action is carried out: `setting` or `tree`."""
+    return kind_of(action).PROTOCOL
+
+
+def brokers(action: Action) -> tuple[str, ...]:
+    """The brokers that take part, by name."""
+    return kind_of(action).brokers(action)
+
+
+def roles(action: Action) -> Mapping[str, str]:
+    """Role -> broker of a tree action; empty for settings."""
+    return kind_of(action).roles(action)
+
+
+def title(action: Action) -> str:
+    """What the action does, in one line for people."""
+    return kind_of(action).title(action)
+
+
+def undo_title(action: Action) -> str:
+    """What undoing the action does, in one line for people."""
+    return kind_of(action).undo_title(action)
+
+
+def inverse(action: Action) -> Action:
+    """The action that undoes this one; twice gives the action itself."""
+    return kind_of(action).inverse(action)
+
+
+def validate(action: Action) -> None:
+    """Raise InvalidProblem that names the field where the action makes no sense."""
+    kind_of(action).validate(action)
+
+
+def is_takeaway(action: Action) -> bool:
+    """Whether it only lowers what a flow or class is allowed."""
+    return kind_of(action).is_takeaway(action)
+
+
+def inverse_steps(
+    steps: Sequence[Step], done: Collection[tuple[int, int]] | None = None
+) -> tuple[Step, ...]:
+    """What undoes the steps: last first, each completed action inverted.
+
+    `done` holds (index of step, index of action) of what was completed; None: everything.
+    Steps of which nothing was completed are left out.
+    """
+    undo = []
+    for i in reversed(range(len(steps))):
+        actions = steps[i].actions
+        completed = [a for a in range(len(actions)) if done is None or (i, a) in done]
+        if completed:
+            undo.append(Step(actions=tuple(inverse(actions[a]) for a in reversed(completed))))
+    return tuple(undo)

@@ -1,0 +1,31 @@
+"""The kinds by name."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, cast
+
+from weir.errors import InvalidProblem
+from weir.plugins import discover, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from weir.actions._protocol import ActionKind
+    from weir.model.plan import Action
+
+
+@cache
+def kinds() -> Mapping[str, ActionKind]:
+    """Every kind by name."""
+    modules = discover("weir.actions").values()
+    return {module.KIND: cast("ActionKind", module) for module in modules}
+
+
+def kind_of(action: Action) -> ActionKind:
+    """The module of the action's kind. Raises InvalidProblem for an unknown one."""
+    found = kinds().get(action.kind)
+    if found is None:
+        known = ", ".join(kinds())
+        raise InvalidProblem("kind", f"no action kind {shown(action.kind)}; known are {known}")
+    return found

@@ -1,0 +1,108 @@
+"""Names of settings, and the checks that targets and values share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from weir.errors import InvalidProblem
+from weir.plugins import number, shown
+
+if TYPE_CHECKING:
+    from weir.actions._protocol import Edge
+    from weir.model.plan import Action
+
+SettingKey = tuple[str, str]
+"""Kind and `target_key` of a setting: unique within a system."""
+
+MAX_NAME_LENGTH = 1000
+MAX_LIMIT = 2**53
+UNDOES = "Undoes: "
+
+
+def target_key(target: Mapping[str, str]) -> str:
+    """One text per target, however its members are ordered: compact JSON with sorted keys."""
+    return json.dumps(dict(target), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def setting_key(action: Action) -> SettingKey:
+    """Under which name the setting that the action changes is kept."""
+    return action.kind, target_key(action.target)
+
+
+def edge(a: str, b: str) -> Edge:
+    """The edge between two brokers, the same whichever comes first."""
+    return (a, b) if a <= b else (b, a)
+
+
+def check_target(action: Action, *names: str) -> None:
+    """Exactly these members, each a name."""
+    check_members(action.target, "target", *names)
+    for name in names:
+        value: object = action.target[name]
+        if not isinstance(value, str):
+            raise InvalidProblem(f"target.{name}", f"must be a name, not {shown(value)}")
+        if not value or len(value) > MAX_NAME_LENGTH:
+            raise InvalidProblem(f"target.{name}", f"must have 1 to {MAX_NAME_LENGTH} characters")
+
+
+def check_members(obj: object, path: str, *names: str) -> None:
+    """Exactly these members."""
+    if not isinstance(obj, Mapping):
+        raise InvalidProblem(path, f"must be an object, not {shown(obj)}")
+    wanted = ", ".join(names)
+    for key in obj:
+        if key not in names:
+            raise InvalidProblem(path, f"unknown key {shown(key)}; known are {wanted}")
+    for name in names:
+        if name not in obj:
+            raise InvalidProblem(path, f'missing key "{name}"; add it')
+
+
+def check_different(action: Action) -> None:
+    """A setting's action has to change something."""
+    if action.before == action.after:
+        raise InvalidProblem("after", "equals before; leave the action out")
+
+
+def check_no_values(action: Action) -> None:
+    """Tree actions have no values: the target says everything."""
+    for name, value in (("before", action.before), ("after", action.after)):
+        if value is not None:
+            raise InvalidProblem(name, f"must be null, not {shown(value)}")
+
+
+def not_negative(value: object, path: str) -> float:
+    """A finite number of at least 0."""
+    amount = number(value, path)
+    if amount < 0:
+        raise InvalidProblem(path, f"must not be negative, but is {amount:g}")
+    return amount
+
+
+def undone_effect(effect: str) -> str:
+    """The effect of the inverse; twice gives the first text."""
+    if not effect:
+        return ""
+    if effect.startswith(UNDOES) and effect != UNDOES:
+        return effect.removeprefix(UNDOES)
+    return UNDOES + effect
+
+
+def swapped(action: Action) -> Action:
+    """The inverse of a setting: before and after change places."""
+    return replace(
+        action, before=action.after, after=action.before, effect=undone_effect(action.effect)
+    )
+
+
+def plain(amount: float) -> str:
+    """A number for a title: six digits at most, thousands apart, no exponent where avoidable."""
+    if amount == int(amount) and abs(amount) < 1e15:
+        return f"{int(amount):,}"
+    if 0.001 <= abs(amount) < 1e15:
+        digits = max(0, 3 if abs(amount) < 1 else 2 if abs(amount) < 100 else 1)
+        return f"{amount:,.{digits}f}"
+    return f"{amount:.4g}"

@@ -1,0 +1,307 @@
+"""Plans as plain dicts and canonical bytes: the only parser of the plan format (version 1).
+
+`plan_from_dict` refuses what does not fit with one InvalidProblem that names entry and field;
+`plan_hash` is what an approval is bound to. The order of steps and actions is part of the plan,
+the order of keys is not; 10 and 10.0 msg/s are the same rate.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from weir.actions import brokers, inverse_steps, kind_of, protocol, setting_key
+from weir.errors import InvalidProblem
+from weir.model.plan import Action, Bound, Plan, Promise, Source, Step
+from weir.plugins import number, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeVar
+
+    from weir.model.plan import Value
+
+    T = TypeVar("T")
+
+__all__ = [
+    "inverse_steps",
+    "plan_bytes",
+    "plan_from_dict",
+    "plan_hash",
+    "plan_to_dict",
+    "steps_from_list",
+    "steps_to_list",
+]
+
+FORMAT = 1
+MAX_TEXT = 4000
+MAX_SENTENCES = 200
+
+_PLAN_KEYS = (
+    "format",
+    "kind",
+    "system",
+    "model_version",
+    "snapshot_hash",
+    "source",
+    "title",
+    "why",
+    "steps",
+    "envelope",
+    "promise",
+)
+
+
+def plan_to_dict(plan: Plan) -> dict[str, Any]:
+    """The plain form that `plan_from_dict` reads and people export."""
+    return {
+        "format": FORMAT,
+        "kind": plan.kind,
+        "system": plan.system,
+        "model_version": plan.model_version,
+        "snapshot_hash": plan.snapshot_hash,
+        "source": {"kind": plan.source.kind, "id": plan.source.id, "name": plan.source.name},
+        "title": plan.title,
+        "why": list(plan.why),
+        "steps": steps_to_list(plan.steps),
+        "envelope": [
+            {
+                "name": bound.name,
+                "unit": bound.unit,
+                "low": _float(bound.low),
+                "high": _float(bound.high),
+                "measured": None if bound.measured is None else _float(bound.measured),
+            }
+            for bound in plan.envelope
+        ],
+        "promise": [
+            {
+                "name": row.name,
+                "unit": row.unit,
+                "before": None if row.before is None else _float(row.before),
+                "after": None if row.after is None else _float(row.after),
+            }
+            for row in plan.promise
+        ],
+    }
+
+
+def steps_to_list(steps: tuple[Step, ...]) -> list[dict[str, Any]]:
+    """The plain form of the steps alone."""
+    return [
+        {
+            "actions": [
+                {
+                    "kind": action.kind,
+                    "target": dict(action.target),
+                    "before": _value(action.before),
+                    "after": _value(action.after),
+                    "effect": action.effect,
+                }
+                for action in step.actions
+            ]
+        }
+        for step in steps
+    ]
+
+
+def plan_bytes(plan: Plan) -> bytes:
+    """The plan as compact UTF-8 JSON with sorted keys; equal plans give equal bytes."""
+    text = json.dumps(
+        plan_to_dict(plan),
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=False,
+        allow_nan=False,
+    )
+    return text.encode()
+
+
+def plan_hash(plan: Plan) -> str:
+    """SHA-256 of the canonical bytes, in hex."""
+    return hashlib.sha256(plan_bytes(plan)).hexdigest()
+
+
+def plan_from_dict(obj: object) -> Plan:
+    """A checked plan. Raises InvalidProblem naming the entry."""
+    top = _object(obj, "", *_PLAN_KEYS)
+    if top["format"] != FORMAT:
+        raise InvalidProblem("format", f"must be {FORMAT}, not {shown(top['format'])}")
+    source = _object(top["source"], "source", "kind", "id", "name")
+    return Plan(
+        kind=_text(top["kind"], "kind", required=True),
+        system=_text(top["system"], "system", required=True),
+        model_version=_count(top["model_version"], "model_version"),
+        snapshot_hash=_text(top["snapshot_hash"], "snapshot_hash"),
+        source=Source(
+            kind=_text(source["kind"], "source.kind", required=True),
+            id=_text(source["id"], "source.id"),
+            name=_text(source["name"], "source.name"),
+        ),
+        title=_text(top["title"], "title", required=True),
+        why=_each(top["why"], "why", lambda x, path: _text(x, path, required=True)),
+        steps=steps_from_list(top["steps"]),
+        envelope=_each(top["envelope"], "envelope", _bound),
+        promise=_each(top["promise"], "promise", _promise),
+    )
+
+
+def steps_from_list(obj: object, path: str = "steps") -> tuple[Step, ...]:
+    """Checked steps: at least one, each with actions that may run together."""
+    steps = _each(obj, path, _step)
+    if not steps:
+        raise InvalidProblem(path, "must hold at least one step")
+    _continuous(steps, path)
+    return steps
+
+
+def _step(obj: object, path: str) -> Step:
+    actions = _each(_object(obj, path, "actions")["actions"], f"{path}.actions", _action)
+    if not actions:
+        raise InvalidProblem(f"{path}.actions", "must hold at least one action")
+    settings: dict[tuple[str, str], int] = {}
+    in_tree: dict[str, int] = {}
+    for index, action in enumerate(actions):
+        here = f"{path}.actions[{index}]"
+        if protocol(action) == "setting":
+            other = settings.setdefault(setting_key(action), index)
+            if other != index:
+                raise InvalidProblem(here, f"sets the same as actions[{other}]; keep one")
+            continue
+        for broker in brokers(action):
+            other = in_tree.setdefault(broker, index)
+            if other != index:
+                raise InvalidProblem(
+                    here,
+                    f"broker {shown(broker)} takes part in actions[{other}] too; "
+                    "put one of them into another step",
+                )
+    return Step(actions=actions)
+
+
+def _action(obj: object, path: str) -> Action:
+    plain = _object(obj, path, "kind", "target", "before", "after", "effect")
+    action = Action(
+        kind=_text(plain["kind"], f"{path}.kind", required=True),
+        target=_members(plain["target"], f"{path}.target"),
+        before=_members(plain["before"], f"{path}.before", optional=True),
+        after=_members(plain["after"], f"{path}.after", optional=True),
+        effect=_text(plain["effect"], f"{path}.effect"),
+    )
+    try:
+        kind_of(action).validate(action)
+    except InvalidProblem as error:
+        raise error.below(path) from None
+    return Action(
+        kind=action.kind,
+        target=action.target,
+        before=_value(action.before),
+        after=_value(action.after),
+        effect=action.effect,
+    )
+
+
+def _continuous(steps: tuple[Step, ...], path: str) -> None:
+    """What a step expects to find is what an earlier one left."""
+    left: dict[tuple[str, str], tuple[int, Value | None]] = {}
+    for s, step in enumerate(steps):
+        for a, action in enumerate(step.actions):
+            if protocol(action) != "setting":
+                continue
+            key = setting_key(action)
+            if key in left and left[key][1] != action.before:
+                raise InvalidProblem(
+                    f"{path}[{s}].actions[{a}].before", f"is not what step {left[key][0]} leaves"
+                )
+            left[key] = (s, action.after)
+
+
+def _bound(obj: object, path: str) -> Bound:
+    plain = _object(obj, path, "name", "unit", "low", "high", "measured")
+    low, high = number(plain["low"], f"{path}.low"), number(plain["high"], f"{path}.high")
+    if low > high:
+        raise InvalidProblem(f"{path}.low", f"{low:g} is above high {high:g}")
+    return Bound(
+        name=_text(plain["name"], f"{path}.name", required=True),
+        unit=_text(plain["unit"], f"{path}.unit"),
+        low=low,
+        high=high,
+        measured=_optional(plain["measured"], f"{path}.measured"),
+    )
+
+
+def _promise(obj: object, path: str) -> Promise:
+    plain = _object(obj, path, "name", "unit", "before", "after")
+    return Promise(
+        name=_text(plain["name"], f"{path}.name", required=True),
+        unit=_text(plain["unit"], f"{path}.unit"),
+        before=_optional(plain["before"], f"{path}.before"),
+        after=_optional(plain["after"], f"{path}.after"),
+    )
+
+
+def _object(obj: object, path: str, *keys: str) -> dict[str, Any]:
+    members: dict[str, Any] = _members(obj, path)
+    for key in members:
+        if key not in keys:
+            raise InvalidProblem(path, f"unknown key {shown(key)}; known are {', '.join(keys)}")
+    for key in keys:
+        if key not in members:
+            raise InvalidProblem(path, f'missing key "{key}"; add it')
+    return members
+
+
+def _members(obj: object, path: str, *, optional: bool = False) -> Any:
+    if optional and obj is None:
+        return None
+    if not isinstance(obj, dict):
+        raise InvalidProblem(path, f"must be an object, not {shown(obj)}")
+    for key in obj:
+        if not isinstance(key, str):
+            raise InvalidProblem(path, f"keys must be text, not {shown(key)}")
+    return dict(obj)
+
+
+def _each(obj: object, path: str, read: Callable[[object, str], T]) -> tuple[T, ...]:
+    if not isinstance(obj, list | tuple):
+        raise InvalidProblem(path, f"must be a list, not {shown(obj)}")
+    if path == "why" and len(obj) > MAX_SENTENCES:
+        raise InvalidProblem(path, f"more than {MAX_SENTENCES} sentences")
+    return tuple(read(entry, f"{path}[{index}]") for index, entry in enumerate(obj))
+
+
+def _text(value: object, path: str, *, required: bool = False) -> str:
+    if not isinstance(value, str):
+        raise InvalidProblem(path, f"must be text, not {shown(value)}")
+    if required and not value.strip():
+        raise InvalidProblem(path, "must not be empty")
+    if len(value) > MAX_TEXT:
+        raise InvalidProblem(path, f"longer than {MAX_TEXT} characters")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidProblem(path, "contains half a character") from None
+    return value
+
+
+def _count(value: object, path: str) -> int:
+    amount = number(value, path)
+    if amount != int(amount) or amount < 0:
+        raise InvalidProblem(path, f"must be a whole number of at least 0, not {shown(value)}")
+    return int(amount)
+
+
+def _optional(value: object, path: str) -> float | None:
+    return None if value is None else number(value, path)
+
+
+def _float(amount: float) -> float:
+    return float(amount) + 0.0
+
+
+def _value(value: Mapping[str, float | int] | None) -> dict[str, float | int] | None:
+    """One spelling: limits are whole numbers, everything else is a float."""
+    if value is None:
+        return None
+    return {key: int(amount) if key == "limit" else _float(amount) for key, amount in value.items()}

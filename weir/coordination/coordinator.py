@@ -1,0 +1,315 @@
+"""The executor's mind: what follows now from the state of one execution.
+
+`decide` is a pure function of what the database says and of the time. It keeps nothing, so that
+any process may call it, at any moment, any number of times: after its decisions are applied, a
+second call gives nothing until a report, a command or the clock changes something. There is
+no leader and nothing to recover after a crash.
+
+Rules:
+- A step begins when the one before has completed and `pace_s` has gone by. Its actions run side by
+  side, at most `max_parallel`, and never two tree actions that share a broker.
+- A tree action commits when every participant has voted ready in the running attempt. A refusal or
+  the deadline aborts it; it is tried again with the next number up to `max_attempts`.
+- After the commit there is no way back: the order stands until everybody has switched. An action
+  whose missing participants are silent past its deadline is buried, and finished if they answer.
+- A setting commits when every broker concerned shows it; the deadline aborts it, once for all.
+- An action that failed for good ends its step, and the step the execution. What was done stays.
+- Pause, stop and roll back take effect when the running step has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from weir.coordination.applying import applied
+from weir.coordination.decisions import (
+    AbortAction,
+    AbortStep,
+    AppendUndoSteps,
+    BeginStep,
+    BuryAction,
+    BuryStep,
+    CommitAction,
+    CompleteStep,
+    Decision,
+    FinishAction,
+    MoveExecution,
+    PrepareAction,
+    RetryAction,
+    SettleAction,
+    SettleStep,
+    SkipAction,
+    SkipStep,
+)
+from weir.coordination.rollback import roll_back_steps
+from weir.coordination.views import ActionView, Direction, ExecutionView, Protocol, StepView
+from weir.coordination.wire import Report, ReportPhase
+from weir.lifecycle.executions import ExecutionCommand, ExecutionState
+from weir.lifecycle.steps import ActionState, StepState
+
+_E, _S, _A, _P = ExecutionState, StepState, ActionState, ReportPhase
+
+RUNNING_STEP = frozenset({_S.IN_PROGRESS, _S.ABORTING})
+UNDER_WAY = frozenset({_A.PREPARING, _A.COMMITTED, _A.ABORTING})
+ENDED_ACTION = frozenset({_A.DONE, _A.ABORTED, _A.DEAD})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How long the coordinator waits, in seconds, and how often it tries."""
+
+    prepare_timeout_s: float = 3.0
+    setting_timeout_s: float = 15.0
+    bury_after_s: float = 600.0
+    """Silence after a commit before a person is asked to look."""
+    max_attempts: int = 3
+    """Of a tree action."""
+
+
+DEFAULT_LIMITS = Limits()
+
+
+def decide(
+    view: ExecutionView, now: float, limits: Limits = DEFAULT_LIMITS
+) -> tuple[Decision, ...]:
+    """Everything that follows now, in the order in which it is to be applied.
+
+    Ends with `AppendUndoSteps` when a rollback needs steps that are not there yet: the caller
+    appends them and calls again.
+    """
+    return Coordinator(limits).decide(view, now)
+
+
+class Coordinator:
+    """The rules, one method each."""
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.limits = limits
+
+    def decide(self, view: ExecutionView, now: float) -> tuple[Decision, ...]:
+        """See the function `decide`."""
+        decisions: list[Decision] = []
+        while True:
+            following = self._following(view, now)
+            if not following:
+                return tuple(decisions)
+            for decision in following:
+                decisions.append(decision)
+                if isinstance(decision, AppendUndoSteps):
+                    return tuple(decisions)
+                view = applied(view, decision, now)
+
+    def _following(self, view: ExecutionView, now: float) -> tuple[Decision, ...]:
+        """The next decision, with those that must be applied together with it."""
+        for action in (a for step in view.steps for a in step.actions if a.state is _A.DEAD):
+            if not self._missing(action, _P.SWITCHED):
+                return (FinishAction(action=action.id),)
+        for step in view.steps:
+            if step.state in RUNNING_STEP:
+                for action in step.actions:
+                    for decision in self._of_action(view, step, action, now):
+                        return (decision,)
+                return self._end_of_step(view, step)
+        return tuple(self._between_steps(view, now))
+
+    # --- the execution between two steps
+
+    def _between_steps(self, view: ExecutionView, now: float) -> Iterator[Decision]:
+        waiting = [s for s in view.steps if s.state is _S.PENDING]
+        forward = [s for s in waiting if s.direction is Direction.FORWARD]
+        match view.state:
+            case _E.PENDING:
+                yield MoveExecution(command=ExecutionCommand.START)
+            case _E.RUNNING | _E.PAUSING | _E.STOPPING if not forward:
+                yield MoveExecution(command=ExecutionCommand.SUCCEED)
+            case _E.RUNNING:
+                yield from self._begin(view, forward[0], now)
+            case _E.PAUSING | _E.STOPPING:
+                yield MoveExecution(command=ExecutionCommand.SETTLE)
+            case _E.ROLLING_BACK if forward:
+                yield from _skipped(forward)
+            case _E.ROLLING_BACK if waiting:
+                yield from self._begin(view, waiting[0], now)
+            case _E.ROLLING_BACK:
+                undo = roll_back_steps(view)
+                yield (
+                    AppendUndoSteps(steps=undo)
+                    if undo
+                    else MoveExecution(command=ExecutionCommand.SETTLE)
+                )
+            case _E.STOPPED | _E.FAILED | _E.ROLLED_BACK:
+                yield from _skipped(waiting)
+
+    def _begin(self, view: ExecutionView, step: StepView, now: float) -> Iterator[Decision]:
+        ended = [s.ended_at for s in view.steps if s.ended_at is not None]
+        if not ended or now >= max(ended) + view.pace_s:
+            yield BeginStep(step=step.id)
+
+    # --- a running step
+
+    def _end_of_step(self, view: ExecutionView, step: StepView) -> tuple[Decision, ...]:
+        states = {action.state for action in step.actions}
+        if not states <= ENDED_ACTION:
+            return ()
+        if step.state is _S.IN_PROGRESS:
+            return (CompleteStep(step=step.id),)
+        end = BuryStep(step=step.id) if _A.DEAD in states else SettleStep(step=step.id)
+        if view.state is _E.ROLLING_BACK and step.direction is Direction.FORWARD:
+            # It is being taken back anyway.
+            return (end,)
+        return (end, MoveExecution(command=ExecutionCommand.FAIL, reason=_why_failed(step)))
+
+    def _of_action(
+        self, view: ExecutionView, step: StepView, action: ActionView, now: float
+    ) -> Iterator[Decision]:
+        tree = action.protocol is Protocol.TREE
+        match action.state:
+            case _A.PENDING if step.state is _S.ABORTING:
+                yield SkipAction(action=action.id)
+            case _A.PENDING if self._has_room(view, step, action):
+                yield PrepareAction(
+                    action=action.id,
+                    attempt=action.attempt + 1,
+                    deadline=now + self._patience(action),
+                )
+            case _A.PREPARING:
+                yield from self._preparing(view, action, now)
+            case _A.COMMITTED:
+                missing = self._missing(action, _P.SWITCHED) if tree else frozenset()
+                if not missing:
+                    yield FinishAction(action=action.id)
+                elif _passed(action.deadline, now) and not missing & view.live:
+                    yield BuryAction(
+                        action=action.id,
+                        reason=f"{_people(view, missing)} did not confirm the switch and "
+                        f"{_is(missing)} silent; the change is in force elsewhere",
+                    )
+            case _A.ABORTING:
+                if tree:
+                    missing = self._missing(action, _P.RELEASED, _P.REFUSED)
+                    if not missing & view.live:
+                        yield SettleAction(action=action.id)
+                elif not (action.awaited & view.live) - action.confirmed_by or _passed(
+                    action.deadline, now
+                ):
+                    yield SettleAction(action=action.id)
+            case _A.ABORTED | _A.DEAD if step.state is _S.IN_PROGRESS:
+                if tree and action.state is _A.ABORTED and self._may_retry(action):
+                    yield RetryAction(action=action.id)
+                else:
+                    yield AbortStep(step=step.id)
+
+    def _preparing(self, view: ExecutionView, action: ActionView, now: float) -> Iterator[Decision]:
+        late = _passed(action.deadline, now)
+        if action.protocol is Protocol.SETTING:
+            missing = action.awaited - action.confirmed_by
+        else:
+            refused = self._said(action, _P.REFUSED)
+            if refused:
+                yield self._abort(
+                    action,
+                    "; ".join(
+                        f"{_people(view, [broker])} refused: {report.detail or 'no reason given'}"
+                        for broker, report in sorted(refused.items())
+                    ),
+                    now,
+                )
+                return
+            missing = self._missing(action, _P.READY)
+        if not missing:
+            yield self._commit(action, now)
+        elif late:
+            yield self._abort(action, self._late_text(view, action, missing), now)
+
+    def _commit(self, action: ActionView, now: float) -> CommitAction:
+        votes = self._said(action, _P.READY)
+        interests = {
+            role: tuple(sorted(votes[broker].interest))
+            for role, broker in sorted(action.participants.items())
+            if broker in votes
+        }
+        return CommitAction(
+            action=action.id, deadline=now + self.limits.bury_after_s, interests=interests
+        )
+
+    def _abort(self, action: ActionView, reason: str, now: float) -> AbortAction:
+        return AbortAction(action=action.id, reason=reason, deadline=now + self._patience(action))
+
+    def _late_text(self, view: ExecutionView, action: ActionView, missing: frozenset[str]) -> str:
+        within = f"within {self._patience(action):g} s"
+        silent, slow = missing - view.live, missing & view.live
+        parts = []
+        if slow:
+            what = "show the new value" if action.protocol is Protocol.SETTING else "get ready"
+            parts.append(f"{_people(view, slow)} did not {what} {within}")
+        if silent:
+            agents = "the agents" if len(silent) > 1 else "the agent"
+            parts.append(f"{agents} of {_people(view, silent)} did not answer {within}")
+        return "; ".join(parts)
+
+    def _patience(self, action: ActionView) -> float:
+        if action.protocol is Protocol.SETTING:
+            return self.limits.setting_timeout_s
+        return self.limits.prepare_timeout_s
+
+    def _may_retry(self, action: ActionView) -> bool:
+        return action.attempt < self.limits.max_attempts
+
+    def _has_room(self, view: ExecutionView, step: StepView, action: ActionView) -> bool:
+        """One more may run: the limit is not reached and no tree action uses its brokers."""
+        running = [a for a in step.actions if a.state in UNDER_WAY]
+        if len(running) >= max(1, view.max_parallel):
+            return False
+        return action.protocol is not Protocol.TREE or not any(
+            other.protocol is Protocol.TREE and other.brokers & action.brokers for other in running
+        )
+
+    # --- reports
+
+    def _reports(self, action: ActionView, broker: str) -> Iterator[Report]:
+        """Those of the running attempt; late ones of earlier attempts prove nothing."""
+        return (r for r in action.reports.get(broker, ()) if r.attempt == action.attempt)
+
+    def _said(self, action: ActionView, *phases: ReportPhase) -> dict[str, Report]:
+        return {
+            broker: report
+            for broker in action.participants.values()
+            for report in self._reports(action, broker)
+            if report.phase in phases
+        }
+
+    def _missing(self, action: ActionView, *phases: ReportPhase) -> frozenset[str]:
+        return frozenset(action.participants.values()) - self._said(action, *phases).keys()
+
+
+def _passed(deadline: float | None, now: float) -> bool:
+    return deadline is not None and now >= deadline
+
+
+def _skipped(steps: Iterable[StepView]) -> Iterator[Decision]:
+    for step in steps:
+        for action in step.actions:
+            if action.state is _A.PENDING:
+                yield SkipAction(action=action.id)
+        yield SkipStep(step=step.id)
+
+
+def _why_failed(step: StepView) -> str:
+    """A sentence: which step, and what each failed action said."""
+    which = "rollback step" if step.direction is Direction.UNDO else "step"
+    said = [
+        f"{action.title or action.kind}: {action.detail}"
+        for action in step.actions
+        if action.state in (_A.ABORTED, _A.DEAD) and action.detail
+    ]
+    return f"{which} {step.index} failed: {'; '.join(said) or 'no reason given'}"
+
+
+def _people(view: ExecutionView, brokers: Iterable[str]) -> str:
+    names = sorted(view.names.get(broker, broker) for broker in brokers)
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _is(brokers: frozenset[str]) -> str:
+    return "is" if len(brokers) == 1 else "are"

@@ -1,0 +1,170 @@
+"""What the coordinator decides: each is one change of the database, named by its lifecycle command.
+
+The executor applies all decisions of one call in one transaction, in their order, moving every
+state with `weir.lifecycle` (`machine.advance(state, decision.command)`), before anybody is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from weir.lifecycle.executions import ExecutionCommand
+from weir.lifecycle.steps import ActionCommand, StepCommand
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfStep:
+    step: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfAction:
+    action: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveExecution:
+    """The execution as a whole. `reason` with `fail`: a sentence for people."""
+
+    command: ExecutionCommand
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeginStep(_OfStep):
+    """The step's actions may be prepared now."""
+
+    command: ClassVar[StepCommand] = StepCommand.BEGIN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompleteStep(_OfStep):
+    """Every action is done; the time is the step's end."""
+
+    command: ClassVar[StepCommand] = StepCommand.COMPLETE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbortStep(_OfStep):
+    """An action failed for good: nothing new begins in this step, what runs comes to its end."""
+
+    command: ClassVar[StepCommand] = StepCommand.ABORT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettleStep(_OfStep):
+    """The aborted step's last action has ended."""
+
+    command: ClassVar[StepCommand] = StepCommand.SETTLE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuryStep(_OfStep):
+    """An action of the step is dead: a person has to look."""
+
+    command: ClassVar[StepCommand] = StepCommand.BURY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkipStep(_OfStep):
+    """The step will not be carried out. Its actions are skipped by decisions of their own."""
+
+    command: ClassVar[StepCommand] = StepCommand.SKIP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrepareAction(_OfAction):
+    """Set `attempt` and `deadline` and forget reports of earlier attempts.
+
+    A setting: write `desired` = after. A tree action: its orders say PREPARE from now on.
+    """
+
+    command: ClassVar[ActionCommand] = ActionCommand.PREPARE
+    attempt: int
+    deadline: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitAction(_OfAction):
+    """The point of no return: `in_force` = `desired`, or the overlay's edges are swapped.
+
+    Store `interests` (role -> flows wanted on that side) for the orders, and `deadline`: after it
+    the action is buried when those who have not answered are silent.
+    """
+
+    command: ClassVar[ActionCommand] = ActionCommand.COMMIT
+    deadline: float
+    interests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishAction(_OfAction):
+    """Everybody has carried it out."""
+
+    command: ClassVar[ActionCommand] = ActionCommand.FINISH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbortAction(_OfAction):
+    """As if it had never been. A setting: `desired` = `in_force`, and forget who confirmed."""
+
+    command: ClassVar[ActionCommand] = ActionCommand.ABORT
+    reason: str
+    """A sentence that names the brokers."""
+    deadline: float
+    """A setting settles then at the latest; agents go on reconciling."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettleAction(_OfAction):
+    """The abort was carried out by everybody who is alive."""
+
+    command: ClassVar[ActionCommand] = ActionCommand.SETTLE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryAction(_OfAction):
+    """Back to pending; the next `PrepareAction` names the next attempt."""
+
+    command: ClassVar[ActionCommand] = ActionCommand.RETRY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuryAction(_OfAction):
+    """Committed, and an agent has been silent since. Its order stays; an answer still finishes."""
+
+    command: ClassVar[ActionCommand] = ActionCommand.BURY
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkipAction(_OfAction):
+    """It will not be carried out."""
+
+    command: ClassVar[ActionCommand] = ActionCommand.SKIP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendUndoSteps:
+    """Append steps with direction `undo`: for each entry one step that inverts these actions.
+
+    Always the last decision of a call. Each new action names the one it inverts (`inverts`).
+    """
+
+    steps: tuple[tuple[str, ...], ...]
+
+
+StepDecision = BeginStep | CompleteStep | AbortStep | SettleStep | BuryStep | SkipStep
+ActionDecision = (
+    PrepareAction
+    | CommitAction
+    | FinishAction
+    | AbortAction
+    | SettleAction
+    | RetryAction
+    | BuryAction
+    | SkipAction
+)
+Decision = MoveExecution | StepDecision | ActionDecision | AppendUndoSteps

@@ -1,0 +1,121 @@
+"""What a participant asks of the agent around it. An agent carries effects out in their order.
+
+`Persist` must be durable before the next effect begins: marks and votes are promises that a
+restart may not break. All effects may be asked for again; carrying one out twice is once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from weir.coordination.wire import Report
+
+if TYPE_CHECKING:
+    from weir.coordination.participant import ParticipantState
+    from weir.coordination.tables import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What travels in-band: behind it nothing of `origin` comes any more in this attempt."""
+
+    action: str
+    attempt: int
+    origin: str
+    """The broker that stopped its intake, not the one that relays the mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Persist:
+    """Write the participant's state, and the tables when given, in one atomic durable step."""
+
+    state: ParticipantState
+    tables: Tables | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Remove the persisted state of an action that is over."""
+
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class PauseIntake:
+    """Read no ingress and no link but those in `keep`; replaces any earlier pause or hold.
+
+    When every message already read from the others has been published and settled, the agent
+    calls `on_drained(action, attempt)`.
+    """
+
+    action: str
+    attempt: int
+    keep: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class HoldLink:
+    """Read nothing further from this neighbour; takes effect before its next message."""
+
+    broker: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeIntake:
+    """Read everything again: the ingress and every link of the tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnsureLink:
+    """Make both directions of a new link usable, without forwarding over it yet.
+
+    The outbox for the neighbour exists here, and this agent is subscribed to the neighbour's
+    outbox for it. Then `on_link_ready(broker)`, or `on_link_failed(broker, why)` after giving up.
+    """
+
+    broker: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropLink:
+    """Remove the outbox for this neighbour and the subscription to its outbox."""
+
+    broker: str
+
+
+@dataclass(frozen=True, slots=True)
+class SendMark:
+    """Append a mark to the outbox for `to`, behind everything that is in it."""
+
+    to: str
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class SwapTables:
+    """Forward by these tables from now on; they were persisted by the `Persist` before."""
+
+    tables: Tables
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Report to the control plane. It may get lost: the participant says it again on `tick`."""
+
+    report: Report
+
+
+Effect = (
+    Persist
+    | Forget
+    | PauseIntake
+    | HoldLink
+    | ResumeIntake
+    | EnsureLink
+    | DropLink
+    | SendMark
+    | SwapTables
+    | Say
+)

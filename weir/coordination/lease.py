@@ -1,0 +1,78 @@
+"""Who may act in a broker's name: numbered sessions and leases.
+
+Every session of a broker gets the next *incarnation*; whatever comes from an older one is refused
+(`Fenced`), so that an agent that was taken for dead cannot undo what its successor did. A *lease*
+says that the agent was heard of recently. It governs new actions only: an agent whose lease has
+lapsed goes on forwarding, gating and keeping its votes.
+
+Times are seconds. The two sides never compare clocks: each counts from an instant of its own, and
+the holder counts from when it *sent* the request, so it gives up before the grantor does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from weir.errors import WeirError
+
+
+class Fenced(WeirError):
+    """A newer session of this broker exists; this one must stop acting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """The control plane's side, one per broker."""
+
+    incarnation: int = 0
+    """Of the newest session; 0 before the first."""
+    until: float | None = None
+
+    def opened(self, now: float, lease_s: float) -> Lease:
+        """After a new session was granted."""
+        return Lease(incarnation=self.incarnation + 1, until=now + lease_s)
+
+    def renewed(self, incarnation: int, now: float, lease_s: float) -> Lease:
+        """After the session was heard of. Raises Fenced when it is not the newest."""
+        self.check(incarnation)
+        until = now + lease_s
+        return replace(self, until=until if self.until is None else max(self.until, until))
+
+    def check(self, incarnation: int) -> None:
+        """Raises Fenced unless this is the newest session."""
+        if incarnation != self.incarnation:
+            raise Fenced(
+                f"session {incarnation} has been replaced by session {self.incarnation}"
+                if incarnation < self.incarnation
+                else f"session {incarnation} was never opened"
+            )
+
+    def live(self, now: float) -> bool:
+        """Whether the agent was heard of within its lease."""
+        return self.until is not None and now < self.until
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldLease:
+    """The agent's side: what it may rely on without asking."""
+
+    incarnation: int
+    until: float
+    fenced: bool = False
+
+    @classmethod
+    def granted(cls, incarnation: int, sent_at: float, lease_s: float) -> HeldLease:
+        """From the answer to a request that was sent at `sent_at`."""
+        return cls(incarnation=incarnation, until=sent_at + lease_s)
+
+    def renewed(self, sent_at: float, lease_s: float) -> HeldLease:
+        """After an answer; answers may come in any order."""
+        return replace(self, until=max(self.until, sent_at + lease_s))
+
+    def lost(self) -> HeldLease:
+        """After the control plane said `fenced`: nothing brings this session back."""
+        return replace(self, fenced=True)
+
+    def may_begin(self, now: float) -> bool:
+        """Whether a new action may be prepared or a new setting enforced."""
+        return not self.fenced and now < self.until

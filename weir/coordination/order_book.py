@@ -1,0 +1,138 @@
+"""All actions that one agent takes part in, one at a time; what an agent's runtime talks to.
+
+A broker takes part in one attempt at a time. A second order (an older action that waits for its
+outcome, then the next) stays in the document and begins when the first has ended. Commits are
+carried out before anything is prepared. Marks that overtake their order are kept for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from weir.coordination.effects import Effect, Mark, SwapTables
+from weir.coordination.participant import BUSY, Here, Participant, ParticipantState
+from weir.coordination.wire import Order, OrderPhase
+
+_EARLY_MARKS = 64
+"""How many marks of unknown actions are kept; older ones are sent again by their origin."""
+
+
+class OrderBook:
+    """Routes inputs to the participant that they concern; every method returns effects."""
+
+    participant: type[Participant] = Participant
+
+    def __init__(self, states: Iterable[ParticipantState] = ()) -> None:
+        """`states`: what was persisted. Call `on_restart` before anything is forwarded."""
+        self._participants = {state.action: self.participant(state) for state in states}
+        self._orders: tuple[Order, ...] = ()
+        self._early: dict[Mark, None] = {}
+
+    @property
+    def states(self) -> tuple[ParticipantState, ...]:
+        """Where each participant stands."""
+        return tuple(p.state for p in self._participants.values())
+
+    @property
+    def busy(self) -> frozenset[str]:
+        """Brokers that take part in an attempt which has no outcome yet; links to them stay."""
+        return frozenset(
+            broker
+            for p in self._participants.values()
+            if p.state.phase in BUSY
+            for broker in p.state.peers.values()
+        )
+
+    @property
+    def next_tick(self) -> float:
+        """When `tick` has something to do; infinity for never."""
+        return min((p.next_tick for p in self._participants.values()), default=float("inf"))
+
+    def on_restart(self, here: Here) -> list[Effect]:
+        """Pause, links and votes as they were."""
+        return [e for p in self._participants.values() for e in p.on_restart(here)]
+
+    def on_orders(self, orders: Iterable[Order], here: Here) -> list[Effect]:
+        """The orders of a document that this process fetched after every one it gave before.
+
+        Documents must not go back in time, since an order that is missing is over. So: one
+        request for a document under way, late answers to earlier ones forgotten, and never a
+        document from the disk (its gates and classes hold, its orders do not).
+        """
+        self._orders = tuple(orders)
+        present = {order.action for order in self._orders}
+        effects: list[Effect] = []
+        for action in [a for a in self._participants if a not in present]:
+            effects += self._participants.pop(action).on_absent(here)
+        for order in self._orders:
+            if order.phase is not OrderPhase.PREPARE:
+                done = self._hear(order, here)
+                effects += done
+                here = _after(done, here)
+        return [*effects, *self._start(here)]
+
+    def on_mark(self, mark: Mark, here: Here) -> list[Effect]:
+        """See `Participant.on_mark`."""
+        participant = self._participants.get(mark.action)
+        if participant is not None:
+            return participant.on_mark(mark, here)
+        self._early.pop(mark, None)
+        self._early[mark] = None
+        while len(self._early) > _EARLY_MARKS:
+            del self._early[next(iter(self._early))]
+        return []
+
+    def on_drained(self, action: str, attempt: int, here: Here) -> list[Effect]:
+        """See `Participant.on_drained`."""
+        participant = self._participants.get(action)
+        return participant.on_drained(attempt, here) if participant else []
+
+    def on_link_ready(self, broker: str, here: Here) -> list[Effect]:
+        """See `Participant.on_link_ready`."""
+        return [
+            e
+            for p in self._participants.values()
+            if broker in p.state.peers.values()
+            for e in p.on_link_ready(broker, here)
+        ]
+
+    def on_link_failed(self, broker: str, why: str, here: Here) -> list[Effect]:
+        """See `Participant.on_link_failed`."""
+        return [
+            e
+            for p in self._participants.values()
+            if broker in p.state.peers.values()
+            for e in p.on_link_failed(broker, why, here)
+        ] + self._start(here)
+
+    def tick(self, here: Here) -> list[Effect]:
+        """See `Participant.tick`."""
+        return [e for p in self._participants.values() for e in p.tick(here)]
+
+    def _start(self, here: Here) -> list[Effect]:
+        """Begin what waits in the document, unless this broker is in the middle of something."""
+        effects: list[Effect] = []
+        for order in self._orders:
+            busy = {a for a, p in self._participants.items() if p.state.phase in BUSY}
+            if order.phase is OrderPhase.PREPARE and not busy - {order.action}:
+                effects += self._hear(order, here)
+        return effects
+
+    def _hear(self, order: Order, here: Here) -> list[Effect]:
+        participant = self._participants.get(order.action)
+        if participant is not None:
+            return participant.on_order(order, here)
+        participant, effects = self.participant.begin(order, here)
+        self._participants[order.action] = participant
+        for mark in [m for m in self._early if m.action == order.action]:
+            del self._early[mark]
+            effects += participant.on_mark(mark, here)
+        return effects
+
+
+def _after(effects: list[Effect], here: Here) -> Here:
+    for effect in effects:
+        if isinstance(effect, SwapTables):
+            here = replace(here, tables=effect.tables)
+    return here

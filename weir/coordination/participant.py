@@ -1,0 +1,380 @@
+"""An agent's part in ONE action that changes the tree: shift, append or detach.
+
+    (nothing) --PREPARE--> preparing --drained, marks, links--> ready --COMMIT--> switched
+                  |            |                                  |
+                  '--refused <-'-------------- ABORT -------------'--> released
+
+Every input may come twice, late, out of order or not at all; every attempt has a number, and
+inputs of another attempt change nothing. `tick` repeats what may have been lost. A `ready` vote is
+persisted before it is said and holds until the outcome is heard, however long that takes.
+
+Losing the order without having heard the outcome means ABORT: a commit stays in the document
+until every participant has reported `switched`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from weir.coordination.effects import (
+    DropLink,
+    Effect,
+    EnsureLink,
+    Forget,
+    HoldLink,
+    Mark,
+    PauseIntake,
+    Persist,
+    ResumeIntake,
+    Say,
+    SendMark,
+    SwapTables,
+)
+from weir.coordination.participant_state import (
+    BUSY,
+    Here,
+    ParticipantState,
+    Phase,
+    state_from_dict,
+    state_to_dict,
+)
+from weir.coordination.parts import Part, part_of, refusal
+from weir.coordination.tables import own_side_interest, tables_after
+from weir.coordination.wire import Order, OrderPhase, Report, ReportPhase
+
+__all__ = [
+    "BUSY",
+    "RESEND_MAX_S",
+    "RESEND_S",
+    "Here",
+    "Participant",
+    "ParticipantState",
+    "Phase",
+    "state_from_dict",
+    "state_to_dict",
+]
+
+RESEND_S = 0.25
+"""First wait before marks and reports are repeated; it doubles up to RESEND_MAX_S."""
+RESEND_MAX_S = 4.0
+
+
+_SAYS = {
+    Phase.READY: ReportPhase.READY,
+    Phase.REFUSED: ReportPhase.REFUSED,
+    Phase.SWITCHED: ReportPhase.SWITCHED,
+    Phase.RELEASED: ReportPhase.RELEASED,
+}
+
+
+class Participant:
+    """The state machine; every method returns effects to carry out in their order."""
+
+    def __init__(self, state: ParticipantState) -> None:
+        self.state = state
+        self.part: Part = part_of(state.kind, state.role)
+        self._drained = False
+        self._links_ready: set[str] = set()
+        self._marks: dict[int, set[str]] = {}
+        self._resend_at = float("inf")
+        self._resend_s = RESEND_S
+
+    # --- the control plane
+
+    @classmethod
+    def begin(cls, order: Order, here: Here) -> tuple[Participant, list[Effect]]:
+        """A participant from the first order that is heard of an action."""
+        participant = cls(
+            ParticipantState(
+                action=order.action,
+                attempt=0,
+                kind=order.kind,
+                role=order.role,
+                peers=dict(order.peers),
+                phase=Phase.RELEASED,
+            )
+        )
+        return participant, participant.on_order(order, here)
+
+    def on_order(self, order: Order, here: Here) -> list[Effect]:
+        """The document's order for this action; the same order again changes nothing."""
+        state = self.state
+        if order.attempt < state.attempt:
+            return []
+        same = order.attempt == state.attempt
+        match order.phase:
+            case OrderPhase.PREPARE:
+                return [] if same else self._prepare(order, here)
+            case OrderPhase.COMMIT:
+                return [] if same and state.phase is Phase.SWITCHED else self._switch(order, here)
+            case OrderPhase.ABORT:
+                if same and state.phase in (Phase.SWITCHED, Phase.RELEASED):
+                    return []
+                return self._release(order, here)
+
+    def on_absent(self, here: Here) -> list[Effect]:
+        """The document has no order of this action any more: it is over."""
+        effects: list[Effect] = []
+        if self.state.phase in BUSY:
+            effects = self._released(here)
+        return [*effects, Forget(self.state.action)]
+
+    def on_restart(self, here: Here) -> list[Effect]:
+        """Called once, on what was persisted, before anything is forwarded."""
+        state = self.state
+        effects: list[Effect] = []
+        match state.phase:
+            case Phase.PREPARING:
+                effects += self._pause(self._brokers(self.part.inside))
+                effects += self._ensure_links()
+            case Phase.READY:
+                # The marks of the others were seen: behind them are messages of the new order.
+                effects += self._pause(frozenset())
+                effects += self._ensure_links()
+            case Phase.SWITCHED:
+                effects += [DropLink(b) for b in self._leaving() if b not in here.tables.links]
+            case Phase.REFUSED | Phase.RELEASED:
+                effects += self._drop_new(here)
+        self._resend_at, self._resend_s = here.now, RESEND_S
+        return [*effects, *self.tick(here)]
+
+    # --- the data plane
+
+    def on_drained(self, attempt: int, here: Here) -> list[Effect]:
+        """Everything read before the pause has been published and settled."""
+        if attempt != self.state.attempt or self.state.phase is not Phase.PREPARING:
+            return []
+        if self._drained:
+            return []
+        self._drained = True
+        self._resend_at, self._resend_s = here.now + RESEND_S, RESEND_S
+        return [*self._own_marks(), *self._vote(here)]
+
+    def on_mark(self, mark: Mark, here: Here) -> list[Effect]:
+        """A mark was read, after all that came before it on its link was published and settled."""
+        state = self.state
+        if mark.action != state.action or mark.attempt < state.attempt:
+            return []
+        self._marks.setdefault(mark.attempt, set()).add(mark.origin)
+        if mark.attempt != state.attempt or state.phase is not Phase.PREPARING:
+            return []
+        return [*self._relay(mark.origin), *self._hold(), *self._vote(here)]
+
+    def on_link_ready(self, broker: str, here: Here) -> list[Effect]:
+        """Both directions of a new link can be used."""
+        if self.state.phase is not Phase.PREPARING:
+            return []
+        self._links_ready.add(broker)
+        return self._vote(here)
+
+    def on_link_failed(self, broker: str, why: str, here: Here) -> list[Effect]:
+        """A new link cannot be made."""
+        if self.state.phase is not Phase.PREPARING or broker in self._links_ready:
+            return []
+        return self._refuse(f"cannot reach {broker}: {why}", here)
+
+    def tick(self, here: Here) -> list[Effect]:
+        """Repeat what may have been lost. Call it when `next_tick` has come, or more often."""
+        if here.now < self._resend_at:
+            return []
+        self._resend_at = here.now + self._resend_s
+        self._resend_s = min(2 * self._resend_s, RESEND_MAX_S)
+        effects: list[Effect] = []
+        if self.state.phase is Phase.READY or (
+            self.state.phase is Phase.PREPARING and self._drained
+        ):
+            effects += self._own_marks()
+            for origin in sorted(self._seen()):
+                effects += self._relay(origin)
+        if self.state.phase in _SAYS:
+            effects.append(self._report())
+        return effects
+
+    @property
+    def next_tick(self) -> float:
+        """When `tick` has something to do."""
+        return self._resend_at
+
+    # --- steps
+
+    def _prepare(self, order: Order, here: Here) -> list[Effect]:
+        effects: list[Effect] = []
+        if self.state.phase in BUSY:
+            # The attempt before was aborted while this agent did not listen.
+            effects += self._released(here)
+        self._marks = {a: seen for a, seen in self._marks.items() if a >= order.attempt}
+        self._drained, self._links_ready = False, set()
+        self._resend_at, self._resend_s = here.now + RESEND_S, RESEND_S
+        self.state = ParticipantState(
+            action=order.action,
+            attempt=order.attempt,
+            kind=order.kind,
+            role=order.role,
+            peers=dict(order.peers),
+            addresses=dict(order.addresses),
+            paused_at=here.now if self.part.pauses else None,
+        )
+        why = refusal(order.kind, order.role, order.peers, here.tables)
+        if why:
+            return [*effects, *self._refuse(why, here)]
+        effects.append(Persist(self.state))
+        effects += self._pause(self._brokers(self.part.inside))
+        effects += self._ensure_links()
+        for origin in sorted(self._seen()):
+            effects += self._relay(origin)
+        if not self.part.pauses:
+            self._drained = True
+        return [*effects, *self._hold(), *self._vote(here)]
+
+    def _vote(self, here: Here) -> list[Effect]:
+        if self.state.phase is not Phase.PREPARING or not self._prepared():
+            return []
+        interest = own_side_interest(here.local, here.tables, self._brokers(self.state.peers))
+        self.state = replace(self.state, phase=Phase.READY, interest=tuple(sorted(interest)))
+        return [Persist(self.state), self._report()]
+
+    def _prepared(self) -> bool:
+        return (
+            self._drained
+            and self._links_ready >= self._brokers(self.part.new)
+            and self._seen() >= self._brokers(self.part.marks_of)
+        )
+
+    def _refuse(self, why: str, here: Here) -> list[Effect]:
+        self.state = replace(
+            self.state, phase=Phase.REFUSED, detail=why, pause_s=self._paused_for(here)
+        )
+        return [
+            Persist(self.state),
+            *self._drop_new(here),
+            *self._resume(),
+            *self._said(here),
+        ]
+
+    def _switch(self, order: Order, here: Here) -> list[Effect]:
+        tables = tables_after(order, here.tables)
+        self.state = replace(
+            self.state,
+            attempt=order.attempt,
+            kind=order.kind,
+            role=order.role,
+            peers=dict(order.peers),
+            phase=Phase.SWITCHED,
+            pause_s=self._paused_for(here),
+        )
+        return [
+            Persist(self.state, tables),
+            SwapTables(tables),
+            *(DropLink(b) for b in self._leaving() if b not in tables.links),
+            *self._resume(),
+            *self._said(here),
+        ]
+
+    def _release(self, order: Order, here: Here) -> list[Effect]:
+        same = order.attempt == self.state.attempt or self.state.phase in BUSY
+        paused_for = self._paused_for(here) if same else None
+        effects: list[Effect] = []
+        if self.state.phase in BUSY:
+            effects = self._released(here)
+        self.state = replace(
+            self.state,
+            attempt=order.attempt,
+            peers=dict(order.peers),
+            phase=Phase.RELEASED,
+            pause_s=paused_for,
+        )
+        return [Persist(self.state), *effects, *self._said(here)]
+
+    def _released(self, here: Here) -> list[Effect]:
+        """As if the attempt had never been."""
+        self.state = replace(
+            self.state, phase=Phase.RELEASED, pause_s=self._paused_for(here), interest=()
+        )
+        return [*self._drop_new(here), *self._resume()]
+
+    def _said(self, here: Here) -> list[Effect]:
+        self._resend_at, self._resend_s = here.now + RESEND_S, RESEND_S
+        return [self._report()]
+
+    # --- parts of steps
+
+    def _brokers(self, roles: tuple[str, ...] | Mapping[str, str]) -> frozenset[str]:
+        return frozenset(self.state.peers[role] for role in roles)
+
+    def _pause(self, keep: frozenset[str]) -> list[Effect]:
+        if not self.part.pauses:
+            return []
+        return [PauseIntake(self.state.action, self.state.attempt, keep)]
+
+    def _resume(self) -> list[Effect]:
+        return [ResumeIntake()] if self.part.pauses else []
+
+    def _ensure_links(self) -> list[Effect]:
+        return [
+            EnsureLink(broker, self.state.addresses.get(broker, ""))
+            for broker in sorted(self._brokers(self.part.new))
+        ]
+
+    def _drop_new(self, here: Here) -> list[Effect]:
+        new = self._brokers(self.part.new)
+        return [DropLink(broker) for broker in sorted(new - here.tables.links)]
+
+    def _leaving(self) -> list[str]:
+        """Neighbours in the action before the commit; those that stay are in the new tables."""
+        return sorted(self._brokers(self.part.inside))
+
+    def _seen(self) -> frozenset[str]:
+        if self.state.phase is Phase.READY:
+            # What the vote was given on, also when a restart forgot the marks themselves.
+            return self._brokers(self.part.marks_of)
+        return frozenset(self._marks.get(self.state.attempt, ()))
+
+    def _own_marks(self) -> list[Effect]:
+        mark = Mark(self.state.action, self.state.attempt, self.state.peers[self.state.role])
+        return [SendMark(to, mark) for to in sorted(self._brokers(self.part.inside))]
+
+    def _relay(self, origin: str) -> list[Effect]:
+        mark = Mark(self.state.action, self.state.attempt, origin)
+        return [
+            SendMark(self.state.peers[to], mark)
+            for role, to in self.part.relays.items()
+            if self.state.peers[role] == origin
+        ]
+
+    def _hold(self) -> list[Effect]:
+        """Links on which everything of this attempt has come: what follows is of the new order.
+
+        A neighbour that relays (j) speaks for both others; from one that has a link of its own
+        here only its own mark is to come.
+        """
+        peers, seen = self.state.peers, self._seen()
+        done: list[Effect] = []
+        for role in self.part.inside:
+            speaks_for = (
+                {peers[role]}
+                if self.part.relays
+                else {peers[origin] for origin in self.part.marks_of}
+            )
+            if seen >= speaks_for:
+                done.append(HoldLink(peers[role]))
+        return done
+
+    def _report(self) -> Say:
+        state = self.state
+        return Say(
+            Report(
+                action=state.action,
+                attempt=state.attempt,
+                phase=_SAYS[state.phase],
+                interest=state.interest if state.phase is Phase.READY else (),
+                pause_s=state.pause_s,
+                detail=state.detail,
+            )
+        )
+
+    def _paused_for(self, here: Here) -> float | None:
+        paused_at = self.state.paused_at
+        if paused_at is None or self.state.phase not in BUSY:
+            return self.state.pause_s
+        return max(0.0, here.now - paused_at)

@@ -1,0 +1,70 @@
+"""What a participant remembers over a restart, and what it sees of its agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from weir.coordination.tables import Tables
+from weir.errors import InvalidProblem
+
+
+class Phase(StrEnum):
+    """How far a participant is with its attempt."""
+
+    PREPARING = "preparing"
+    READY = "ready"
+    REFUSED = "refused"
+    SWITCHED = "switched"
+    RELEASED = "released"
+
+
+BUSY = frozenset({Phase.PREPARING, Phase.READY})
+"""Intake is stopped, or will be: no other action may begin at this broker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParticipantState:
+    """What is persisted: enough to go on after a restart without breaking a promise."""
+
+    action: str
+    attempt: int
+    kind: str
+    role: str
+    peers: Mapping[str, str]
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    phase: Phase = Phase.PREPARING
+    interest: tuple[str, ...] = ()
+    """The vote: flows wanted on the own side, sorted."""
+    paused_at: float | None = None
+    """Seconds; when intake was stopped for this attempt."""
+    pause_s: float | None = None
+    detail: str = ""
+
+
+def state_to_dict(state: ParticipantState) -> dict[str, Any]:
+    """The plain form, for the agent's state directory."""
+    return asdict(state)
+
+
+def state_from_dict(plain: Mapping[str, Any]) -> ParticipantState:
+    """A state from its plain form. Raises InvalidProblem when it has another shape."""
+    try:
+        return ParticipantState(
+            **{**plain, "phase": Phase(plain["phase"]), "interest": tuple(plain["interest"])}
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidProblem("state", f"not a participant's state: {error!r}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """What a participant sees of its agent at the moment of an input."""
+
+    local: frozenset[str]
+    """Flows that this broker wants itself."""
+    tables: Tables
+    now: float
+    """Seconds, the same clock before and after a restart."""

@@ -1,0 +1,121 @@
+"""What the coordinator looks at: an execution as plain data, read under its row lock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from weir.coordination.wire import Order, OrderPhase, Report
+from weir.lifecycle.executions import ExecutionState
+from weir.lifecycle.steps import ActionState, StepState
+
+
+class Protocol(StrEnum):
+    """How an action is carried out."""
+
+    SETTING = "setting"
+    """Desired state is written; agents show that it is in force."""
+    TREE = "tree"
+    """Orders in two phases to every participant."""
+
+
+class Direction(StrEnum):
+    """Which way a step goes."""
+
+    FORWARD = "forward"
+    UNDO = "undo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionView:
+    """One action. `state` and `attempt` (0 before the first) are what the database holds."""
+
+    id: str
+    protocol: Protocol
+    kind: str
+    state: ActionState
+    participants: Mapping[str, str] = field(default_factory=dict)
+    """Tree: role -> broker."""
+    awaited: frozenset[str] = frozenset()
+    """Setting: the brokers that must show it."""
+    confirmed_by: frozenset[str] = frozenset()
+    """Setting: those whose observed state equals `desired` as it is now."""
+    attempt: int = 0
+    deadline: float | None = None
+    """Of the state it is in: preparing, committed, or aborting."""
+    reports: Mapping[str, tuple[Report, ...]] = field(default_factory=dict)
+    """Broker -> its reports; those of other attempts are ignored."""
+    interests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """From the commit on."""
+    inverts: str | None = None
+    """In undo steps: the action that it takes back."""
+    title: str = ""
+    """For sentences, such as "shift e1-e2 to e1-e3"."""
+    detail: str = ""
+    """Why it was aborted or buried last."""
+
+    @property
+    def brokers(self) -> frozenset[str]:
+        """Everybody concerned."""
+        return self.awaited | frozenset(self.participants.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepView:
+    """One step with its actions, in the order in which they shall begin."""
+
+    id: str
+    index: int
+    state: StepState
+    actions: tuple[ActionView, ...]
+    direction: Direction = Direction.FORWARD
+    ended_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionView:
+    """An execution; steps in their order, undo steps behind the forward ones."""
+
+    state: ExecutionState
+    steps: tuple[StepView, ...]
+    live: frozenset[str]
+    """Brokers whose agents hold a lease now."""
+    pace_s: float = 0.0
+    """Least time between the end of a step and the beginning of the next."""
+    max_parallel: int = 8
+    """Most actions under way at once."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Broker -> what people call it; absent: the id itself."""
+
+
+ORDER_PHASES: Mapping[ActionState, OrderPhase] = {
+    ActionState.PREPARING: OrderPhase.PREPARE,
+    ActionState.COMMITTED: OrderPhase.COMMIT,
+    ActionState.DEAD: OrderPhase.COMMIT,
+    ActionState.ABORTING: OrderPhase.ABORT,
+}
+"""What the documents of a tree action's participants say; in every other state: nothing.
+
+`dead` keeps saying COMMIT: to an agent, a missing order means that it was aborted.
+"""
+
+
+def order_for(action: ActionView, broker: str, addresses: Mapping[str, str]) -> Order | None:
+    """The order that a broker's document carries for this action; None when it has none."""
+    phase = ORDER_PHASES.get(action.state)
+    if action.protocol is not Protocol.TREE or phase is None:
+        return None
+    for role, participant in action.participants.items():
+        if participant == broker:
+            return Order(
+                action=action.id,
+                attempt=action.attempt,
+                kind=action.kind,
+                phase=phase,
+                role=role,
+                peers=dict(action.participants),
+                addresses={b: addresses[b] for b in sorted(action.brokers) if b in addresses},
+                interests=dict(action.interests) if phase is OrderPhase.COMMIT else {},
+            )
+    return None
