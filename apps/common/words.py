@@ -4,3 +4,8 @@
 def percent(share: float, decimals: int = 0, *, signed: bool = False) -> str:
     """A share as `12.5 %`: a space before the sign, `+` only where a change is meant."""
     return f"{share * 100:{'+' if signed else ''}.{decimals}f} %"
+
+
+def figure(amount: float) -> str:
+    """An amount with three digits, whole from a hundred on: `7.2`, `23.4`, `5,340`."""
+    return f"{amount:,.0f}" if abs(amount) >= 100 else f"{amount:.3g}"

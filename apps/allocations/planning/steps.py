@@ -18,6 +18,8 @@ from weir.model.plan import Action, Step, Value
 
 SAME = 1e-6
 """Relative change below which a rate or burst stays as it is."""
+WORTH_GIVING = 1e-3
+"""A relative rise below this is not worth an action. A fall is: it may keep a broker in bounds."""
 
 
 def plan_steps(proposal: Proposal) -> tuple[Step, ...]:
@@ -59,8 +61,11 @@ def _action(proposal: Proposal, key: SettingKey) -> Action | None:
 
 def _same(before: Value, after: Value) -> bool:
     return before.keys() == after.keys() and all(
-        math.isclose(before[name], after[name], rel_tol=SAME, abs_tol=0.0)
-        if name != "limit"
-        else before[name] == after[name]
+        _stays(before[name], after[name]) if name != "limit" else before[name] == after[name]
         for name in after
     )
+
+
+def _stays(before: float, after: float) -> bool:
+    rise = WORTH_GIVING if after > before else SAME
+    return math.isclose(before, after, rel_tol=rise, abs_tol=0.0)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from apps.common.words import figure
 from apps.plans.models import Plan
 from apps.plans.selectors.measured import measured_flows
 
@@ -24,8 +25,8 @@ class Measured:
     @property
     def sentence(self) -> str:
         """What was measured against what is allowed."""
-        now = "not measured" if self.measured is None else f"{self.measured:,.6g} {self.unit}"
-        return f"{self.name} {now.strip()}, allowed {self.low:,.6g} to {self.high:,.6g}"
+        now = "not measured" if self.measured is None else f"{figure(self.measured)} {self.unit}"
+        return f"{self.name} {now.strip()}, allowed {figure(self.low)} to {figure(self.high)}"
 
 
 def measured_envelope(plan: Plan) -> list[Measured]:

@@ -32,7 +32,7 @@ export function PoliciesPanel() {
   return (
     <>
       <Panel title="Policies" sub="what a plan needs before it may run">
-        <div className="grid2" style={{ maxWidth: 620 }}>
+        <div style={{ maxWidth: 420 }}>
           <ChoiceField
             label="Policy of"
             value={chosen}

@@ -90,7 +90,7 @@ export function PolicyForm({ policy, name }: { policy: Policy; name: string }) {
       <WindowsPanel draft={draft} set={set} errors={errors} may={may} />
       <div className="cols c-2">
         <Panel title="Without a person" sub="small plans approve themselves">
-          <div className="grid2">
+          <div className="form grid2">
             {field(
               "At most, of all brokers",
               "autoShare",
@@ -108,7 +108,7 @@ export function PolicyForm({ policy, name }: { policy: Policy; name: string }) {
           </div>
         </Panel>
         <Panel title="Worth enacting, and for how long">
-          <div className="grid2">
+          <div className="form grid2">
             {field(
               "Least gain of utility",
               "threshold",
@@ -126,7 +126,7 @@ export function PolicyForm({ policy, name }: { policy: Policy; name: string }) {
           </div>
         </Panel>
         <Panel title="Pace of an execution">
-          <div className="grid2">
+          <div className="form grid2">
             {field(
               "Actions at the same time",
               "parallel",
@@ -138,7 +138,7 @@ export function PolicyForm({ policy, name }: { policy: Policy; name: string }) {
           </div>
         </Panel>
         <Panel title="Rate control" sub="every second, between two plans">
-          <div className="grid2">
+          <div className="form grid2">
             <CheckField
               label="Follow the load"
               hint="Rates rise while there is room and fall where a broker is congested."
@@ -147,10 +147,10 @@ export function PolicyForm({ policy, name }: { policy: Policy; name: string }) {
               error={messageFor(errors, "rate_control")}
             />
             {field(
-              "Around the approved rate",
+              "Around the approved rate, up and down",
               "band",
               "rate_control_band",
-              "± %",
+              "%",
               "Further it never goes without a new plan.",
             )}
           </div>
