@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from weir.coordination.wire import Report
 
 if TYPE_CHECKING:
-    from weir.coordination.participant import ParticipantState
+    from weir.coordination.participant_state import ParticipantState
     from weir.coordination.tables import Tables
 
 

@@ -96,6 +96,7 @@ type Message =
   | { kind: "plan"; id: string; system: string; state: string }
   | { kind: "execution"; id: string; plan: string; system: string; state: string }
   | { kind: "agent"; id: string; broker: string; system: string; state: string }
+  | { kind: "policy"; id: string; system: string | null }
   | { kind: "telemetry"; system: string };
 
 /** An execution says much in a moment; a branch is asked again at most this often. */
@@ -176,7 +177,11 @@ export function hear(queries: QueryClient, message: Message) {
       }
       break;
     case "agent":
-      freshenPaced(queries, [keys.agents.list(message.system)]);
+      freshenPaced(queries, [keys.agents.all]);
+      break;
+    case "policy":
+      // A stricter policy may take an approval back.
+      freshenPaced(queries, [keys.policies.all, keys.plans.all]);
       break;
     case "telemetry":
       freshenPaced(queries, [keys.telemetry.system(message.system)]);

@@ -8,6 +8,7 @@ import { useLive } from "@/api/live";
 import { waitingPlansQuery } from "@/api/plans";
 import { useMay } from "@/api/session";
 import { useSystems } from "@/api/systems";
+import { allAgentsQuery } from "@/api/telemetry";
 import { Icon, Mark, type IconName } from "@/components/ui/icons";
 import { rememberSystem, useRememberedSystem } from "@/lib/current-system";
 import { isKind, KINDS, to, type Section } from "@/lib/kinds";
@@ -130,6 +131,8 @@ export function Nav() {
   const system = useCurrentSystem();
   const live = useLive();
   const waiting = useQuery(waitingPlansQuery).data?.count ?? 0;
+  const agents = useQuery(allAgentsQuery).data?.results ?? [];
+  const leases = agents.filter((agent) => agent.state === "live").length;
   const active = Object.values(live.runs).filter((run) =>
     ["queued", "running"].includes(run.state),
   ).length;
@@ -203,6 +206,14 @@ export function Nav() {
       <Entry address={to.audit} icon="history" label="Audit" here={place === "audit"} />
       <Entry address={to.settings} icon="settings" label="Settings" here={place === "settings"} />
       <div className="foot">
+        {agents.length > 0 ? (
+          <div>
+            <span>Agents</span>
+            <span>
+              {leases} of {agents.length} hold a lease
+            </span>
+          </div>
+        ) : null}
         <div>
           <span>Runs active</span>
           <span>{active === 0 ? "none" : active}</span>

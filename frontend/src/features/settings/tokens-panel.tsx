@@ -11,8 +11,8 @@ import { Command } from "@/components/ui/command";
 import { DataTable, type Column } from "@/components/ui/data-table";
 import { ConfirmDialog, Dialog, Note } from "@/components/ui/dialogs";
 import { ChoiceField, TextField } from "@/components/ui/fields";
-import { Icon } from "@/components/ui/icons";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
+import { SecretOnce } from "@/components/ui/secret-once";
 import { Badge } from "@/components/ui/state-badge";
 import { fixed, UNKNOWN } from "@/lib/numbers";
 import { messageFor, problemOf, unclaimed, type FieldProblem } from "@/lib/problem";
@@ -145,7 +145,6 @@ function TokenForm({ onClose, onMade }: { onClose: () => void; onMade: () => Pro
   const [life, setLife] = useState("90");
   const [roles, setRoles] = useState<Role[]>(among.includes("viewer") ? ["viewer"] : []);
   const [secret, setSecret] = useState<string | null>(null);
-  const [copied, setCopied] = useState(false);
   const [errors, setErrors] = useState<FieldProblem[]>([]);
   const [busy, setBusy] = useState(false);
   const make = async () => {
@@ -171,35 +170,9 @@ function TokenForm({ onClose, onMade }: { onClose: () => void; onMade: () => Pro
   };
   if (secret !== null) {
     return (
-      <div className="form">
-        <Note tone="warn">
-          <b>Copy it now.</b> It is stored only as a hash and is not shown again.
-        </Note>
-        <div className="inp">
-          <input className="mono" readOnly value={secret} aria-label="Token" />
-          <button
-            type="button"
-            className="iconbtn"
-            aria-label="Copy token"
-            title="Copy"
-            onClick={() => {
-              void navigator.clipboard.writeText(secret).then(() => setCopied(true));
-            }}
-          >
-            <Icon name={copied ? "check" : "copy"} small />
-          </button>
-        </div>
-        <p className="lead">
-          Send it as <span className="mono">Authorization: Bearer …</span>
-        </p>
-        <div className="formfoot">
-          <span className="r">
-            <button type="button" className="btn pri" onClick={onClose}>
-              Done
-            </button>
-          </span>
-        </div>
-      </div>
+      <SecretOnce secret={secret} name="Token" onClose={onClose}>
+        Send it as <span className="mono">Authorization: Bearer …</span>
+      </SecretOnce>
     );
   }
   const others = unclaimed(errors, ["name", "roles", "expires_at"]);

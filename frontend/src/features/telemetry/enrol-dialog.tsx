@@ -9,7 +9,7 @@ import { agentEnrol } from "@/api/telemetry";
 import { Command } from "@/components/ui/command";
 import { Dialog, Note } from "@/components/ui/dialogs";
 import { ChoiceField } from "@/components/ui/fields";
-import { Icon } from "@/components/ui/icons";
+import { SecretOnce } from "@/components/ui/secret-once";
 import { problemOf } from "@/lib/problem";
 
 export function EnrolDialog({
@@ -45,7 +45,6 @@ function EnrolForm({
   const [secret, setSecret] = useState<string | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
-  const [copied, setCopied] = useState(false);
   const known = rows.find((row) => row.broker.id === broker)?.agent ?? null;
   const enrol = async () => {
     setBusy(true);
@@ -61,36 +60,10 @@ function EnrolForm({
   };
   if (secret !== null) {
     return (
-      <div className="form">
-        <Note tone="warn">
-          <b>Copy it now.</b> It is stored only as a hash and is not shown again.
-        </Note>
-        <div className="inp">
-          <input className="mono" readOnly value={secret} aria-label="Credential" />
-          <button
-            type="button"
-            className="iconbtn"
-            aria-label="Copy credential"
-            title="Copy"
-            onClick={() => {
-              void navigator.clipboard.writeText(secret).then(() => setCopied(true));
-            }}
-          >
-            <Icon name={copied ? "check" : "copy"} small />
-          </button>
-        </div>
-        <p className="lead">
-          Write it to a file that only the agent may read, and start{" "}
-          <span className="mono">weir-agent run --credential-file …</span> beside the broker.
-        </p>
-        <div className="formfoot">
-          <span className="r">
-            <button type="button" className="btn pri" onClick={onClose}>
-              Done
-            </button>
-          </span>
-        </div>
-      </div>
+      <SecretOnce secret={secret} name="Credential" onClose={onClose}>
+        Write it to a file that only the agent may read, and start{" "}
+        <span className="mono">weir-agent run --credential-file …</span> beside the broker.
+      </SecretOnce>
     );
   }
   return (

@@ -46,40 +46,6 @@ export function fleetRows(
   });
 }
 
-export type GateRow = {
-  key: string;
-  flow: string;
-  broker: string;
-  rate: number | null;
-  burst: number | null;
-  offered: number | null;
-  passed: number | null;
-  shed: number | null;
-  backlog: number | null;
-};
-
-/** Every gate that holds or measures something, by flow. */
-export function gateRows(rows: readonly FleetRow[]): GateRow[] {
-  return rows
-    .flatMap(({ broker, agent, latest }) => {
-      const gates = agent?.state === "live" ? (agent.observed?.gates ?? {}) : {};
-      const flows = latest?.flows ?? {};
-      const names = [...new Set([...Object.keys(gates), ...Object.keys(flows)])];
-      return names.map((flow): GateRow => ({
-        key: `${broker.id} ${flow}`,
-        flow,
-        broker: broker.name,
-        rate: gates[flow]?.rate_per_s ?? null,
-        burst: gates[flow]?.burst ?? null,
-        offered: flows[flow]?.offered_per_s ?? null,
-        passed: flows[flow]?.passed_per_s ?? null,
-        shed: flows[flow]?.shed_per_s ?? null,
-        backlog: flows[flow]?.backlog ?? null,
-      }));
-    })
-    .sort((a, b) => a.flow.localeCompare(b.flow));
-}
-
 export type ClassRow = {
   name: string;
   limit: number | null;

@@ -5,7 +5,8 @@ import { useParams } from "react-router";
 
 import { BrokerLivePanel } from "./broker-live-panel";
 import { EnrolDialog } from "./enrol-dialog";
-import { fleetRows, gateRows, type FleetRow, type GateRow } from "./fleet";
+import { fleetRows, type FleetRow } from "./fleet";
+import { FlowsPanel } from "./flows-panel";
 
 import { catalogAll } from "@/api/catalog";
 import { keys } from "@/api/query-keys";
@@ -19,7 +20,7 @@ import { Empty, Failure, Loading, Panel } from "@/components/ui/panel";
 import { Spark } from "@/components/ui/spark";
 import { Badge, StateBadge } from "@/components/ui/state-badge";
 import { useCurrentSystemIs } from "@/lib/current-system";
-import { countText, fixed, percentText, rateText, UNKNOWN } from "@/lib/numbers";
+import { countText, fixed, rateText, UNKNOWN } from "@/lib/numbers";
 import { ageText } from "@/lib/time";
 
 export default function TelemetryPage() {
@@ -86,51 +87,6 @@ const COLUMNS: Column<FleetRow>[] = [
   },
 ];
 
-const GATE_COLUMNS: Column<GateRow>[] = [
-  { key: "flow", title: "Flow", cell: (row) => <b>{row.flow}</b> },
-  { key: "broker", title: "Enters at", cell: (row) => row.broker },
-  {
-    key: "rate",
-    title: "Gate",
-    unit: "msg/s",
-    number: true,
-    cell: (row) => (row.rate === null ? "open" : rateText(row.rate)),
-  },
-  { key: "burst", title: "Burst", unit: "msg", number: true, cell: (row) => fixed(row.burst) },
-  {
-    key: "offered",
-    title: "Offered",
-    unit: "msg/s",
-    number: true,
-    cell: (row) => rateText(row.offered),
-  },
-  {
-    key: "passed",
-    title: "Passed",
-    unit: "msg/s",
-    number: true,
-    strong: true,
-    cell: (row) => rateText(row.passed),
-  },
-  {
-    key: "use",
-    title: "Of gate",
-    number: true,
-    cell: (row) =>
-      row.rate === null || row.passed === null || row.rate === 0
-        ? UNKNOWN
-        : percentText(row.passed / row.rate),
-  },
-  { key: "shed", title: "Shed", unit: "msg/s", number: true, cell: (row) => rateText(row.shed) },
-  {
-    key: "backlog",
-    title: "Waiting",
-    unit: "msg",
-    number: true,
-    cell: (row) => fixed(row.backlog),
-  },
-];
-
 function Telemetry({ system: systemId }: { system: string }) {
   useCurrentSystemIs(systemId);
   const system = useSystem(systemId);
@@ -145,7 +101,6 @@ function Telemetry({ system: systemId }: { system: string }) {
   const [enrolling, setEnrolling] = useState(false);
   const mayEnrol = useMay("manage_agents");
   const rows = fleetRows(brokers.data ?? [], agents.data?.results ?? [], recent.data);
-  const gates = gateRows(rows);
   const selected = rows.find((row) => row.broker.id === picked) ?? rows[0];
   const live = rows.filter((row) => row.agent?.state === "live").length;
   const silent = rows.filter((row) => row.agent?.state === "silent").length;
@@ -211,21 +166,7 @@ function Telemetry({ system: systemId }: { system: string }) {
                   keys
                 />
               </Panel>
-              <Panel title="Gates" sub="what enters, against what may enter" flush>
-                {gates.length === 0 ? (
-                  <Empty>
-                    Gates appear once an agent is live: each flow enters through one, at the broker
-                    of its topic.
-                  </Empty>
-                ) : (
-                  <DataTable
-                    label="Gates"
-                    columns={GATE_COLUMNS}
-                    rows={gates}
-                    rowKey={(row) => row.key}
-                  />
-                )}
-              </Panel>
+              <FlowsPanel system={systemId} />
             </div>
             <div className="stack">
               {selected ? <BrokerLivePanel system={systemId} row={selected} /> : null}
