@@ -145,9 +145,10 @@ chaos: package dev ## an hour of it: 100,000 simulated lives, a million messages
 	$(BIN)/python -m tests.simulation --seeds 100000 --jobs $$(nproc)
 	$(BIN)/python -m tests.chaos --deliveries 1000000 --shifts 50 --kills 20
 
-bench: package dev ## measure optimizers and agents, as ratios to plain implementations
+bench: install dev ## measure optimizers and agents, as ratios to plain implementations
 	$(BIN)/python -m benchmarks.lrgp
 	$(BIN)/python -m benchmarks.forwarding --fleet
+	$(BIN)/python -m benchmarks.enactment
 
 pictures: e2e ## the README's picture, from the browser journeys
 	cp var/pictures/readme.png docs/allocation.png

@@ -104,12 +104,18 @@ def _relative(before: Value, after: Value, name: str) -> float:
 def below_enactment_threshold(
     terms: Terms, *, utility_before: float, utility_after: float
 ) -> str | None:
-    """A sentence that says by how much the gain misses the threshold; None if it is worth it."""
+    """A sentence that says by how much the gain misses the threshold; None if it is worth it.
+
+    A threshold of 0 judges nothing: people who set it want a plan of whatever they ask for, also
+    of an allocation that is worth a little less than what is in force.
+    """
+    if terms.enactment_threshold == 0:
+        return None
     gain = utility_after - utility_before
     if utility_before <= 0:
         return None if gain > 0 else "The utility would not rise."
     relative = gain / utility_before
-    if relative >= terms.enactment_threshold and gain > 0:
+    if relative >= terms.enactment_threshold:
         return None
     change = "rise" if gain >= 0 else "fall"
     return (

@@ -2676,7 +2676,7 @@ export interface components {
             pace_s?: number;
             /**
              * Format: double
-             * @description Least relative gain of utility worth enacting.
+             * @description Least relative gain of utility worth enacting; 0: any change is.
              */
             enactment_threshold?: number;
             approval_ttl_s?: number;
@@ -3098,7 +3098,7 @@ export interface components {
             pace_s?: number;
             /**
              * Format: double
-             * @description Least relative gain of utility worth enacting.
+             * @description Least relative gain of utility worth enacting; 0: any change is.
              */
             enactment_threshold?: number;
             approval_ttl_s?: number;

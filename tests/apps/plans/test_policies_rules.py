@@ -178,10 +178,10 @@ def test_what_is_not_worth_enacting(before: float, after: float, sentence: str |
     assert said == sentence
 
 
-def test_without_a_threshold_any_gain_is_worth_it() -> None:
+@pytest.mark.parametrize("after", [1e6 + 1, 1e6, 0.9e6])
+def test_without_a_threshold_everything_that_is_asked_for_is_planned(after: float) -> None:
     terms = Terms(enactment_threshold=0)
-    assert below_enactment_threshold(terms, utility_before=1e6, utility_after=1e6 + 1) is None
-    assert below_enactment_threshold(terms, utility_before=1e6, utility_after=1e6)
+    assert below_enactment_threshold(terms, utility_before=1e6, utility_after=after) is None
 
 
 def test_an_approval_expires_after_its_time() -> None:

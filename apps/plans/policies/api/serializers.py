@@ -103,7 +103,9 @@ class PolicySerializer(serializers.Serializer[Policy]):
     max_parallel_actions = serializers.IntegerField(min_value=1, max_value=1000, required=False)
     pace_s = Amount(max_value=86_400, required=False, help_text="Pause between two steps.")
     enactment_threshold = Amount(
-        max_value=1, required=False, help_text="Least relative gain of utility worth enacting."
+        max_value=1,
+        required=False,
+        help_text="Least relative gain of utility worth enacting; 0: any change is.",
     )
     approval_ttl_s = serializers.IntegerField(min_value=60, max_value=LONGEST_TTL_S, required=False)
     rate_control = serializers.BooleanField(required=False)

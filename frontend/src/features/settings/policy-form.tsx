@@ -114,7 +114,7 @@ export function PolicyForm({ policy, name }: { policy: Policy; name: string }) {
               "threshold",
               "enactment_threshold",
               "%",
-              "A smaller gain makes no plan.",
+              "A smaller gain makes no plan; 0 % plans any change.",
             )}
             {field(
               "An approval holds for",
