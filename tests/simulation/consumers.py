@@ -60,6 +60,17 @@ class Consumers:
                     self.world.audit.admission(consumer_class, len(admitted))
         self.world.clock.after(0.25, self.knock)
 
+    def about_to_be_admitted(self) -> str:
+        """Who will get in at the next knock; empty when nobody will."""
+        for name, consumer_class in self.classes.items():
+            agent = self.world.agents[consumer_class.broker]
+            admitted = self.world.brokers[consumer_class.broker].admitted[name]
+            waiting = set(consumer_class.consumers) - admitted
+            known = name in agent.document.classes
+            if known and waiting and self.admits(len(admitted), agent.limits.get(name)):
+                return f"{min(waiting)} is about to be admitted"
+        return ""
+
     def admits(self, admitted: int, limit: int | None) -> bool:
         """Whether there is room for one more."""
         return limit is None or admitted < limit
