@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-from apps.allocations.measured import Measured, measured
 from apps.allocations.planning.proposal import RATE
 from apps.allocations.rate_control import latest_allocation, latest_plan
 from apps.catalog.models import Topic
 from apps.executions.models import Setting
 from apps.plans.policies.selectors import terms_for
 from apps.systems.models import System
+from apps.telemetry.measured import Measured, measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

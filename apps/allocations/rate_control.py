@@ -19,7 +19,6 @@ from typing import Any
 
 from django.db import InterfaceError, OperationalError, connection
 
-from apps.allocations.measured import Measured, measured
 from apps.allocations.models import Allocation
 from apps.allocations.planning.proposal import LIMIT, RATE
 from apps.executions.enforced import settings_control
@@ -28,6 +27,7 @@ from apps.plans.models import Plan
 from apps.plans.policies.selectors import terms_for_systems
 from apps.plans.policies.terms import Terms
 from apps.systems.models import System
+from apps.telemetry.measured import Measured, measured
 from apps.topology.models import Link
 from weir.actions import SettingKey
 from weir.codec import problem_from_json

@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from uuid import UUID
 
-from django.db import DatabaseError, IntegrityError, transaction
+from django.db import IntegrityError, InterfaceError, OperationalError, transaction
 from django.db.models import Max
 
 from apps.accounts.models import User
@@ -162,7 +162,8 @@ def executions_tick() -> None:
     for pk in list(Execution.objects.filter(state__in=ACTIVE_NAMES).values_list("pk", flat=True)):
         try:
             execution_advance(pk)
-        except DatabaseError:
+        except (OperationalError, InterfaceError):
+            # The connection is gone: the loop opens another.
             raise
         except Exception:
             # One execution that cannot go on must not hold up the others.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from apps.common.words import figure
 from apps.plans.models import Plan
-from apps.plans.selectors.measured import measured_flows
+from apps.telemetry.measured import measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class Measured:
 def measured_envelope(plan: Plan) -> list[Measured]:
     """Every bound of the plan with what publishers offer now; a bound is named as its flow."""
     bounds = plan.content.envelope
-    now = measured_flows(plan.system).offered if bounds else {}
+    now = measured(plan.system).offered if bounds else {}
     return [
         Measured(
             name=bound.name,

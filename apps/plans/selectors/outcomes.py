@@ -5,8 +5,8 @@ from datetime import datetime
 
 from apps.catalog.selectors import system_problem
 from apps.plans.models import Plan
-from apps.plans.selectors.measured import measured_flows
 from apps.systems.models import System
+from apps.telemetry.measured import measured
 from weir.codec import problem_from_dict
 from weir.errors import InvalidProblem
 from weir.lifecycle.plans import PlanState
@@ -52,7 +52,7 @@ def measured_utility(system: System) -> float | None:
 
     None where no agent measures, or where the model gives no utility for what it measures.
     """
-    now = measured_flows(system)
+    now = measured(system)
     if not now.passed:
         return None
     try:

@@ -170,8 +170,8 @@ export function MapPanel({
           return source && target ? [{ source, target }] : [];
         }),
       ),
-    // The shape stands for brokers and tree: an answer with the same ones moves nothing.
-    // eslint-disable-next-line
+    // An answer with the same brokers and tree moves nothing.
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- the shape stands for brokers and tree
     [shape],
   );
   const stops = useMemo(
