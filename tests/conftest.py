@@ -1,5 +1,7 @@
 """Fixtures that every room of tests may use."""
 
+import importlib
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -9,6 +11,13 @@ from apps.accounts.models import User
 from apps.accounts.roles import Role
 from apps.systems.models import System
 from tests.factories import make_base_workload, make_user
+
+# schemathesis imports its report writers when the session ends, where threads of the servers under
+# test still run; compiling a module beside another thread that does can fail in CPython 3.11 with
+# "AST constructor recursion depth mismatch" (gh-106905). Imported here, they are there by then.
+for _writer in ("allure", "html.writer", "junitxml"):
+    with suppress(ImportError):
+        importlib.import_module(f"schemathesis.reporting.{_writer}")
 
 
 @pytest.fixture
