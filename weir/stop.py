@@ -19,6 +19,8 @@ class Progress:
     iteration: int
     utility: float
     best_utility: float
+    upper_bound: float | None = None
+    """What no allocation can exceed, as far as the method knows."""
 
 
 def never(progress: Progress) -> bool:

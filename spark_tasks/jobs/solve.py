@@ -9,7 +9,7 @@ import pandas as pd
 
 from spark_tasks.io import ANSWER_SCHEMA, read_snapshot, write_answer
 from spark_tasks.progress import Reporter
-from weir.codec import problem_from_json, result_to_record
+from weir.codec import problem_from_json, result_to_record, start_from_dict
 from weir.errors import WeirError
 from weir.optimizers import method
 from weir.plugins import from_dict
@@ -45,6 +45,7 @@ def solve_payload(payload: bytes, parameters: dict[str, Any]) -> tuple[bytes | N
                     "iteration": progress.iteration,
                     "utility": progress.utility,
                     "best_utility": progress.best_utility,
+                    "upper_bound": progress.upper_bound,
                 }
             )
             return reporter.told_to_stop or (deadline is not None and time.monotonic() > deadline)
@@ -52,7 +53,14 @@ def solve_payload(payload: bytes, parameters: dict[str, Any]) -> tuple[bytes | N
         try:
             problem = problem_from_json(payload)
             params = from_dict(optimizer.Params, parameters.get("parameters", {}))
-            result = optimizer.solve(problem, params, stop=stop, seed=parameters.get("seed", 0))
+            start = parameters.get("start")
+            result = optimizer.solve(
+                problem,
+                params,
+                stop=stop,
+                seed=parameters.get("seed", 0),
+                start=None if start is None else start_from_dict(start),
+            )
         except WeirError as error:
             return None, str(error)
     # One spelling of the same numbers, so that a rerun can be compared byte for byte.

@@ -40,7 +40,7 @@ from weir.lifecycle.steps import ActionState, StepState
 
 LEASE_S, POLL_S = 3.0, 5.0
 TICK_S = 0.1
-LIMITS = Limits(prepare_timeout_s=3.0, max_attempts=20)
+LIMITS = Limits(prepare_timeout_s=2.5, max_attempts=20)
 
 
 @dataclass(slots=True)

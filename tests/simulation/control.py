@@ -77,7 +77,7 @@ class Control:
         self.waiting: dict[str, tuple[int, tuple[int, int], str]] = {}
         self.coordinator = self.coordinator_class(
             Limits(
-                prepare_timeout_s=3.0,
+                prepare_timeout_s=2.5,
                 setting_timeout_s=4.0,
                 bury_after_s=world.bury_after_s,
                 max_attempts=3,

@@ -34,7 +34,7 @@ def test_optimizer_keeps_the_contract(name: str) -> None:
     assert module.SUMMARY
     assert is_dataclass(module.Params)
     parameters = inspect.signature(module.solve).parameters
-    assert list(parameters) == ["problem", "params", "stop", "seed", "on_progress"]
+    assert list(parameters) == ["problem", "params", "stop", "seed", "on_progress", "start"]
     for described in describe(module.Params):
         assert described["help"]
         assert not described["required"]  # a run without parameters is possible

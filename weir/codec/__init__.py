@@ -13,6 +13,7 @@ from weir.codec.result import (
     result_to_json,
     result_to_record,
 )
+from weir.codec.start import start_from_dict, start_of, start_to_dict
 
 __all__ = [
     "canonical_bytes",
@@ -25,4 +26,7 @@ __all__ = [
     "result_to_dict",
     "result_to_json",
     "result_to_record",
+    "start_from_dict",
+    "start_of",
+    "start_to_dict",
 ]

@@ -10,6 +10,7 @@ import json
 import math
 from typing import Any
 
+from weir.codec.infeasibility import infeasibility_from_dict, infeasibility_to_dict
 from weir.errors import InvalidProblem
 from weir.model import Result
 from weir.plugins import shown
@@ -27,7 +28,7 @@ _PUBLISHED = (
     "iterations",
     "trace",
 )
-_RECORDED = ("problem_hash", "kernel_version", "seed", "reason")
+_RECORDED = ("problem_hash", "kernel_version", "seed", "reason", "bounds", "infeasibility")
 
 
 def result_to_dict(result: Result) -> dict[str, Any]:
@@ -50,8 +51,16 @@ def result_to_dict(result: Result) -> dict[str, Any]:
 
 
 def result_to_record(result: Result) -> dict[str, Any]:
-    """The published form plus hash, kernel version, seed and reason."""
-    return result_to_dict(result) | {key: getattr(result, key) for key in _RECORDED}
+    """The published form plus hash, kernel version, seed, reason, bounds and infeasibility."""
+    explained = result.infeasibility
+    return result_to_dict(result) | {
+        "problem_hash": result.problem_hash,
+        "kernel_version": result.kernel_version,
+        "seed": result.seed,
+        "reason": result.reason,
+        "bounds": list(result.bounds),
+        "infeasibility": None if explained is None else infeasibility_to_dict(explained),
+    }
 
 
 def result_to_json(result: Result) -> bytes:
@@ -94,6 +103,10 @@ def result_from_dict(obj: object) -> Result:
         kernel_version=str(obj.get("kernel_version", "")),
         seed=int(obj.get("seed", 0)),
         reason=str(obj.get("reason", "")),
+        bounds=tuple(
+            _number(value, f"bounds[{i}]") for i, value in enumerate(obj.get("bounds", []))
+        ),
+        infeasibility=infeasibility_from_dict(obj.get("infeasibility")),
     )
 
 

@@ -59,7 +59,7 @@ ENDED_ACTION = frozenset({_A.DONE, _A.ABORTED, _A.DEAD})
 class Limits:
     """How long the coordinator waits, in seconds, and how often it tries."""
 
-    prepare_timeout_s: float = 3.0
+    prepare_timeout_s: float = 2.5
     setting_timeout_s: float = 15.0
     bury_after_s: float = 600.0
     """Silence after a commit before a person is asked to look."""

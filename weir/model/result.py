@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from weir.model.infeasibility import Infeasibility
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """Rates, admitted consumers and prices; `status` says how good they are.
 
     `status` is `optimal`, `solved`, `time_limit` (the best so far) or `infeasible`, with
-    the reason. `trace` holds the utility after each iteration. Same `problem_hash`,
+    the reason. `trace` holds the utility after each iteration, `bounds` the best upper bound so
+    far (empty where the method has none). Same `problem_hash`,
     `kernel_version`, method, parameters and `seed` give the same numbers to the last bit.
     """
 
@@ -28,7 +31,9 @@ class Result:
     link_prices: Mapping[str, float]
     iterations: int
     trace: tuple[float, ...]
+    bounds: tuple[float, ...] = ()
     problem_hash: str = ""
     kernel_version: str = ""
     seed: int = 0
     reason: str = ""
+    infeasibility: Infeasibility | None = None

@@ -1,7 +1,7 @@
 """Optimizers: one file per method, found by folder.
 
 A member defines NAME (its file name), TITLE, SUMMARY, Params (a frozen dataclass that checks
-itself) and `solve(problem, params, *, stop, seed, on_progress=None) -> Result`.
+itself) and `solve(problem, params, *, stop, seed, on_progress=None, start=None) -> Result`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from weir.plugins import discover
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from weir.model import Problem, Result
+    from weir.model import Problem, Result, Start
     from weir.stop import Progress
 
 
@@ -35,8 +35,12 @@ class Optimizer(Protocol):
         stop: Callable[[Progress], bool],
         seed: int,
         on_progress: Callable[[Progress], None] | None = None,
+        start: Start | None = None,
     ) -> Result:
-        """The best allocation that the method finds before `stop` says enough."""
+        """The best allocation that the method finds before `stop` says enough.
+
+        `start` is where a former answer left off; it saves iterations and changes nothing else.
+        """
         ...
 
 

@@ -60,7 +60,7 @@ from weir.stop import Progress
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from weir.model import Problem
+    from weir.model import Problem, Start
     from weir.utility import FloatArray
 
 NAME = "lrgp"
@@ -186,6 +186,18 @@ class _Iteration:
         self.overload = np.inf
         self._populations = np.zeros(len(arrays.class_ids))
 
+    def begin_at(self, start: Start) -> None:
+        """Prices and populations of a former answer; the steps begin anew."""
+        arrays = self.arrays
+        for b, node in enumerate(arrays.node_ids):
+            prices = start.node_prices.get(node, {})
+            for k, resource in enumerate(arrays.resources):
+                self.nodes.values[b, k] = max(prices.get(resource, 0.0), 0.0)
+        for at, link in enumerate(arrays.link_ids):
+            self.links.values[at] = max(start.link_prices.get(link, 0.0), 0.0)
+        former = [start.populations.get(name, 0) for name in arrays.class_ids]
+        self._populations = np.clip(former, 0, arrays.population_max).astype(np.float64)
+
     def advance(self) -> tuple[FloatArray, FloatArray]:
         """One iteration; the feasible rates and populations that it would enact."""
         arrays = self.arrays
@@ -237,6 +249,7 @@ def solve(
     stop: Callable[[Progress], bool],
     seed: int,
     on_progress: Callable[[Progress], None] | None = None,
+    start: Start | None = None,
 ) -> Result:
     """The best feasible allocation found until settled, out of patience, or stopped."""
     arrays = to_arrays(problem)
@@ -259,6 +272,8 @@ def solve(
             reason=reason,
         )
     state = _Iteration(arrays, params)
+    if start is not None:
+        state.begin_at(start)
     best: _Best | None = None
     trace: list[float] = []
     is_settled = False

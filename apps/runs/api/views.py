@@ -25,6 +25,16 @@ from apps.runs.models import Run, RunEvent
 from apps.runs.services import run_again, run_cancel, run_progress
 from weir.lifecycle.runs import PersonCommand, RunState, allowed_commands
 
+PROGRESS = {
+    "iteration": int,
+    "utility": float,
+    "best_utility": float,
+    "upper_bound": float,
+    "done": int,
+    "total": int,
+}
+"""What a job may say of how far it is, all optional; at least one."""
+
 RUN_STATES = [(state.value, state.value) for state in RunState]
 
 
@@ -34,6 +44,9 @@ class RunProgressSerializer(serializers.Serializer[dict[str, Any]]):
     iteration = serializers.IntegerField(required=False)
     utility = serializers.FloatField(required=False)
     best_utility = serializers.FloatField(required=False)
+    upper_bound = serializers.FloatField(required=False, allow_null=True)
+    done = serializers.IntegerField(required=False, help_text="Problems solved, of many.")
+    total = serializers.IntegerField(required=False)
 
 
 class RunEventSerializer(serializers.ModelSerializer[RunEvent]):
@@ -226,11 +239,9 @@ def report_progress(request: HttpRequest) -> JsonResponse:
     try:
         body = json.loads(request.body)
         progress = {
-            "iteration": int(body["iteration"]),
-            "utility": float(body["utility"]),
-            "best_utility": float(body["best_utility"]),
+            key: number(body[key]) for key, number in PROGRESS.items() if body.get(key) is not None
         }
-        if not all(math.isfinite(value) for value in progress.values()):
+        if not progress or not all(math.isfinite(value) for value in progress.values()):
             raise ValueError(progress)
         return JsonResponse({"continue": run_progress(token=token, progress=progress)})
     except signing.BadSignature:

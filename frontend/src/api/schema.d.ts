@@ -3306,6 +3306,11 @@ export interface components {
             utility?: number;
             /** Format: double */
             best_utility?: number;
+            /** Format: double */
+            upper_bound?: number | null;
+            /** @description Problems solved, of many. */
+            done?: number;
+            total?: number;
         };
         /** @enum {string} */
         RunStateEnum: "queued" | "running" | "succeeded" | "infeasible" | "failed" | "cancelled";
