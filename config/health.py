@@ -4,9 +4,7 @@ import redis
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.http import HttpRequest, HttpResponse, JsonResponse
-
-from apps.runs.selectors import run_count_by_state
+from django.http import HttpRequest, JsonResponse
 
 
 def livez(request: HttpRequest) -> JsonResponse:
@@ -41,11 +39,3 @@ def _valkey() -> str:
     except redis.RedisError as error:
         return f"away: {error}"
     return "ok"
-
-
-def metrics(request: HttpRequest) -> HttpResponse:
-    """Runs by state, in Prometheus' text format."""
-    lines = ["# HELP weir_runs Runs by state.", "# TYPE weir_runs gauge"]
-    for state, count in sorted(run_count_by_state().items()):
-        lines.append(f'weir_runs{{state="{state}"}} {count}')
-    return HttpResponse("\n".join(lines) + "\n", content_type="text/plain; version=0.0.4")

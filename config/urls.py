@@ -37,7 +37,8 @@ from apps.runs.api.views import RunViewSet, report_progress
 from apps.systems.api.views import SystemViewSet
 from apps.telemetry.api.views import AgentViewSet, TelemetrySeriesView, TelemetryView
 from apps.topology.api.views import BrokerViewSet, LinkViewSet, OverlayViewSet
-from config.health import livez, metrics, readyz
+from config.health import livez, readyz
+from config.metrics import metrics
 from config.page import page
 
 router = SimpleRouter(trailing_slash=False, use_regex_path=False)

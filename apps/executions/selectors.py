@@ -51,6 +51,11 @@ def observed_of(system: System) -> dict[str, Observed]:
     }
 
 
+def execution_count_by_state() -> dict[str, int]:
+    """How many executions stand in each state, for metrics."""
+    return dict(Execution.objects.values_list("state").annotate(n=Count("id")).order_by())
+
+
 def executions_in_full() -> QuerySet[Execution]:
     """Executions with steps, actions and reports, in four queries however many."""
     actions = ExecutionAction.objects.order_by("index").prefetch_related(

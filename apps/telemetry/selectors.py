@@ -31,14 +31,24 @@ def live_agents(system: System) -> dict[str, Agent]:
 
 def latest_samples(system: System, *, within_s: float = FRESH_S) -> list[Sample]:
     """The newest sample of each broker that measured something lately, by broker name."""
+    newest = _newest(within_s).filter(broker__system=system)
+    return sorted(newest, key=lambda sample: sample.broker.name)
+
+
+def latest_samples_everywhere(*, within_s: float = FRESH_S) -> list[Sample]:
+    """The same of all systems, by system and broker name."""
+    newest = _newest(within_s).select_related("broker__system")
+    return sorted(newest, key=lambda sample: (sample.broker.system.name, sample.broker.name))
+
+
+def _newest(within_s: float) -> QuerySet[Sample]:
     since = timezone.now() - timedelta(seconds=within_s)
-    newest = (
-        Sample.objects.filter(broker__system=system, at__gte=since)
+    return (
+        Sample.objects.filter(at__gte=since)
         .order_by("broker_id", "-at", "-id")
         .distinct("broker_id")
         .select_related("broker")
     )
-    return sorted(newest, key=lambda sample: sample.broker.name)
 
 
 def series(broker: Broker, *, minutes: float) -> Iterable[Sample]:

@@ -2,9 +2,6 @@
 
 import pytest
 
-from tests.factories.kinds import make_world
-from tests.factories.runs import make_run
-
 pytestmark = pytest.mark.django_db
 
 
@@ -23,10 +20,3 @@ def test_not_ready_without_valkey_and_says_so(client, settings):
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["parts"]["valkey"].startswith("away")
-
-
-def test_metrics_count_runs_by_state(client):
-    make_run(make_world().system)
-    answer = client.get("/metrics")
-    assert answer["Content-Type"].startswith("text/plain")
-    assert b'weir_runs{state="queued"} 1' in answer.content

@@ -1,0 +1,86 @@
+"""What Prometheus asks of the web process: where everything stands, and what agents measure.
+
+A scrape costs a handful of queries, however many systems there are.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from apps.executions.selectors import execution_count_by_state
+from apps.plans.selectors.counts import plan_count_by_state
+from apps.runs.selectors import run_count_by_state
+from apps.telemetry.models import Agent
+from apps.telemetry.selectors import latest_samples_everywhere
+
+Labels = Mapping[str, str]
+Row = tuple[Labels, float]
+
+FLOW = {
+    "weir_flow_offered_per_s": ("offered_per_s", "Messages per second that reach a flow's gate."),
+    "weir_flow_passed_per_s": ("passed_per_s", "Messages per second that pass it."),
+    "weir_flow_backlog_messages": ("backlog", "Messages that wait at a flow's gate."),
+}
+CLASS = {
+    "weir_class_admitted": ("admitted", "Consumers of a class that are served."),
+    "weir_class_waiting": ("waiting", "Consumers of a class that wait for room."),
+}
+
+
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Everything, in Prometheus' text format."""
+    text = "\n".join(_lines()) + "\n"
+    return HttpResponse(text, content_type="text/plain; version=0.0.4")
+
+
+def _lines() -> Iterator[str]:
+    for name, title, counts in (
+        ("weir_runs", "Runs by state.", run_count_by_state()),
+        ("weir_plans", "Plans by state.", plan_count_by_state()),
+        ("weir_executions", "Executions by state.", execution_count_by_state()),
+    ):
+        yield from _gauge(name, title, [({"state": s}, n) for s, n in sorted(counts.items())])
+    agents = Agent.objects.select_related("system", "broker").order_by("pk")
+    now = timezone.now()
+    yield from _gauge(
+        "weir_agent_up",
+        "1 while the agent of a broker holds its lease.",
+        [
+            (
+                {"system": agent.system.name, "broker": agent.broker.name},
+                float(agent.state(now) == "live"),
+            )
+            for agent in agents
+            if agent.revoked_at is None
+        ],
+    )
+    samples = latest_samples_everywhere()
+    for table, label, kinds in (("flows", "flow", FLOW), ("classes", "class", CLASS)):
+        for name, (member, title) in kinds.items():
+            rows = [
+                (
+                    {
+                        "system": sample.broker.system.name,
+                        "broker": sample.broker.name,
+                        label: of,
+                    },
+                    float(row[member]),
+                )
+                for sample in samples
+                for of, row in sorted(sample.payload.get(table, {}).items())
+                if member in row
+            ]
+            yield from _gauge(name, title, rows)
+
+
+def _gauge(name: str, title: str, rows: Iterable[Row]) -> Iterator[str]:
+    yield f"# HELP {name} {title}"
+    yield f"# TYPE {name} gauge"
+    for labels, value in rows:
+        inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+        yield f"{name}{{{inside}}} {value:.15g}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,70 @@
+"""What Prometheus asks of the web process."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from apps.telemetry.models import Agent, Sample
+from tests.factories.fleet import make_harbour, population, start
+from tests.factories.kinds import make_world
+from tests.factories.plans import make_plan
+from tests.factories.runs import make_run
+
+pytestmark = pytest.mark.django_db
+
+
+def lines(client) -> list[str]:
+    answer = client.get("/metrics")
+    assert answer["Content-Type"].startswith("text/plain")
+    return answer.content.decode().splitlines()
+
+
+def test_runs_plans_and_executions_are_counted_by_state(client):
+    make_run(make_world().system)
+    harbour = make_harbour("quay")
+    make_plan(harbour.system, None, [population(None, 3)])
+    start(harbour.system, [population(None, 3)])
+    found = lines(client)
+    assert 'weir_runs{state="queued"} 1' in found
+    assert 'weir_plans{state="draft"} 1' in found
+    assert 'weir_executions{state="running"} 1' in found
+
+
+def test_agents_and_what_they_measure(client):
+    harbour = make_harbour('quay "7"')
+    now = timezone.now()
+    for letter, until in (("a", now + timedelta(minutes=1)), ("b", now - timedelta(minutes=1))):
+        Agent.objects.create(
+            system=harbour.system,
+            broker=harbour.brokers[letter],
+            prefix=letter,
+            digest=letter * 64,
+            incarnation=1,
+            lease_until=until,
+        )
+    for at, passed in ((now - timedelta(seconds=2), 1.0), (now, 42.5)):
+        payload = {
+            "flows": {"tides": {"offered_per_s": 60.0, "passed_per_s": passed, "backlog": 3}},
+            "classes": {"gulls": {"admitted": 4, "waiting": 0}},
+        }
+        Sample.objects.create(broker=harbour.brokers["a"], at=at, payload=payload)
+    found = lines(client)
+    where = 'system="quay \\"7\\"",broker="a"'
+    assert f"weir_agent_up{{{where}}} 1" in found
+    silent = where.replace('"a"', '"b"')
+    assert f"weir_agent_up{{{silent}}} 0" in found
+    assert f'weir_flow_passed_per_s{{{where},flow="tides"}} 42.5' in found
+    assert f'weir_flow_backlog_messages{{{where},flow="tides"}} 3' in found
+    assert f'weir_class_admitted{{{where},class="gulls"}} 4' in found
+    # Nothing is said twice, and every line that is no comment is a sample.
+    samples = [line for line in found if not line.startswith("#")]
+    names = [line.rpartition(" ")[0] for line in samples]
+    assert len(set(names)) == len(names)
+
+
+def test_a_scrape_costs_few_queries(client, django_assert_max_num_queries):
+    make_harbour("one")
+    make_harbour("two")
+    with django_assert_max_num_queries(6):
+        client.get("/metrics")
