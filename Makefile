@@ -22,15 +22,15 @@ OFFLINE = DJANGO_SETTINGS_MODULE=config.settings.test
 # hash(files, folders): one word for their content. A step is skipped when it ran for this content.
 hash = $$({ cat $(1) 2>/dev/null || true; $(if $(2),find $(2) -type f -print0 2>/dev/null | sort -z | xargs -0 sha256sum || true;) } | sha256sum | cut -c1-32)
 
-.PHONY: help install venv runtime dev package node_modules frontend up down status logs test check e2e \
-        test-unit test-stack test-spark test-frontend chaos bench pictures api migration adr pins chromium
+.PHONY: help install venv runtime dev package compiled node_modules frontend up down status logs test check e2e \
+        test-unit test-stack test-spark test-frontend chaos bench experiments pictures api migration adr pins chromium
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # --- set-up
 
-install: package frontend ## environment in .venv, front end built; nothing is started
+install: package compiled frontend ## environment in .venv, front end built; nothing is started
 
 venv:
 	@if ! [[ -x $(BIN)/python ]]; then \
@@ -61,6 +61,17 @@ package: runtime
 	  echo "installing weir itself (editable)"; \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .; \
 	  echo "$$now" > $(STAMPS)/package; \
+	fi
+
+# Machine code depends on files that a kernel calls into, which numba's own cache does not notice.
+KERNELS = $(wildcard weir/allocation/*.py weir/allocation/*/*.py weir/utility/*.py)
+compiled: package ## machine code of the kernels; after editing one, before a test by hand
+	@now=$(call hash,requirements/runtime.txt $(KERNELS)); \
+	if [[ $$(cat $(STAMPS)/compiled 2>/dev/null) != "$$now" ]]; then \
+	  echo "compiling the kernels (one to two minutes, once)"; \
+	  find weir -name '*.nb[ci]' -delete; \
+	  $(BIN)/python -m weir.allocation.warm_up; \
+	  echo "$$now" > $(STAMPS)/compiled; \
 	fi
 
 node_modules: runtime
@@ -129,13 +140,13 @@ check: package dev node_modules ## format, lint, types, contracts, migrations, s
 e2e: install dev chromium ## the whole system: browser journeys, kills
 	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/e2e
 
-test-unit: package dev ## fast tests: no server but those of the database tests
+test-unit: compiled dev ## fast tests: no server but those of the database tests
 	$(BIN)/python -m pytest -m "not spark and not stack and not e2e and not chaos and not slow"
 
 test-stack: package dev ## tests that start and kill embedded servers
 	$(BIN)/python -m pytest tests/stack
 
-test-spark: package dev ## tests on Spark
+test-spark: compiled dev ## tests on Spark
 	$(BIN)/python -m pytest -m spark
 
 test-frontend: node_modules
@@ -147,8 +158,16 @@ chaos: package dev ## an hour of it: 100,000 simulated lives, a million messages
 
 bench: install dev ## measure optimizers and agents, as ratios to plain implementations
 	$(BIN)/python -m benchmarks.lrgp
+	$(BIN)/python -m benchmarks.certified
+	$(BIN)/python -m benchmarks.first_answer
+	$(BIN)/python -m benchmarks.alternatives
+	$(BIN)/python -m benchmarks.partitioned
 	$(BIN)/python -m benchmarks.forwarding --fleet
 	$(BIN)/python -m benchmarks.enactment
+	$(BIN)/python -m benchmarks.resource_models
+
+experiments: compiled dev ## the Gryphon paper's experiments: docs/gryphon.md and its pictures
+	$(BIN)/python -m benchmarks.gryphon --out docs/pictures/gryphon --report docs/gryphon.md
 
 pictures: e2e ## the README's picture, from the browser journeys
 	cp var/pictures/readme.png docs/allocation.png

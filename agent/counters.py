@@ -19,6 +19,10 @@ class Counters:
     sent: Mapping[str, int] = field(default_factory=dict)
     received: Mapping[str, int] = field(default_factory=dict)
     """Neighbour -> over its link."""
+    sized: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Flow -> bytes and number of the messages that were weighed at its ingress."""
+    acked: Mapping[str, tuple[float, int]] = field(default_factory=dict)
+    """Reliable flow -> seconds until the own broker held a batch, summed, and their number."""
 
     @property
     def forwarded(self) -> int:
@@ -33,20 +37,32 @@ class Tally:
         self._passed: dict[str, int] = {}
         self._sent: dict[str, int] = {}
         self._received: dict[str, int] = {}
+        self._sized: dict[str, tuple[int, int]] = {}
+        self._acked: dict[str, tuple[float, int]] = {}
 
     def end(self, pump: Pump) -> None:
         """The pump moves nothing any more."""
         _count(pump, self._passed, self._sent, self._received)
+        _sample(pump, self._sized, self._acked)
 
     def read(self, pumps: Iterable[Pump]) -> Counters:
         """Everything so far; `pumps` are those that have not ended."""
         passed, sent, received = dict(self._passed), dict(self._sent), dict(self._received)
+        sized, acked = dict(self._sized), dict(self._acked)
         waiting: dict[str, int] = {}
         for pump in pumps:
             _count(pump, passed, sent, received)
+            _sample(pump, sized, acked)
             if pump.source.flow:
                 waiting[pump.source.flow] = pump.waiting
-        return Counters(passed=passed, waiting=waiting, sent=sent, received=received)
+        return Counters(
+            passed=passed,
+            waiting=waiting,
+            sent=sent,
+            received=received,
+            sized=sized,
+            acked=acked,
+        )
 
 
 def _count(
@@ -59,3 +75,16 @@ def _count(
         passed[source.flow] = passed.get(source.flow, 0) + pump.passed
     else:
         received[source.neighbour] = received.get(source.neighbour, 0) + pump.passed
+
+
+def _sample(
+    pump: Pump, sized: dict[str, tuple[int, int]], acked: dict[str, tuple[float, int]]
+) -> None:
+    flow = pump.source.flow
+    if not flow:
+        return
+    size, weighed = sized.get(flow, (0, 0))
+    sized[flow] = (size + pump.sized[0], weighed + pump.sized[1])
+    if pump.acked[1]:
+        seconds, batches = acked.get(flow, (0.0, 0))
+        acked[flow] = (seconds + pump.acked[0], batches + pump.acked[1])

@@ -50,6 +50,10 @@ class Pump:
         """Messages that left through the gate, or came over the link."""
         self.sent: dict[str, int] = {}
         """Neighbour -> messages sent to it."""
+        self.sized = (0, 0)
+        """Bytes and number of the messages that were weighed: the first of each batch."""
+        self.acked = (0.0, 0)
+        """Seconds until the broker held a batch, summed, and the number of batches."""
         self.problem = ""
         self._driver = driver
         self._route = route
@@ -195,9 +199,15 @@ class Pump:
             async with asyncio.timeout(wait_s):
                 await self._gate_changed.wait()
 
+    def _weigh(self, message: Message) -> None:
+        # One of a batch is enough for a mean, and all of them would cost more than forwarding.
+        size, number = self.sized
+        self.sized = (size + len(message.payload), number + 1)
+
     async def _pass_on(self, messages: Sequence[Message]) -> None:
         count = len(messages)
         self.passed += count
+        self._weigh(messages[0])
         self._idle.clear()
         for channel in self._route(messages[0].flow, self.source):
             if channel.neighbour:
@@ -215,6 +225,7 @@ class Pump:
         # Nothing may be awaited from here on: the tables must not change under our hands.
         self.passed += count
         self._in_flight += count
+        self._weigh(batch.messages[0])
         self._idle.clear()
         publishing = []
         for channel in self._route(batch.messages[0].flow, self.source):
@@ -225,7 +236,10 @@ class Pump:
         self._work.set()
 
     async def _publish(self, channel: Channel, messages: Sequence[Message]) -> None:
+        began = self._clock()
         await self._driver.publish(channel, messages)
+        seconds, number = self.acked
+        self.acked = (seconds + self._clock() - began, number + 1)
 
     async def _settle(self) -> None:
         while True:

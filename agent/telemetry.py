@@ -18,6 +18,17 @@ class Meter:
         self._at = now
         self._last: dict[tuple[str, str], int] = {}
         self._backlog: dict[str, int] = {}
+        self._samples: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def _mean(self, kind: str, name: str, total: tuple[float, int] | None) -> float | None:
+        """Mean of what was sampled since the last look; None when nothing was."""
+        before = self._samples.get((kind, name), (0.0, 0))
+        now = total or (0.0, 0)
+        self._samples[kind, name] = now
+        if now[1] < before[1]:
+            before = (0.0, 0)
+        number = now[1] - before[1]
+        return max(0.0, now[0] - before[0]) / number if number else None
 
     def measure(self, now: float, counters: Counters, stats: Stats) -> dict[str, Any]:
         """The telemetry of the interval since the last call, in the form of the protocol."""
@@ -33,7 +44,7 @@ class Meter:
         def rate(kind: str, name: str, value: int) -> float:
             return grown(kind, name, value) / interval_s
 
-        flows = {}
+        flows: dict[str, dict[str, float]] = {}
         backlog: dict[str, int] = {}
         for flow in sorted({*counters.passed, *counters.waiting, *stats.ingress_shed}):
             passed = grown("passed", flow, counters.passed.get(flow, 0))
@@ -49,6 +60,11 @@ class Meter:
                 "shed_per_s": shed / interval_s,
                 "backlog": backlog[flow],
             }
+            means = {
+                "message_bytes": self._mean("size", flow, counters.sized.get(flow)),
+                "ack_s": self._mean("ack", flow, counters.acked.get(flow)),
+            }
+            flows[flow] |= {name: mean for name, mean in means.items() if mean is not None}
         classes = {
             name: {
                 "admitted": state.admitted,
@@ -74,6 +90,8 @@ class Meter:
         }
         if stats.cpu_ratio is not None:
             broker["cpu_ratio"] = stats.cpu_ratio
+        if stats.cores is not None:
+            broker["cores"] = stats.cores
         if stats.memory_bytes is not None:
             broker["memory_bytes"] = stats.memory_bytes
         self._last, self._backlog = seen, backlog

@@ -6,6 +6,7 @@ from rest_framework.routers import SimpleRouter
 
 from apps.accounts.api.views import SessionView, TokenViewSet, UserViewSet
 from apps.allocations.api.flow_status import FlowStatusView
+from apps.allocations.api.preview import PreviewView
 from apps.allocations.api.views import (
     AllocationViewSet,
     LoadViewSet,
@@ -15,6 +16,12 @@ from apps.allocations.api.views import (
     RateViewSet,
 )
 from apps.audit.api.views import AuditViewSet
+from apps.calibration.api.views import (
+    CalibrationSettingsViewSet,
+    CalibrationStateView,
+    FitViewSet,
+)
+from apps.catalog.api.curves import DrawnCurveView, TopicRateRangeView
 from apps.catalog.api.views import (
     ConsumerClassViewSet,
     CorrelationKeyViewSet,
@@ -32,8 +39,16 @@ from apps.executions.api import agents
 from apps.executions.api.views import ExecutionViewSet
 from apps.plans.api.views import PlanViewSet
 from apps.plans.policies.api.views import PolicyViewSet
+from apps.recomputation.api.views import (
+    FiringViewSet,
+    SchedulePreviewView,
+    ScheduleViewSet,
+    TriggerViewSet,
+)
 from apps.runs.api.events import events
 from apps.runs.api.views import RunViewSet, report_progress
+from apps.studies.api.arriving import report_points
+from apps.studies.api.views import StudyPointViewSet, StudyViewSet
 from apps.systems.api.views import SystemViewSet
 from apps.telemetry.api.views import AgentViewSet, TelemetrySeriesView, TelemetryView
 from apps.topology.api.views import BrokerViewSet, LinkViewSet, OverlayViewSet
@@ -66,10 +81,17 @@ router.register(
     basename="allocation-population",
 )
 router.register("allocations/<uuid:allocation_id>/loads", LoadViewSet, basename="allocation-load")
+router.register("studies", StudyViewSet)
+router.register("studies/<uuid:study_id>/points", StudyPointViewSet, basename="study-point")
+router.register("calibrations", FitViewSet, basename="calibration")
+router.register("calibration-settings", CalibrationSettingsViewSet)
 router.register("agents", AgentViewSet)
 router.register("plans", PlanViewSet)
 router.register("policies", PolicyViewSet)
 router.register("executions", ExecutionViewSet)
+router.register("recomputation/schedules", ScheduleViewSet)
+router.register("recomputation/triggers", TriggerViewSet)
+router.register("recomputation/firings", FiringViewSet)
 router.register("audit", AuditViewSet)
 
 api = [
@@ -77,8 +99,13 @@ api = [
     path("overview", OverviewView.as_view()),
     path("utility-kinds", UtilityKindsView.as_view()),
     path("utility-kinds/curve", UtilityCurveView.as_view()),
+    path("topics/<uuid:id>/rate-range", TopicRateRangeView.as_view()),
+    path("utility-curves", DrawnCurveView.as_view()),
     path("optimizers", OptimizersView.as_view()),
     path("flow-status", FlowStatusView.as_view()),
+    path("recomputation/preview", SchedulePreviewView.as_view()),
+    path("systems/<uuid:id>/preview", PreviewView.as_view()),
+    path("calibration-state", CalibrationStateView.as_view()),
     path("telemetry", TelemetryView.as_view()),
     path("telemetry/series", TelemetrySeriesView.as_view()),
     path("schema", SpectacularAPIView.as_view(authentication_classes=[], permission_classes=[])),
@@ -95,6 +122,7 @@ urlpatterns = [
     path("agent/v1/document", agents.document),
     path("agent/v1/report", agents.report),
     path("internal/runs/progress", report_progress),
+    path("internal/studies/points", report_points),
     path("livez", livez),
     path("readyz", readyz),
     path("metrics", metrics),

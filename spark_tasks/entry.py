@@ -7,11 +7,13 @@ from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from spark_tasks import io
-from spark_tasks.jobs import solve
+from spark_tasks.jobs import fit, partitioned, solve, sweep
+from spark_tasks.partitions import cores
 from spark_tasks.session import SparkAway, forget, reachable, session, short
+from weir.errors import WeirError
 
 __all__ = ["JobError", "SparkAway", "interrupt", "reachable", "run"]
-JOBS = {"solve": solve.build}
+JOBS = {"fit": fit.build, "solve": solve.build, "sweep": sweep.build}
 
 
 class JobError(Exception):
@@ -34,6 +36,8 @@ def run(
         spark = session(remote)
         spark.addTag(tag)
         try:
+            if job == "solve" and partitioned.wanted(payload, parameters, lambda: cores(spark)):
+                return partitioned.run(spark, payload, input_uri, parameters)
             io.write_snapshot(spark, payload, input_uri)
             build(spark, input_uri, output_uri, parameters)
             answer, error = io.read_answer(spark, output_uri)
@@ -47,6 +51,8 @@ def run(
         raise SparkAway(short(problem)) from problem
     except PySparkException as problem:
         raise JobError(short(problem)) from problem
+    except WeirError as problem:
+        raise JobError(str(problem)) from problem
     if answer is None:
         raise JobError(error or "the job gave no answer")
     return answer

@@ -1,7 +1,12 @@
-"""The only reader and writer of datasets: snapshots in, answers out, as one-row Parquet."""
+"""The only reader and writer of datasets: snapshots, answers and the columns of cut problems."""
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+from pyarrow.fs import FileSystem
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 # Types, not their text: text is parsed by the session active in this thread, and a session made by
@@ -32,3 +37,19 @@ def read_answer(spark: Any, uri: str) -> tuple[bytes | None, str | None]:
     """Answer and error of a finished job; exactly one of them is given."""
     row = spark.read.schema(ANSWER_SCHEMA).parquet(uri).collect()[0]
     return (None if row.payload is None else bytes(row.payload)), row.error
+
+
+def write_columns(uri: str, columns: Mapping[str, Any]) -> None:
+    """Arrays of equal length as one Parquet file, straight from this process."""
+    system, path = FileSystem.from_uri(uri)
+    system.create_dir(path.rpartition("/")[0], recursive=True)
+    table = pa.table({name: pa.array(values) for name, values in columns.items()})
+    parquet.write_table(table, path, filesystem=system)
+
+
+def read_columns(uri: str) -> dict[str, np.ndarray]:
+    """What `write_columns` wrote, in whatever process it is needed."""
+    system, path = FileSystem.from_uri(uri)
+    table = parquet.read_table(path, filesystem=system)
+    # Own memory: compiled code wants arrays that may be written and are aligned.
+    return {name: np.array(table[name].to_numpy()) for name in table.column_names}

@@ -166,6 +166,9 @@ class Stats:
     in_messages: int = 0
     out_messages: int = 0
     cpu_ratio: float | None = None
+    """1 is one core in full use."""
+    cores: int | None = None
+    """That the broker may use."""
     memory_bytes: int | None = None
     sync_always: bool | None = None
     """Whether an acknowledged message is on disk; None where the product does not say."""

@@ -23,13 +23,20 @@ class User(AbstractUser, BaseModel):
     roles: "ArrayField[list[str], list[str]]" = ArrayField(
         models.CharField(max_length=16, choices=role_choices), default=list, blank=True
     )
+    automatic = models.BooleanField(
+        default=False, editable=False, help_text="An account of Weir's own; nobody signs in as it."
+    )
     version = models.PositiveIntegerField(default=1, editable=False)
 
     class Meta:
         constraints = [
             models.CheckConstraint(
                 condition=Q(roles__contained_by=ROLE_NAMES), name="user_roles_known"
-            )
+            ),
+            models.CheckConstraint(
+                condition=Q(automatic=False) | Q(is_active=False, roles=[]),
+                name="automatic_account_may_nothing",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -5,6 +5,7 @@ import secrets
 from datetime import datetime
 from typing import Any
 
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -51,6 +52,23 @@ def user_create(*, username: str, password: str, roles: list[str], **names: Any)
     user.set_password(password)
     user.save()
     return user
+
+
+def automatic_account(name: str) -> User:
+    """The account in whose name Weir itself acts, such as `schedule`; it may do nothing itself.
+
+    The colon keeps its name apart from people's, which hold none.
+    """
+    account, _ = User.objects.get_or_create(
+        username=f"weir:{name}",
+        defaults={
+            "first_name": name.capitalize(),
+            "is_active": False,
+            "automatic": True,
+            "password": make_password(None),
+        },
+    )
+    return account
 
 
 @transaction.atomic

@@ -24,6 +24,11 @@ class Allocation(BaseModel):
     upper_bound = models.FloatField(null=True)
     iterations = models.PositiveIntegerField()
     trace: "models.JSONField[Any, Any]" = models.JSONField(default=list)
+    bounds: "models.JSONField[Any, Any]" = models.JSONField(default=list)
+    moments: "models.JSONField[Any, Any]" = models.JSONField(
+        default=list,
+        help_text="Pairs of iteration and seconds of computing until its end; a job may lose them.",
+    )
     admitted = models.BigIntegerField()
     wanted = models.BigIntegerField()
 

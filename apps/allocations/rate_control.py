@@ -21,6 +21,7 @@ from django.db import InterfaceError, OperationalError, connection
 
 from apps.allocations.models import Allocation
 from apps.allocations.planning.proposal import LIMIT, RATE
+from apps.allocations.routing import routed_problem
 from apps.executions.enforced import settings_control
 from apps.executions.models import ACTIVE_NAMES, Execution, Setting
 from apps.plans.models import Plan
@@ -30,7 +31,6 @@ from apps.systems.models import System
 from apps.telemetry.measured import Measured, measured
 from apps.topology.models import Link
 from weir.actions import SettingKey
-from weir.codec import problem_from_json
 from weir.control.rate_controller import Params, Place, RateController
 from weir.lifecycle.plans import PlanState
 
@@ -175,7 +175,7 @@ def _prepared(system: System, terms: Terms, rows: list[Setting]) -> Control | No
     return Control(
         prepared_for=prepared_for,
         controller=RateController(
-            problem_from_json(bytes(allocation.run.snapshot.payload)),
+            routed_problem(allocation.run),
             rates={**rates, **{flow: rate for flow, rate in approved.items() if flow in rates}},
             populations=limits,
             params=Params(band=terms.rate_control_band, full=FULL),

@@ -13,6 +13,9 @@ from weir.lifecycle.runs import ENDED
 
 Keyed = dict[tuple[str, ...], Any]
 
+MOST_PAIRS = 5000
+"""A comparison tells no more of each kind; a browser reads no more rows either."""
+
 
 def previous_allocation(allocation: Allocation) -> Allocation | None:
     """The one before it in the same system."""
@@ -25,44 +28,46 @@ def previous_allocation(allocation: Allocation) -> Allocation | None:
     )
 
 
-def _by_key(rows: Any, *names: str) -> Keyed:
-    return {tuple(getattr(row, name) for name in names): row for row in rows}
+def _values(rows: Any, value: str, *names: str) -> Keyed:
+    found = rows.order_by("id").values_list(*names, value)[:MOST_PAIRS]
+    return {tuple(row[:-1]): row[-1] for row in found}
 
 
-def _pair(before: Keyed, after: Keyed, value: str) -> list[dict[str, Any]]:
+def _pair(before: Keyed, after: Keyed) -> list[dict[str, Any]]:
     return [
         {
             "name": ".".join(part for part in key if part),
-            "before": getattr(before[key], value) if key in before else None,
-            "after": getattr(after[key], value) if key in after else None,
+            "before": before.get(key),
+            "after": after.get(key),
         }
         for key in dict.fromkeys([*after, *before])
     ]
 
 
 def allocation_comparison(allocation: Allocation, other: Allocation) -> dict[str, Any]:
-    """Former and new value of every rate, population, load and price, missing ones as None."""
+    """Former and new value of rates, populations, loads and prices, missing ones as None.
 
-    def rows(model: Any, of: Allocation) -> Any:
-        return model.objects.filter(allocation=of)
+    Of each the first MOST_PAIRS: as many as a page shows.
+    """
 
-    def loads(of: Allocation, place: Place) -> Keyed:
-        return _by_key(rows(ResourceLoad, of).filter(place=place), "name", "resource")
+    def pairs(model: Any, value: str, *names: str, **which: Any) -> list[dict[str, Any]]:
+        former, latter = (
+            _values(model.objects.filter(allocation=of, **which), value, *names)
+            for of in (other, allocation)
+        )
+        return _pair(former, latter)
 
-    old_nodes, new_nodes = loads(other, Place.NODE), loads(allocation, Place.NODE)
-    old_links, new_links = loads(other, Place.LINK), loads(allocation, Place.LINK)
-    old_rates = _by_key(rows(FlowRate, other), "flow")
-    new_rates = _by_key(rows(FlowRate, allocation), "flow")
-    old_classes = _by_key(rows(ClassPopulation, other), "consumer_class")
-    new_classes = _by_key(rows(ClassPopulation, allocation), "consumer_class")
+    def loads(value: str, place: Place) -> list[dict[str, Any]]:
+        return pairs(ResourceLoad, value, "name", "resource", place=place)
+
     return {
         "utility": {"name": "utility", "before": other.utility, "after": allocation.utility},
         "admitted": {"name": "admitted", "before": other.admitted, "after": allocation.admitted},
-        "rates": _pair(old_rates, new_rates, "rate_per_s"),
-        "populations": _pair(old_classes, new_classes, "admitted"),
-        "node_prices": _pair(old_nodes, new_nodes, "price"),
-        "node_capacities": _pair(old_nodes, new_nodes, "capacity"),
-        "link_prices": _pair(old_links, new_links, "price"),
+        "rates": pairs(FlowRate, "rate_per_s", "flow"),
+        "populations": pairs(ClassPopulation, "admitted", "consumer_class"),
+        "node_prices": loads("price", Place.NODE),
+        "node_capacities": loads("capacity", Place.NODE),
+        "link_prices": loads("price", Place.LINK),
     }
 
 
@@ -80,17 +85,27 @@ def systems_overview() -> list[dict[str, Any]]:
     )
     allocations = {
         row.system_id: row
-        for row in Allocation.objects.select_related("system", "run__snapshot", "run__asked_by")
-        .defer("run__snapshot__payload", "trace")
+        for row in Allocation.objects.select_related(
+            "system", "run__snapshot", "run__asked_by", "run__starts_from__allocation"
+        )
+        .defer(
+            *("run__snapshot__payload", "trace", "bounds", "moments"),
+            *(f"run__starts_from__allocation__{name}" for name in ("trace", "bounds", "moments")),
+        )
         .order_by("system_id", "-number")
         .distinct("system_id")
     }
     runs = {
         row.system_id: row
         for row in Run.objects.select_related(
-            "system", "snapshot", "result", "allocation", "asked_by", "rerun_of"
+            *("system", "snapshot", "result", "allocation", "asked_by", "rerun_of"),
+            *("starts_from__allocation", "study"),
         )
-        .defer("snapshot__payload", "result__payload", "allocation__trace")
+        .defer(
+            *("snapshot__payload", "result__payload"),
+            *(f"allocation__{name}" for name in ("trace", "bounds", "moments")),
+            *(f"starts_from__allocation__{name}" for name in ("trace", "bounds", "moments")),
+        )
         .order_by("system_id", "-id")
         .distinct("system_id")
     }

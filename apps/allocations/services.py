@@ -7,14 +7,22 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.allocations.models import Allocation, ClassPopulation, FlowRate, Place, ResourceLoad
-from apps.catalog.selectors import system_problem
+from apps.calibration.selectors import calibrated_problem
 from apps.common.errors import ApplicationError, FieldError
 from apps.common.events import publish
 from apps.runs.execution import run_execute
-from apps.runs.models import Run
+from apps.runs.models import Run, RunResult
 from apps.runs.services import run_finish, run_open, snapshot_freeze
 from apps.systems.models import System
-from weir.codec import canonical_bytes, problem_from_dict, problem_from_json, result_from_dict
+from weir.allocation.pruning import as_routed
+from weir.codec import (
+    canonical_bytes,
+    problem_from_dict,
+    problem_from_json,
+    result_from_dict,
+    start_of,
+    start_to_dict,
+)
 from weir.errors import InvalidProblem, UnknownMethod
 from weir.model import Problem, Result, loads
 from weir.optimizers import method as find_method
@@ -22,7 +30,7 @@ from weir.plugins import from_dict
 
 KIND = "allocation"
 TASK = "allocations.solve"
-DEFAULT_METHOD = "lrgp"
+DEFAULT_METHOD = "certified"
 BATCH = 2000
 NAME_LENGTH = FlowRate._meta.get_field("flow").max_length or 0
 RESOURCE_LENGTH = ResourceLoad._meta.get_field("resource").max_length or 0
@@ -92,11 +100,16 @@ def allocation_request(
     parameters: dict[str, Any] | None = None,
     seed: int = 0,
     time_limit_s: float | None = None,
+    cold: bool = False,
 ) -> Run:
-    """Freeze the system's model and open a run on it. Raises ApplicationError for a bad model."""
+    """Freeze the system's model and open a run on it. Raises ApplicationError for a bad model.
+
+    It begins where the system's last allocation by the same method left off, or else the last by
+    any, unless it is asked to begin `cold`.
+    """
     _checked_method(method, parameters or {})
     locked = System.objects.select_for_update().get(pk=system.pk)
-    problem = _problem(system_problem(locked))
+    problem = _problem(calibrated_problem(locked))
     if not problem.flows:
         raise ApplicationError(
             "nothing_to_optimize",
@@ -112,7 +125,18 @@ def allocation_request(
         seed=seed,
         time_limit_s=time_limit_s,
         actor=actor,
+        starts_from=None if cold else _last_run(locked, method),
     )
+
+
+def _last_run(system: System, method: str) -> Run | None:
+    """The run of the system's last allocation by this method, else of its last one by any.
+
+    Not every method leaves prices: after a comparison of methods the last one may have none.
+    """
+    rows = Allocation.objects.filter(system=system).select_related("run").order_by("-number")
+    last = rows.filter(method=method).first() or rows.first()
+    return last.run if last else None
 
 
 @transaction.atomic
@@ -143,7 +167,15 @@ def allocation_request_for_problem(
 
 def allocation_solve(*, run_id: int) -> None:
     """One attempt of an allocation run, on Spark."""
-    run_execute(run_id=run_id, job="solve", store=allocation_store)
+    run_execute(run_id=run_id, job="solve", store=allocation_store, more=allocation_start)
+
+
+def allocation_start(run: Run) -> dict[str, Any]:
+    """Where the run begins: prices, rates and populations of the result that it names."""
+    if run.starts_from is None:
+        return {}
+    answer = RunResult.objects.get(run=run.starts_from).payload
+    return {"start": start_to_dict(start_of(result_from_dict(json.loads(bytes(answer)))))}
 
 
 @transaction.atomic
@@ -153,6 +185,7 @@ def allocation_store(run: Run, answer: bytes) -> None:
     if result.problem_hash != run.snapshot.content_hash:
         raise ValueError(f"{run}: answer to {result.problem_hash}, not {run.snapshot.content_hash}")
     infeasible = result.reason if result.status == "infeasible" else None
+    told = Run.objects.values_list("progress", flat=True).get(pk=run.pk)
     progress = {
         "iteration": result.iterations,
         "utility": result.utility,
@@ -167,7 +200,7 @@ def allocation_store(run: Run, answer: bytes) -> None:
     )
     if infeasible is None:
         problem = problem_from_json(bytes(run.snapshot.payload))
-        allocation = _store_rows(run, problem, result)
+        allocation = _store_rows(run, problem, result, told.get("moments", []))
         publish("allocation", id=allocation.public_id, system=_system_id(run))
 
 
@@ -184,7 +217,9 @@ def _next_number(run: Run) -> int:
     return last.number + 1 if last else 1
 
 
-def _store_rows(run: Run, problem: Problem, result: Result) -> Allocation:
+def _store_rows(
+    run: Run, problem: Problem, result: Result, moments: list[tuple[int, float]]
+) -> Allocation:
     wanted = {c.id: c.population_max for c in problem.classes}
     allocation = Allocation.objects.create(
         system=run.system,
@@ -196,13 +231,15 @@ def _store_rows(run: Run, problem: Problem, result: Result) -> Allocation:
         upper_bound=result.upper_bound,
         iterations=result.iterations,
         trace=list(result.trace),
+        bounds=list(result.bounds),
+        moments=moments,
         admitted=sum(result.populations.values()),
         wanted=sum(wanted.values()),
     )
     populations = [_population(allocation, c, result) for c in problem.classes]
     ClassPopulation.objects.bulk_create(populations, batch_size=BATCH)
     _store_rates(allocation, problem, result, populations)
-    _store_loads(allocation, problem, result)
+    _store_loads(allocation, as_routed(problem, result.pruned), result)
     return allocation
 
 

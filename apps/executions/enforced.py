@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
+from django.utils import timezone
 
 from apps.common.events import publish
 from apps.executions.documents import revision_bump
@@ -44,6 +45,8 @@ class Settings:
     def prove(self, action: Action) -> None:
         """What was asked for is in force."""
         row = self._row(action)
+        if row.in_force != row.desired:
+            row.previous, row.changed_at = row.in_force, timezone.now()
         row.in_force = row.desired
 
     def give_up(self, action: Action) -> None:
@@ -58,7 +61,10 @@ class Settings:
                 self._changed.values(),
                 update_conflicts=True,
                 unique_fields=["system", "kind", "target_key"],
-                update_fields=["in_force", "desired", "controlled", "updated_at"],
+                update_fields=[
+                    *("in_force", "desired", "controlled"),
+                    *("previous", "changed_at", "updated_at"),
+                ],
             )
             self._changed = {}
 

@@ -45,6 +45,8 @@ class Setting(models.Model):
 
     `in_force` is what was proved, `desired` what the agent is asked for, `controlled` what the
     rate controller asks for instead until the next plan; an agent reads controlled, else desired.
+    `previous` was in force until `changed_at`: judgement asks how long a value stands and which
+    way it moved last.
     """
 
     system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="settings")
@@ -54,6 +56,8 @@ class Setting(models.Model):
     in_force: "models.JSONField[Any, Any]" = models.JSONField(null=True)
     desired: "models.JSONField[Any, Any]" = models.JSONField(null=True)
     controlled: "models.JSONField[Any, Any]" = models.JSONField(null=True)
+    previous: "models.JSONField[Any, Any]" = models.JSONField(null=True)
+    changed_at = models.DateTimeField(null=True, help_text="When `in_force` changed last.")
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:

@@ -48,6 +48,10 @@ class Plan(BaseModel):
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
     )
+    # Who set up the schedule or trigger that made the plan: no more a judge of it than its author.
+    answerable = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
+    )
     state = models.CharField(max_length=16, default=PlanState.DRAFT)
 
     document = models.BinaryField()

@@ -27,6 +27,12 @@ RETRY_PAUSE_S = 0.5
 HEARTBEAT_EVERY_S = 0.5
 
 Store = Callable[[Run, bytes], None]
+More = Callable[[Run], dict[str, Any]]
+
+
+def nothing_more(run: Run) -> dict[str, Any]:
+    """A job that needs only what every job is told."""
+    return {}
 
 
 def _patiently(action: Callable[[], Any]) -> Any:
@@ -67,8 +73,11 @@ class _Pulse:
         return alive
 
 
-def run_execute(*, run_id: int, job: str, store: Store) -> None:
-    """One attempt. `store` keeps the answer and must call `run_finish` in the same transaction."""
+def run_execute(*, run_id: int, job: str, store: Store, more: More = nothing_more) -> None:
+    """One attempt. `store` keeps the answer and must call `run_finish` in the same transaction.
+
+    `more` gives what this kind of job is told beside; it may raise JobFailed with a reason.
+    """
     run: Run | None = _patiently(lambda: run_claim(run_id=run_id))
     if run is None:
         return
@@ -84,6 +93,7 @@ def run_execute(*, run_id: int, job: str, store: Store) -> None:
                 "time_limit_s": run.time_limit_s,
                 "progress_url": f"{settings.WEIR_WEB_URL}/internal/runs/progress",
                 "progress_token": progress_token(run),
+                **_patiently(lambda: more(run)),
             },
             keep_going=_Pulse(run),
             patience_s=settings.WEIR_SPARK_PATIENCE_S,

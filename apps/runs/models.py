@@ -63,6 +63,12 @@ class Run(BaseModel):
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="reruns"
     )
 
+    # Its result is where this run begins. Results never change and this one cannot be deleted
+    # while it is named here, so snapshot, parameters, seed and start give the same answer again.
+    starts_from = models.ForeignKey(
+        "self", on_delete=models.RESTRICT, null=True, blank=True, related_name="+"
+    )
+
     state = models.CharField(max_length=16, default=RunState.QUEUED)
     attempt = models.PositiveSmallIntegerField(default=0)
     worker = models.CharField(max_length=200, blank=True)

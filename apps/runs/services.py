@@ -60,10 +60,15 @@ def run_open(
     time_limit_s: float | None,
     actor: User | None,
     rerun_of: Run | None = None,
+    starts_from: Run | None = None,
+    kind: str = "",
 ) -> Run:
-    """Open a queued run and send its task on commit."""
+    """Open a queued run and send its task on commit. `starts_from`: whose result it begins at.
+
+    `kind` is the snapshot's if left out.
+    """
     run = Run.objects.create(
-        kind=snapshot.kind,
+        kind=kind or snapshot.kind,
         task=task,
         system=snapshot.system,
         snapshot=snapshot,
@@ -73,6 +78,7 @@ def run_open(
         time_limit_s=time_limit_s,
         asked_by=actor,
         rerun_of=rerun_of,
+        starts_from=starts_from,
         sent_at=timezone.now(),
     )
     _note(run, "open")
@@ -84,14 +90,19 @@ def run_open(
         object_name=str(run),
         system_id=snapshot.system.public_id if snapshot.system else None,
         model_version=snapshot.model_version,
-        after={"method": method, "parameters": parameters, "seed": seed},
+        after={
+            "method": method,
+            "parameters": parameters,
+            "seed": seed,
+            **({"starts_from": str(starts_from)} if starts_from else {}),
+        },
     )
     enqueue(task, run_id=run.pk)
     return run
 
 
 def run_again(*, run: Run, actor: User | None) -> Run:
-    """A new run on the same snapshot with the same method, parameters and seed."""
+    """A new run on the same snapshot with the same method, parameters, seed and start."""
     if run.state not in ENDED:
         raise Conflict("run_is_active", f"{run} is still {run.state}; cancel it or let it end.")
     return run_open(
@@ -103,6 +114,8 @@ def run_again(*, run: Run, actor: User | None) -> Run:
         time_limit_s=run.time_limit_s,
         actor=actor,
         rerun_of=run,
+        starts_from=run.starts_from,
+        kind=run.kind,
     )
 
 
@@ -268,9 +281,15 @@ def progress_token(run: Run) -> str:
     return signing.dumps([run.pk, run.attempt], salt=PROGRESS_SALT)
 
 
+def attempt_of_token(token: str) -> tuple[int, int]:
+    """The key of the run and the attempt that a job's token names. Raises BadSignature."""
+    pk, attempt = signing.loads(token, salt=PROGRESS_SALT, max_age=7 * 86_400)
+    return pk, attempt
+
+
 def run_progress(*, token: str, progress: dict[str, Any]) -> bool:
     """Keep what a job reports. False tells the job to stop: cancelled, or no longer its run."""
-    pk, attempt = signing.loads(token, salt=PROGRESS_SALT, max_age=7 * 86_400)
+    pk, attempt = attempt_of_token(token)
     with transaction.atomic():
         mine = Run.objects.filter(pk=pk, attempt=attempt, state=RunState.RUNNING)
         if not mine.update(progress=progress):

@@ -10,10 +10,10 @@ from typing import Any
 from weir.errors import InvalidProblem
 
 MAX_ENTRIES = 20_000
-FLOW = ("offered_per_s", "passed_per_s", "shed_per_s", "backlog")
+FLOW = ("offered_per_s", "passed_per_s", "shed_per_s", "backlog", "message_bytes", "ack_s")
 CLASS = ("admitted", "waiting", "delivered_per_s")
 LINK = ("sent_per_s", "received_per_s", "backlog")
-LOAD = ("connections", "in_msgs_per_s", "out_msgs_per_s", "cpu_ratio", "memory_bytes")
+LOAD = ("connections", "in_msgs_per_s", "out_msgs_per_s", "cpu_ratio", "cores", "memory_bytes")
 AGENT = ("cpu_s", "forwarded")
 
 

@@ -38,9 +38,12 @@ INSTALLED_APPS = [
     "apps.catalog",
     "apps.telemetry",
     "apps.runs",
+    "apps.calibration",
     "apps.executions",
     "apps.plans",
     "apps.allocations",
+    "apps.recomputation",
+    "apps.studies",
 ]
 
 MIDDLEWARE = [
@@ -98,7 +101,7 @@ REST_FRAMEWORK: dict[str, Any] = {
         "django_filters.rest_framework.DjangoFilterBackend",
         "apps.common.api.filters.NameSearch",
     ],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "apps.accounts.api.schema.RoleSchema",
     "EXCEPTION_HANDLER": "apps.common.api.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,
     "DEFAULT_THROTTLE_RATES": {"sign-in": "30/min"},
@@ -117,17 +120,24 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "apps.common.api.schema.add_problem_responses",
+        "apps.common.api.schema.add_headers",
     ],
     "ENUM_NAME_OVERRIDES": {
         "RunStateEnum": "apps.runs.api.views.RUN_STATES",
+        "FitStateEnum": "apps.calibration.api.serializers.FIT_STATES",
         "DeliveryEnum": "apps.catalog.models.Delivery.choices",
         "PatternEnum": "apps.catalog.models.Pattern.choices",
+        "QuantityKindEnum": "apps.allocations.changes.KINDS",
         "PlanStateEnum": "apps.plans.api.serializers.PLAN_STATES",
         "CheckStateEnum": "apps.plans.api.serializers.CHECK_STATES",
         "AgentStateEnum": "apps.telemetry.models.AGENT_STATES",
         "ExecutionStateEnum": "apps.executions.api.serializers.EXECUTION_STATES",
         "StepStateEnum": "apps.executions.api.serializers.STEP_STATES",
         "ActionStateEnum": "apps.executions.api.serializers.ACTION_STATES",
+        "FiringStateEnum": "apps.recomputation.api.serializers.FIRING_STATES",
+        "TriggerKindEnum": "apps.recomputation.models.Kind.choices",
+        "ThenEnum": "apps.recomputation.models.Then.choices",
+        "StudyKindEnum": "apps.studies.models.StudyKind.choices",
         "RoleEnum": "apps.accounts.models.role_choices",
     },
 }
@@ -139,11 +149,16 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # Two queues: runs wait for a slot of a worker, the upkeep of runs never waits behind them.
 CELERY_TASK_DEFAULT_QUEUE = "runs"
-CELERY_TASK_ROUTES = {"runs.reap": {"queue": "control"}}
+CELERY_TASK_ROUTES = {
+    "runs.reap": {"queue": "control"},
+    "recomputation.due": {"queue": "control"},
+}
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE = {
     "runs.reap": {"task": "runs.reap", "schedule": schedule(run_every=5.0)},
 }
+# Beat writes down each call at once: one that is killed repeats its last call at most.
+CELERY_BEAT_SYNC_EVERY = 1
 
 WEIR_BROKER_URL = ENV.broker_url
 WEIR_SPARK_REMOTE = ENV.spark_remote
@@ -158,8 +173,10 @@ WEIR_SPARK_PATIENCE_S = 60.0
 # What `manage.py coordinate` calls again and again, and how many seconds apart.
 WEIR_LOOPS = [
     ("apps.executions.services.executions_tick", 0.5),
+    ("apps.calibration.services.calibration_tick", 5.0),
     ("apps.plans.services.plans_settle", 0.5),
     ("apps.allocations.rate_control.rates_control", 1.0),
+    ("apps.recomputation.services.recomputation_tick", 1.0),
 ]
 
 LOGGING: dict[str, Any] = {

@@ -18,7 +18,7 @@ def main() -> int:
     try:
         values = spark.settings(
             home,
-            master=os.environ.get("WEIR_SPARK_MASTER", "local[*]"),
+            master=os.environ.get("WEIR_SPARK_MASTER", "local[*,4]"),
             bind="0.0.0.0",
             port=int(os.environ.get("WEIR_SPARK_PORT", "15002")),
         )

@@ -7,6 +7,7 @@ import "./styles/tokens.css";
 import "./styles/components.css";
 import "./styles/app.css";
 import "./styles/plans.css";
+import "./styles/studies.css";
 
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from spark_tasks.io import ANSWER_SCHEMA, read_snapshot, write_answer
-from spark_tasks.progress import Reporter
+from spark_tasks.progress import Moments, Reporter
 from weir.codec import problem_from_json, result_to_record, start_from_dict
 from weir.errors import WeirError
 from weir.optimizers import method
@@ -38,22 +38,25 @@ def solve_payload(payload: bytes, parameters: dict[str, Any]) -> tuple[bytes | N
     with Reporter(
         parameters.get("progress_url", ""), parameters.get("progress_token", "")
     ) as reporter:
+        moments = Moments()
 
         def stop(progress: Progress) -> bool:
-            reporter.offer(
-                {
-                    "iteration": progress.iteration,
-                    "utility": progress.utility,
-                    "best_utility": progress.best_utility,
-                    "upper_bound": progress.upper_bound,
-                }
-            )
+            moments.note(progress.iteration)
+            so_far = {
+                "iteration": progress.iteration,
+                "utility": progress.utility,
+                "best_utility": progress.best_utility,
+            }
+            if progress.upper_bound is not None:
+                so_far["upper_bound"] = progress.upper_bound
+            reporter.offer(so_far)
             return reporter.told_to_stop or (deadline is not None and time.monotonic() > deadline)
 
         try:
             problem = problem_from_json(payload)
             params = from_dict(optimizer.Params, parameters.get("parameters", {}))
             start = parameters.get("start")
+            moments = Moments()
             result = optimizer.solve(
                 problem,
                 params,
@@ -63,5 +66,6 @@ def solve_payload(payload: bytes, parameters: dict[str, Any]) -> tuple[bytes | N
             )
         except WeirError as error:
             return None, str(error)
+        reporter.conclude(iterations=result.iterations, utility=result.utility, moments=moments)
     # One spelling of the same numbers, so that a rerun can be compared byte for byte.
     return json.dumps(result_to_record(result), sort_keys=True).encode(), None

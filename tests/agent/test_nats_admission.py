@@ -426,6 +426,9 @@ async def test_the_load_of_the_server_is_read(admission: Admission) -> None:
     await until(lambda: admission.load.connections > 0, "read")
     assert admission.load.sync_always is True
     assert admission.load.memory_bytes
+    assert admission.load.cores is not None
+    assert admission.load.cores >= 1
+    assert admission.load.cpu_ratio is not None
 
 
 def test_secrets_survive_their_file(tmp_path: Path) -> None:

@@ -91,7 +91,9 @@ def test_topic_two_classes_and_a_utility_optimized_and_seen(page: Page, rest: Ap
 def test_long_run_shows_progress_and_is_cancelled(page: Page, rest: Api) -> None:
     sign_in(page)
     run = rest.optimize(
-        "Base workload", parameters={"max_iterations": 1_000_000, "patience": 1_000_000}
+        "Base workload",
+        method="lrgp",
+        parameters={"max_iterations": 1_000_000, "patience": 1_000_000},
     )
     page.goto(run.replace("/api/v1", ""))
     expect(page.get_by_text("Running").first).to_be_visible(timeout=20_000)
@@ -166,7 +168,7 @@ def test_pages_are_accessible_and_pictured(
 
 def test_allocation_page_reads_like_its_numbers(page: Page, rest: Api) -> None:
     """The README's picture, and that the page shows what the API says."""
-    run = rest.wait(rest.optimize("Base workload"), ended, 60)
+    run = rest.wait(rest.optimize("Base workload", cold=True), ended, 60)
     allocation = rest.get(f"/api/v1/allocations/{run['allocation']}")
     sign_in(page)
     page.goto(f"/allocations/{allocation['id']}")
@@ -174,4 +176,8 @@ def test_allocation_page_reads_like_its_numbers(page: Page, rest: Api) -> None:
     expect(page.get_by_text(f"{allocation['utility']:,.1f}").first).to_be_visible()
     expect(page.get_by_role("row", name=re.compile("c18"))).to_be_visible()
     PICTURES.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=PICTURES / "readme.png", full_page=True)
+    page.screenshot(
+        path=PICTURES / "readme.png",
+        full_page=True,
+        clip={"x": 0, "y": 0, "width": 1440, "height": 1455},
+    )

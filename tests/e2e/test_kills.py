@@ -10,8 +10,8 @@ from tests.e2e.api import Api, computing, ended
 pytestmark = pytest.mark.e2e
 
 # Long enough to be killed in the middle, short enough to be waited for.
-LONG = {"parameters": {"max_iterations": 8_000, "patience": 1_000_000}}
-ENDLESS = {"parameters": {"max_iterations": 1_000_000, "patience": 1_000_000}}
+LONG = {"method": "lrgp", "parameters": {"max_iterations": 8_000, "patience": 1_000_000}}
+ENDLESS = {"method": "lrgp", "parameters": {"max_iterations": 1_000_000, "patience": 1_000_000}}
 SYSTEM = "Base workload"
 
 

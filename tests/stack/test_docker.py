@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
+from django.conf import settings
 
 from agent import config
 from agent.drivers.nats import configure
@@ -108,6 +109,34 @@ def test_image_starts_something_that_exists_and_not_as_root(
     instructions = dict(stages[target][1:])
     assert instructions["USER"] == "weir"
     runs(json.loads(instructions["CMD"]))
+
+
+def test_kernels_are_compiled_into_the_image_by_who_runs_them(
+    stages: dict[str, list[list[str]]],
+) -> None:
+    """The processes of the image may write to the folder: another processor compiles anew."""
+    base = stages["control-plane"]
+    folder = next(
+        word.removeprefix("NUMBA_CACHE_DIR=/srv/weir/")
+        for name, rest in base
+        for word in rest.split()
+        if name == "ENV" and word.startswith("NUMBA_CACHE_DIR=")
+    )
+    step = next(rest for name, rest in base if name == "RUN" and "warm_up" in rest)
+    assert f"install -d -o weir -g weir {folder} &&" in " ".join(step.split())
+    assert "--reuid weir" in step
+    runs(step.rpartition("--clear-groups ")[2].split())
+    for target in ("web", "worker", "control", "beat", "coordinator", "spark"):
+        assert stages[target][0][1].split()[0] == "control-plane"
+
+
+def test_workers_take_from_every_queue(stages: dict[str, list[list[str]]]) -> None:
+    taken = set()
+    for target in ("worker", "control"):
+        command = json.loads(dict(stages[target][1:])["CMD"])
+        taken |= set(command[command.index("--queues") + 1].split(","))
+    routes = settings.CELERY_TASK_ROUTES.values()
+    assert taken == {settings.CELERY_TASK_DEFAULT_QUEUE, *(way["queue"] for way in routes)}
 
 
 def test_images_keep_pins_and_leave_embedded_servers_out(

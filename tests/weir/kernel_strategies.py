@@ -128,6 +128,61 @@ def problem_dicts(draw: st.DrawFn, least: float | None = None) -> dict[str, Any]
     }
 
 
+UNITS = (1e-9, 1e-3, 1.0, 1e6, 1e12)
+
+
+@st.composite
+def tight_problem_dicts(draw: st.DrawFn) -> dict[str, Any]:
+    """Capacities that some allocation meets exactly, in units from 1e-9 to 1e12.
+
+    Also capacities that the minimum rates meet, or exceed by half of what counts as feasible.
+    """
+    entries: dict[str, Any] = draw(problem_dicts())
+    of_rate, of_work = draw(st.sampled_from(UNITS)), draw(st.sampled_from(UNITS))
+    for flow in entries["flows"]:
+        flow["rate_min"] *= of_rate
+        flow["rate_max"] = max(flow["rate_max"] * of_rate, flow["rate_min"])
+        for costs in (*flow["node_costs"].values(), flow["link_costs"]):
+            costs.update({key: cost * of_work / of_rate for key, cost in costs.items()})
+    for consumers in entries["classes"]:
+        costs = consumers["costs"]
+        costs.update({key: cost * of_work / of_rate for key, cost in costs.items()})
+    share = draw(st.sampled_from([0.0, 0.5, 1.0]))
+    rates = {
+        flow["id"]: flow["rate_min"] + share * (flow["rate_max"] - flow["rate_min"])
+        for flow in entries["flows"]
+    }
+    admitted = {
+        c["id"]: min(c["population_max"], draw(st.integers(0, 3))) for c in entries["classes"]
+    }
+    idle = {flow["id"]: flow["rate_min"] for flow in entries["flows"]}
+
+    def limit(least: float, some: float) -> float:
+        return draw(st.sampled_from([least, least * (1 - 5e-10), max(least, some)]))
+
+    for node in entries["nodes"]:
+        for key in node["capacity"]:
+
+            def load(at: dict[str, float], node: Any = node, key: str = key) -> float:
+                flows = entries["flows"]
+                costs = [f["node_costs"].get(node["id"], {}).get(key, 0.0) for f in flows]
+                return sum(cost * at[f["id"]] for cost, f in zip(costs, flows, strict=True))
+
+            taken = sum(
+                c["costs"].get(key, 0.0) * admitted[c["id"]] * rates[c["flow"]]
+                for c in entries["classes"]
+                if c["node"] == node["id"]
+            )
+            node["capacity"][key] = limit(load(idle), load(rates) + taken)
+    for link in entries["links"]:
+
+        def crossing(at: dict[str, float], name: str = link["id"]) -> float:
+            return sum(f["link_costs"].get(name, 0.0) * at[f["id"]] for f in entries["flows"])
+
+        link["capacity"] = limit(crossing(idle), crossing(rates))
+    return entries
+
+
 def problems(least: float | None = None) -> st.SearchStrategy[Any]:
     return problem_dicts(least).map(problem_from_dict)
 

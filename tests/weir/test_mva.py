@@ -73,3 +73,25 @@ def test_refuses_what_is_no_station(wrong: dict) -> None:
     right = {"senders": 2, "servers": 1, "exec_s": 1.0, "think_s": 1.0}
     with pytest.raises(ValueError, match="need senders"):
         closed_station(**(right | wrong))
+
+
+@pytest.mark.parametrize("senders", [1_000, 10_000, 100_000])
+@pytest.mark.parametrize("servers_share", [0.001, 0.01, 0.1, 1.0])
+def test_thousands_of_senders_neither_overflow_nor_lose_littles_law(
+    senders: int, servers_share: float
+) -> None:
+    servers = max(1, round(servers_share * senders))
+    station = closed_station(senders=senders, think_s=0.1, exec_s=0.008, servers=servers)
+    loop = station.throughput_per_s * (0.1 + station.response_s)
+    assert loop == pytest.approx(senders, rel=1e-9)
+    # A large station is as good as fluid: either its servers or its senders are the bottleneck.
+    fluid = min(servers / 0.008, senders / 0.108)
+    assert station.throughput_per_s == pytest.approx(fluid, rel=0.35)
+    assert station.throughput_per_s <= fluid * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-3, 1e6])
+def test_the_unit_of_time_changes_nothing(scale: float) -> None:
+    here = closed_station(senders=20, think_s=0.1, exec_s=0.008, servers=2)
+    there = closed_station(senders=20, think_s=0.1 * scale, exec_s=0.008 * scale, servers=2)
+    assert there.response_s == pytest.approx(here.response_s * scale, rel=1e-9)

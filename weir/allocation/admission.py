@@ -62,14 +62,26 @@ class Admission:
         offers what is left to the classes behind it.
         """
         arrays = self._arrays
+        class_rates, flows_load = rates[arrays.class_flow], arrays.flow_loads(rates)
+        return self.heard(class_rates, arrays.worth(rates), flows_load, prices, rounds=rounds)
+
+    def heard(
+        self,
+        class_rates: FloatArray,
+        worth: FloatArray,
+        flows_load: FloatArray,
+        prices: FloatArray,
+        *,
+        rounds: int,
+    ) -> Admitted:
+        """The same where each node has its own idea of the rates: those it last heard of."""
+        arrays = self._arrays
         capacity = arrays.node_capacity
-        worth = arrays.worth(rates)
-        unit = arrays.class_costs * rates[arrays.class_flow][:, None]
+        unit = arrays.class_costs * class_rates[:, None]
         order = self._order(worth, unit, prices)
         node, unit, worth = arrays.class_node[order], unit[order], worth[order]
         free = unit.sum(axis=1) == 0
         wanted = np.where((worth > 0) | (free & (worth >= 0)), arrays.population_max[order], 0.0)
-        flows_load = arrays.flow_loads(rates)
         used = flows_load
         admitted = np.zeros(len(order))
         for _ in range(rounds):

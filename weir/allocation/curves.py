@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from weir.utility import Batch, FloatArray, Utility
+    from weir.utility import Batch, FloatArray, Form, Utility
 
 
 class TermCurves:
@@ -28,6 +28,12 @@ class TermCurves:
     def take(self, terms: np.ndarray) -> TermCurves:
         """The curves of some of the terms."""
         return TermCurves([self._shapes[term] for term in terms])
+
+    def forms(self) -> tuple[np.ndarray, list[Form]]:
+        """For compiled kernels: the place of each term's shape in the list of distinct forms."""
+        place: dict[Utility, int] = {}
+        of_term = [place.setdefault(shape, len(place)) for shape in self._shapes]
+        return np.array(of_term, dtype=np.int64), [shape.form for shape in place]
 
     def value(self, rates: FloatArray) -> FloatArray:
         """Value of term t at rate t."""

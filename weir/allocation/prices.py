@@ -54,12 +54,12 @@ class AdaptivePrices:
     def __init__(self, shape: tuple[int, ...], rule: StepRule) -> None:
         self.values: FloatArray = np.zeros(shape)
         self._rule = rule
-        self._step: FloatArray = np.full(shape, float(np.clip(rule.start, rule.low, rule.high)))
+        self.steps: FloatArray = np.full(shape, float(np.clip(rule.start, rule.low, rule.high)))
         self._last: FloatArray = np.zeros(shape)
 
     def approach(self, target: FloatArray) -> FloatArray:
         """Movement towards a target (equation 12, first case)."""
-        return np.asarray(self._step * (target - self.values))
+        return np.asarray(self.steps * (target - self.values))
 
     def follow(self, load: FloatArray, capacity: FloatArray, worth: FloatArray) -> FloatArray:
         """Movement along excess load (equation 13, scaled); `worth` is what the load earns."""
@@ -67,15 +67,18 @@ class AdaptivePrices:
             excess = np.where(capacity > 0, load / capacity - 1.0, np.where(load > 0, np.inf, 0.0))
             least = np.where(load > capacity, FIRST_PRICE * worth / np.maximum(capacity, load), 0.0)
         reference = np.minimum(np.maximum(self.values, least), LARGEST_PRICE)
-        return np.asarray(self._step * reference * np.clip(excess, -1.0, MAX_EXCESS))
+        return np.asarray(self.steps * reference * np.clip(excess, -1.0, MAX_EXCESS))
 
-    def move(self, movement: FloatArray) -> None:
-        """Carry the movement out, not below 0, and adapt the steps."""
+    def move(self, movement: FloatArray, due: np.ndarray | None = None) -> None:
+        """Carry the movement out, not below 0, and adapt the steps; only those `due`, if given."""
         before = self.values
+        if due is not None:
+            movement = np.where(due, movement, 0.0)
         self.values = np.clip(before + movement, 0.0, LARGEST_PRICE)
         moved = self.values - before
         turned = np.sign(moved) * np.sign(self._last) < 0
         rule = self._rule
-        adapted = np.where(turned, self._step * rule.shrink, self._step + rule.increment)
-        self._step = np.clip(adapted, rule.low, rule.high)
-        self._last = moved
+        adapted = np.where(turned, self.steps * rule.shrink, self.steps + rule.increment)
+        adapted = np.clip(adapted, rule.low, rule.high)
+        self.steps = adapted if due is None else np.where(due, adapted, self.steps)
+        self._last = moved if due is None else np.where(due, moved, self._last)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,14 @@ from weir.codec.collector import paused
 from weir.utility import utility_to_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from weir.model import Problem
+    from weir.model import ConsumerClass, Problem
 
 by_id = attrgetter("id")
+
+PIECE = 10_000
+"""Classes that are hashed at once."""
 
 
 def _floats(amounts: Mapping[str, float]) -> dict[str, float]:
@@ -48,16 +52,16 @@ def problem_to_dict(problem: Problem) -> dict[str, Any]:
             }
             for flow in sorted(problem.flows, key=by_id)
         ],
-        "classes": _classes(problem),
+        "classes": _classes(sorted(problem.classes, key=by_id)),
     }
 
 
-def _classes(problem: Problem) -> list[dict[str, Any]]:
+def _classes(ordered: Sequence[ConsumerClass]) -> list[dict[str, Any]]:
     # One dict per distinct utility or cost object: a million classes share a handful.
     utilities: dict[int, dict[str, Any]] = {}
     costs_seen: dict[int, dict[str, float]] = {}
     plain = []
-    for consumers in sorted(problem.classes, key=by_id):
+    for consumers in ordered:
         utility = utilities.get(id(consumers.utility))
         if utility is None:
             utility = utilities[id(consumers.utility)] = utility_to_dict(consumers.utility)
@@ -77,20 +81,36 @@ def _classes(problem: Problem) -> list[dict[str, Any]]:
     return plain
 
 
+def _text(plain: object) -> str:
+    return json.dumps(
+        plain,
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=False,
+        allow_nan=False,
+        check_circular=False,
+    )
+
+
 def canonical_bytes(problem: Problem) -> bytes:
     """The problem as compact UTF-8 JSON; equal problems give equal bytes."""
     with paused():
-        text = json.dumps(
-            problem_to_dict(problem),
-            sort_keys=True,
-            separators=(",", ":"),
-            ensure_ascii=False,
-            allow_nan=False,
-            check_circular=False,
-        )
-    return text.encode()
+        return _text(problem_to_dict(problem)).encode()
 
 
 def content_hash(problem: Problem) -> str:
-    """SHA-256 of the canonical bytes, in hex."""
-    return hashlib.sha256(canonical_bytes(problem)).hexdigest()
+    """SHA-256 of the canonical bytes, in hex; a piece at a time, for a million classes are 300 MB.
+
+    "classes" is the first key in the order of names, so the rest follows in one piece.
+    """
+    digest = hashlib.sha256(b'{"classes":[')
+    with paused():
+        ordered = sorted(problem.classes, key=by_id)
+        for first in range(0, len(ordered), PIECE):
+            piece = _text(_classes(ordered[first : first + PIECE]))[1:-1]
+            digest.update((("," if first else "") + piece).encode())
+        digest.update(b"],")
+        rest = problem_to_dict(replace(problem, classes=()))
+        del rest["classes"]
+        digest.update(_text(rest)[1:].encode())
+    return digest.hexdigest()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from weir.actions import brokers, inverse_steps, kind_of, protocol, setting_key
 from weir.errors import InvalidProblem
-from weir.model.plan import Action, Bound, Plan, Promise, Source, Step
+from weir.model.plan import Action, Bound, LeftOut, Plan, Promise, Source, Step
 from weir.plugins import number, shown
 
 if TYPE_CHECKING:
@@ -51,11 +51,25 @@ _PLAN_KEYS = (
     "envelope",
     "promise",
 )
+_OPTIONAL_KEYS = ("left_out",)
+"""Written only where there is something to say, so that older plans keep their hashes."""
 
 
 def plan_to_dict(plan: Plan) -> dict[str, Any]:
     """The plain form that `plan_from_dict` reads and people export."""
+    left_out = [
+        {
+            "kind": row.kind,
+            "target": dict(row.target),
+            "before": _value(row.before),
+            "wanted": _value(row.wanted),
+            "reason": row.reason,
+            "because": row.because,
+        }
+        for row in plan.left_out
+    ]
     return {
+        **({"left_out": left_out} if left_out else {}),
         "format": FORMAT,
         "kind": plan.kind,
         "system": plan.system,
@@ -125,7 +139,7 @@ def plan_hash(plan: Plan) -> str:
 
 def plan_from_dict(obj: object) -> Plan:
     """A checked plan. Raises InvalidProblem naming the entry."""
-    top = _object(obj, "", *_PLAN_KEYS)
+    top = _object(obj, "", *_PLAN_KEYS, optional=_OPTIONAL_KEYS)
     if top["format"] != FORMAT:
         raise InvalidProblem("format", f"must be {FORMAT}, not {shown(top['format'])}")
     source = _object(top["source"], "source", "kind", "id", "name")
@@ -144,6 +158,7 @@ def plan_from_dict(obj: object) -> Plan:
         steps=steps_from_list(top["steps"]),
         envelope=_each(top["envelope"], "envelope", _bound),
         promise=_each(top["promise"], "promise", _promise),
+        left_out=_each(top.get("left_out", []), "left_out", _left_out),
     )
 
 
@@ -241,10 +256,34 @@ def _promise(obj: object, path: str) -> Promise:
     )
 
 
-def _object(obj: object, path: str, *keys: str) -> dict[str, Any]:
+def _left_out(obj: object, path: str) -> LeftOut:
+    names = ("kind", "target", "before", "wanted", "reason", "because")
+    plain = _object(obj, path, *names)
+    # Held against the same rules as a change that is made.
+    action = _action(
+        {
+            "kind": plain["kind"],
+            "target": plain["target"],
+            "before": plain["before"],
+            "after": plain["wanted"],
+            "effect": "",
+        },
+        path,
+    )
+    return LeftOut(
+        kind=action.kind,
+        target=action.target,
+        before=action.before,
+        wanted=action.after,
+        reason=_text(plain["reason"], f"{path}.reason", required=True),
+        because=_text(plain["because"], f"{path}.because", required=True),
+    )
+
+
+def _object(obj: object, path: str, *keys: str, optional: tuple[str, ...] = ()) -> dict[str, Any]:
     members: dict[str, Any] = _members(obj, path)
     for key in members:
-        if key not in keys:
+        if key not in keys and key not in optional:
             raise InvalidProblem(path, f"unknown key {shown(key)}; known are {', '.join(keys)}")
     for key in keys:
         if key not in members:

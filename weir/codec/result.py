@@ -28,11 +28,19 @@ _PUBLISHED = (
     "iterations",
     "trace",
 )
-_RECORDED = ("problem_hash", "kernel_version", "seed", "reason", "bounds", "infeasibility")
+_RECORDED = (
+    "problem_hash",
+    "kernel_version",
+    "seed",
+    "reason",
+    "bounds",
+    "infeasibility",
+    "pruned",
+)
 
 
 def result_to_dict(result: Result) -> dict[str, Any]:
-    """The published form; an infeasible result also says why."""
+    """The published form; an infeasible one also says why, a pruned one what was left out."""
     plain: dict[str, Any] = {
         "status": result.status,
         "method": result.method,
@@ -47,6 +55,10 @@ def result_to_dict(result: Result) -> dict[str, Any]:
     }
     if result.status == "infeasible":
         plain["reason"] = result.reason
+        if result.infeasibility is not None:
+            plain["infeasibility"] = infeasibility_to_dict(result.infeasibility)
+    if result.pruned:  # without it the loads could not be added up again
+        plain["pruned"] = {flow: list(nodes) for flow, nodes in result.pruned.items()}
     return plain
 
 
@@ -107,6 +119,10 @@ def result_from_dict(obj: object) -> Result:
             _number(value, f"bounds[{i}]") for i, value in enumerate(obj.get("bounds", []))
         ),
         infeasibility=infeasibility_from_dict(obj.get("infeasibility")),
+        pruned={
+            flow: tuple(str(node) for node in nodes)
+            for flow, nodes in _members(obj.get("pruned", {}), "pruned").items()
+        },
     )
 
 

@@ -56,6 +56,21 @@ class Promise:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A change that was proposed and is not made, with the reason."""
+
+    kind: str
+    """The kind of action that would have made it."""
+    target: Mapping[str, str]
+    before: Value | None
+    wanted: Value | None
+    reason: str
+    """`band`, `reversal`, `dwell`, `charge`, `room`, `no_need` (`weir.enactment.Reason`)."""
+    because: str
+    """A sentence with numbers and units."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """What proposed the plan: an allocation, another plan to undo, a person."""
 
@@ -82,3 +97,4 @@ class Plan:
     steps: tuple[Step, ...]
     envelope: tuple[Bound, ...] = field(default=())
     promise: tuple[Promise, ...] = field(default=())
+    left_out: tuple[LeftOut, ...] = field(default=())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,3 +37,5 @@ class Result:
     seed: int = 0
     reason: str = ""
     infeasibility: Infeasibility | None = None
+    pruned: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Flow to the nodes that it need not go to; see `weir.allocation.pruning`."""

@@ -3,19 +3,18 @@ r"""LRGP: Lagrangian rates, greedy populations. Prices steer rates, nodes admit 
 Each iteration sets every rate by the prices on its way and the consumers admitted so far
 (Algorithm 1), admits consumers at each node in order of benefit and cost, resets the node's
 price to what waiting consumers would pay (Algorithm 2), and moves link prices with excess
-load (Algorithm 3). Synchronous, centralised, deterministic; the seed is only recorded.
+load (Algorithm 3). In step (`lrgp_iteration`) or without a common clock (`lrgp_asynchronous`);
+deterministic, the seed draws rhythms and delays of the latter and is else only recorded.
 
 Assumptions: concave utilities. The problem is not convex and LRGP is a heuristic: no bound,
 no proof of convergence; linear and piecewise utilities make rates jump (see `rate_step`).
 
 | paper (Lumezanu 2006) | here |
 |---|---|
-| r_i, n_j | `rates`, `populations` |
-| p_b, p_l | `nodes.values`, `links.values` |
-| PL_i + PB_i (equations 8, 9) | `_price_per_message` |
 | gamma_1 = gamma_2, per node | `gamma_*`: start, bounds, +increment, x shrink on a turn |
 | gamma_l | `link_gamma_*` |
-| BC_j, BC(b, t) | `Admission._order`, `Admitted.ratio` |
+| prune, solve again (section 2.4) | `prune`, `weir.allocation.pruning` |
+| average the last few (section 3.5) | `average` |
 
 Readings of the paper that reproduce its tables: natural logarithm; whole populations; step
 and adaptation per node; prices and populations start at 0 and rates at their minimum; the
@@ -27,7 +26,8 @@ Beyond the paper: several resources per node (`admission`), projected and scaled
 rates are drawn towards their minimum (`feasibility.fitted`) and populations admitted anew.
 `trace` holds the utility of that feasible allocation per iteration. The best one is kept,
 and what capacity is left is offered to the classes that the single greedy pass skipped. The
-prices are those of the last iteration, which is the one that has settled.
+prices are those of the last iteration, which is the one that has settled. With `average` above
+1 both are means of the last iterations, and rates and populations are repaired the same way.
 
 Cost: O(F + C log C) per iteration. Fails: oscillates without settling where the best rates
 sit on a kink or the exponent is near 1; the answer is then the best iterate, `time_limit`.
@@ -39,22 +39,23 @@ References:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import deque
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from weir import __version__
-from weir.allocation.admission import Admission, Admitted
 from weir.allocation.arrays import Arrays, to_arrays
-from weir.allocation.feasibility import fitted, overload, why_infeasible
-from weir.allocation.prices import AdaptivePrices, StepRule
-from weir.allocation.rate_step import RateStep
-from weir.allocation.segments import summed
+from weir.allocation.feasibility import fitted
+from weir.allocation.lrgp_asynchronous import Asynchronous
+from weir.allocation.lrgp_iteration import Synchronous
+from weir.allocation.lrgp_params import Params
+from weir.allocation.pruning import in_two_stages
+from weir.allocation.refusal import infeasible_result
 from weir.codec import content_hash
-from weir.errors import InvalidProblem
 from weir.model import Result
-from weir.plugins import about, check_fields
 from weir.stop import Progress
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ if TYPE_CHECKING:
 
     from weir.model import Problem, Start
     from weir.utility import FloatArray
+
+__all__ = ["NAME", "SUMMARY", "TITLE", "Params", "settled", "solve"]
 
 NAME = "lrgp"
 TITLE = "LRGP"
@@ -75,91 +78,6 @@ SETTLED_OVERLOAD = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """Defaults are the paper's where it gives one."""
-
-    max_iterations: int = field(
-        default=250, metadata=about(help="Iterations at most", min=1, max=1_000_000)
-    )
-    patience: int = field(
-        default=100,
-        metadata=about(
-            help="Stop once settled and this many iterations brought nothing better",
-            unit="iterations",
-            min=1,
-            max=1_000_000,
-        ),
-    )
-    settle_window: int = field(
-        default=5,
-        metadata=about(
-            help="Settled: the utility of so many iterations stays within the tolerance",
-            unit="iterations",
-            min=2,
-            max=1000,
-        ),
-    )
-    settle_tolerance: float = field(
-        default=0.001,
-        metadata=about(help="Amplitude of a settled utility, relative to it", min=0, max=1),
-    )
-    gamma_start: float = field(
-        default=0.1, metadata=about(help="First step of a node's price", min=0, max=1)
-    )
-    gamma_min: float = field(
-        default=0.001, metadata=about(help="Smallest step of a node's price", min=0, max=1)
-    )
-    gamma_max: float = field(
-        default=0.1, metadata=about(help="Largest step of a node's price", min=0, max=1)
-    )
-    gamma_increment: float = field(
-        default=0.001,
-        metadata=about(help="Added to a step while its price moves one way", min=0, max=1),
-    )
-    gamma_shrink: float = field(
-        default=0.5, metadata=about(help="Factor on a step when its price turns", min=0, max=1)
-    )
-    link_gamma_start: float = field(
-        default=0.25, metadata=about(help="First step of a link's price", min=0, max=1)
-    )
-    link_gamma_min: float = field(
-        default=0.001, metadata=about(help="Smallest step of a link's price", min=0, max=1)
-    )
-    link_gamma_max: float = field(
-        default=0.5, metadata=about(help="Largest step of a link's price", min=0, max=1)
-    )
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        for name, low, high in (
-            ("gamma_min", self.gamma_min, self.gamma_max),
-            ("link_gamma_min", self.link_gamma_min, self.link_gamma_max),
-        ):
-            if low > high:
-                raise InvalidProblem(name, f"{low:g} is above the largest step {high:g}")
-
-    def node_rule(self) -> StepRule:
-        """Steps of node prices."""
-        return StepRule(
-            start=self.gamma_start,
-            low=self.gamma_min,
-            high=self.gamma_max,
-            increment=self.gamma_increment,
-            shrink=self.gamma_shrink,
-        )
-
-    def link_rule(self) -> StepRule:
-        """Steps of link prices."""
-        return StepRule(
-            start=self.link_gamma_start,
-            low=self.link_gamma_min,
-            high=self.link_gamma_max,
-            increment=self.gamma_increment,
-            shrink=self.gamma_shrink,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Best:
     """The best feasible iterate so far."""
 
@@ -169,77 +87,47 @@ class _Best:
     populations: FloatArray
 
 
-class _Iteration:
-    """The state of Algorithms 1 to 3 between iterations."""
+class _Enactment:
+    """What would be enacted after each iteration, and at which prices."""
 
-    def __init__(self, arrays: Arrays, params: Params) -> None:
-        self.arrays = arrays
-        self.nodes = AdaptivePrices(arrays.node_capacity.shape, params.node_rule())
-        self.links = AdaptivePrices(arrays.link_capacity.shape, params.link_rule())
-        self.admit = Admission(arrays)
-        # The paper's greedy pass is one round; with several resources a class that lacks one
-        # must not shut out those behind it that need another.
-        self.rounds = 1 if len(arrays.resources) <= 1 else 4
-        self._rate_step = RateStep(arrays)
-        self._node_reach = (arrays.node_costs > 0).astype(np.float64)
-        self._link_reach = (arrays.link_costs > 0).astype(np.float64)
-        self.overload = np.inf
-        self._populations = np.zeros(len(arrays.class_ids))
+    def __init__(self, state: Synchronous | Asynchronous, window: int) -> None:
+        self._state = state
+        self._rates: deque[FloatArray] = deque(maxlen=window)
+        self._nodes: deque[FloatArray] = deque(maxlen=window)
+        self._links: deque[FloatArray] = deque(maxlen=window)
 
-    def begin_at(self, start: Start) -> None:
-        """Prices and populations of a former answer; the steps begin anew."""
-        arrays = self.arrays
-        for b, node in enumerate(arrays.node_ids):
-            prices = start.node_prices.get(node, {})
-            for k, resource in enumerate(arrays.resources):
-                self.nodes.values[b, k] = max(prices.get(resource, 0.0), 0.0)
-        for at, link in enumerate(arrays.link_ids):
-            self.links.values[at] = max(start.link_prices.get(link, 0.0), 0.0)
-        former = [start.populations.get(name, 0) for name in arrays.class_ids]
-        self._populations = np.clip(former, 0, arrays.population_max).astype(np.float64)
+    def __call__(self) -> tuple[FloatArray, FloatArray]:
+        """Feasible rates and populations."""
+        state = self._state
+        self._rates.append(state.rates)
+        self._nodes.append(state.nodes.values)
+        self._links.append(state.links.values)
+        if isinstance(state, Synchronous) and self._rates.maxlen == 1:
+            return state.enactable()
+        return self._repaired(np.clip(_mean(self._rates), *self._bounds))
 
-    def advance(self) -> tuple[FloatArray, FloatArray]:
-        """One iteration; the feasible rates and populations that it would enact."""
-        arrays = self.arrays
-        weights = self._rate_step.weights(self._populations)
-        rates = self._rate_step(weights, self._price_per_message())
-        admitted = self.admit(rates, self.nodes.values, rounds=self.rounds)
-        feasible = fitted(arrays, rates)
-        populations = admitted.populations
-        if feasible is not rates:
-            populations = self.admit(feasible, self.nodes.values, rounds=self.rounds).populations
-        self._populations = admitted.populations
-        self._move_prices(rates, admitted)
-        return feasible, populations
+    @property
+    def _bounds(self) -> tuple[FloatArray, FloatArray]:
+        return self._state.arrays.rate_min, self._state.arrays.rate_max
 
-    def _price_per_message(self) -> FloatArray:
-        """PL_i + PB_i, equations 8 and 9."""
-        arrays = self.arrays
-        prices = self.nodes.values
-        per_consumer = (arrays.class_costs * prices[arrays.class_node]).sum(axis=1)
-        price = summed(arrays.class_flow, self._populations * per_consumer, len(arrays.flow_ids))
-        price += arrays.node_costs.T @ prices.reshape(-1)
-        price += arrays.link_costs.T @ self.links.values
-        return price
+    @property
+    def node_prices(self) -> FloatArray:
+        """Mean of the window."""
+        return _mean(self._nodes)
 
-    def _move_prices(self, rates: FloatArray, admitted: Admitted) -> None:
-        arrays = self.arrays
-        capacity = arrays.node_capacity
-        flow_load = arrays.flow_loads(rates)
-        overloaded = flow_load > capacity
-        earned = self._earned(rates, admitted.populations)
-        at_nodes = (self._node_reach @ earned).reshape(capacity.shape)
-        by_load = self.nodes.follow(admitted.used, capacity, at_nodes)
-        by_worth = self.nodes.approach(admitted.ratio)
-        self.nodes.move(np.where(admitted.waiting & ~overloaded, by_worth, by_load))
-        load = np.asarray(arrays.link_costs @ rates)
-        self.overload = max(overload(flow_load, capacity), overload(load, arrays.link_capacity))
-        self.links.move(self.links.follow(load, arrays.link_capacity, self._link_reach @ earned))
+    @property
+    def link_prices(self) -> FloatArray:
+        """Mean of the window."""
+        return _mean(self._links)
 
-    def _earned(self, rates: FloatArray, populations: FloatArray) -> FloatArray:
-        """What the admitted consumers of each flow are worth."""
-        arrays = self.arrays
-        return summed(arrays.class_flow, populations * arrays.worth(rates), len(arrays.flow_ids))
+    def _repaired(self, rates: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Means and late news need not fit: draw the rates in and admit anew at these prices."""
+        feasible = fitted(self._state.arrays, rates)
+        return feasible, self.filled(feasible)
+
+    def filled(self, rates: FloatArray) -> FloatArray:
+        """Populations that leave no room lying for a class behind the first that did not fit."""
+        return self._state.admit(rates, self.node_prices, rounds=FILL_ROUNDS).populations
 
 
 def solve(
@@ -252,33 +140,42 @@ def solve(
     start: Start | None = None,
 ) -> Result:
     """The best feasible allocation found until settled, out of patience, or stopped."""
+    return in_two_stages(
+        partial(_solve_once, params=params, seed=seed),
+        problem,
+        prune=params.prune,
+        stop=stop,
+        on_progress=on_progress,
+        start=start,
+    )
+
+
+def _solve_once(
+    problem: Problem,
+    *,
+    params: Params,
+    stop: Callable[[Progress], bool],
+    seed: int,
+    on_progress: Callable[[Progress], None] | None,
+    start: Start | None,
+) -> Result:
     arrays = to_arrays(problem)
     problem_hash = content_hash(problem)
-    reason = why_infeasible(arrays)
-    if reason:
-        return Result(
-            status="infeasible",
-            method=NAME,
-            rates={},
-            populations={},
-            utility=0.0,
-            node_prices={},
-            link_prices={},
-            iterations=0,
-            trace=(),
-            problem_hash=problem_hash,
-            kernel_version=__version__,
-            seed=seed,
-            reason=reason,
-        )
-    state = _Iteration(arrays, params)
-    if start is not None:
-        state.begin_at(start)
+    refusal = infeasible_result(arrays, NAME, problem_hash, seed)
+    if refusal is not None:
+        return refusal
+    state: Synchronous | Asynchronous
+    if params.asynchronous:
+        state = Asynchronous(arrays, params, seed=seed, start=start)
+    else:
+        state = Synchronous(arrays, params, start)
+    enact = _Enactment(state, params.window)
     best: _Best | None = None
     trace: list[float] = []
     is_settled = False
     for iteration in range(1, params.max_iterations + 1):
-        rates, populations = state.advance()
+        state.advance()
+        rates, populations = enact()
         utility = arrays.utility(rates, populations)
         trace.append(utility)
         if best is None or utility > best.utility:
@@ -297,7 +194,7 @@ def solve(
         if is_settled and iteration - best.iteration >= params.patience:
             break
     assert best is not None  # max_iterations is at least 1
-    populations, utility = _filled(state, best)
+    populations, utility = _filled(arrays, enact, best)
     return Result(
         status="solved" if is_settled else "time_limit",
         method=NAME,
@@ -306,9 +203,9 @@ def solve(
         utility=utility,
         node_prices={
             node: dict(zip(arrays.resources, prices, strict=True))
-            for node, prices in zip(arrays.node_ids, state.nodes.values.tolist(), strict=True)
+            for node, prices in zip(arrays.node_ids, enact.node_prices.tolist(), strict=True)
         },
-        link_prices=dict(zip(arrays.link_ids, state.links.values.tolist(), strict=True)),
+        link_prices=dict(zip(arrays.link_ids, enact.link_prices.tolist(), strict=True)),
         iterations=len(trace),
         trace=tuple(trace),
         problem_hash=problem_hash,
@@ -325,10 +222,16 @@ def settled(trace: list[float], params: Params) -> bool:
     return max(last) - min(last) <= params.settle_tolerance * abs(last[-1])
 
 
-def _filled(state: _Iteration, best: _Best) -> tuple[FloatArray, float]:
+def _filled(arrays: Arrays, enact: _Enactment, best: _Best) -> tuple[FloatArray, float]:
     """Offer the capacity left over to the classes that the single greedy pass skipped."""
-    more = state.admit(best.rates, state.nodes.values, rounds=FILL_ROUNDS).populations
-    utility = state.arrays.utility(best.rates, more)
+    more = enact.filled(best.rates)
+    utility = arrays.utility(best.rates, more)
     if utility > best.utility:
         return more, utility
     return best.populations, best.utility
+
+
+def _mean(values: deque[FloatArray]) -> FloatArray:
+    if len(values) == 1:
+        return values[0]  # to the last bit
+    return np.asarray(np.mean(np.stack(list(values)), axis=0))

@@ -11,12 +11,27 @@ from typing import TYPE_CHECKING, Any, cast
 
 from weir.errors import InvalidProblem, join_path
 from weir.plugins import discover, from_dict, shown
-from weir.utility._protocol import Batch, FloatArray, Utility
+from weir.utility._arrays import FloatArray
+from weir.utility._curves import Knots, evaluate, slope_at
+from weir.utility._form import Family, Form
+from weir.utility._protocol import Batch, Utility
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Batch", "FloatArray", "Utility", "kinds", "utility_from_dict", "utility_to_dict"]
+__all__ = [
+    "Batch",
+    "Family",
+    "FloatArray",
+    "Form",
+    "Knots",
+    "Utility",
+    "evaluate",
+    "kinds",
+    "slope_at",
+    "utility_from_dict",
+    "utility_to_dict",
+]
 
 
 @cache

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from weir.utility._protocol import FloatArray
+    from weir.utility._arrays import FloatArray
 
 Knots = tuple[tuple[float, float], ...]
 

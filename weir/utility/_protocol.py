@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FloatArray = npt.NDArray[np.float64]
+    import numpy.typing as npt
+
+    from weir.utility._arrays import FloatArray
+    from weir.utility._form import Form
 
 
 class Batch(Protocol):
@@ -57,6 +57,11 @@ class Utility(Protocol):
     @property
     def shape(self) -> Utility:
         """The same function with scale 1; hashable."""
+        ...
+
+    @property
+    def form(self) -> Form:
+        """The shape as compiled kernels evaluate it."""
         ...
 
     @classmethod

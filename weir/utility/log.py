@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from weir.plugins import about, check_fields
+from weir.utility._form import Family, Form
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from weir.utility._protocol import FloatArray
+    from weir.utility._arrays import FloatArray
 
 
 class _Batch:
@@ -63,6 +64,10 @@ class Log:
     @property
     def shape(self) -> Log:
         return replace(self, weight=1.0)
+
+    @property
+    def form(self) -> Form:
+        return Form(family=Family.LOG)
 
     @classmethod
     def batch(cls, members: Sequence[Log]) -> _Batch:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
-
-import numpy as np
 
 from weir.errors import InvalidProblem
 from weir.plugins import about, check_fields, number, shown
 from weir.utility._curves import Curves, Knots, evaluate, slope_at
+from weir.utility._form import Family, Form
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
-    from weir.utility._protocol import FloatArray
+    from weir.utility._arrays import FloatArray
 
 SLOPE_TOLERANCE = 1e-9
 """Relative rise of a slope that still counts as concave: decimal points are rounded."""
@@ -27,42 +27,61 @@ ROUNDING = 1e-12
 MAX_POINTS = 10_000
 
 
-def _checked_points(points: object) -> Knots:
+def point_numbers(points: object) -> Knots:
+    """The points as pairs of numbers. Raises InvalidProblem where they are something else."""
     if not isinstance(points, list | tuple) or not points:
         raise InvalidProblem("points", f"must be a list of [rate, utility], not {shown(points)}")
     if len(points) > MAX_POINTS:
         raise InvalidProblem("points", f"at most {MAX_POINTS:,} points; thin them out")
     knots: list[tuple[float, float]] = []
-    steepness = np.inf
     for index, point in enumerate(points):
         path = f"points[{index}]"
         if not isinstance(point, list | tuple) or len(point) != 2:
             raise InvalidProblem(path, f"must be [rate, utility], not {shown(point)}")
-        rate, utility = number(point[0], f"{path}[0]"), number(point[1], f"{path}[1]")
-        if rate < 0:
-            raise InvalidProblem(f"{path}[0]", "a rate must be at least 0")
-        if knots:
-            before_rate, before_utility = knots[-1]
-            if rate <= before_rate:
-                raise InvalidProblem(
-                    f"{path}[0]", f"rates must increase, but {rate:g} follows {before_rate:g}"
-                )
-            if utility < before_utility:
-                raise InvalidProblem(
-                    f"{path}[1]",
-                    f"utility must not decrease, but {utility:g} follows {before_utility:g}",
-                )
-            slope = (utility - before_utility) / (rate - before_rate)
-            noise = ROUNDING * max(abs(utility), abs(before_utility)) / (rate - before_rate)
-            if slope > steepness * (1 + SLOPE_TOLERANCE) + noise:
-                raise InvalidProblem(
-                    path,
-                    f"the curve must be concave, but slope {slope:g} follows {steepness:g}; "
-                    "remove the point before or lower this one",
-                )
-            steepness = min(slope, steepness)
-        knots.append((rate, utility))
+        knots.append((number(point[0], f"{path}[0]"), number(point[1], f"{path}[1]")))
     return tuple(knots)
+
+
+def point_faults(knots: Knots) -> Iterator[InvalidProblem]:
+    """Everything that keeps the points from being an increasing concave curve, in order.
+
+    A fault of a rate ends at that rate (`points[2][0]`); without one the line can be drawn.
+    """
+    steepness = math.inf
+    for index, (rate, utility) in enumerate(knots):
+        path = f"points[{index}]"
+        if rate < 0:
+            yield InvalidProblem(f"{path}[0]", "a rate must be at least 0")
+        if not index:
+            continue
+        before_rate, before_utility = knots[index - 1]
+        if rate <= before_rate:
+            yield InvalidProblem(
+                f"{path}[0]", f"rates must increase, but {rate:g} follows {before_rate:g}"
+            )
+            continue  # there is no slope to judge
+        if utility < before_utility:
+            yield InvalidProblem(
+                f"{path}[1]",
+                f"utility must not decrease, but {utility:g} follows {before_utility:g}",
+            )
+        slope = (utility - before_utility) / (rate - before_rate)
+        noise = ROUNDING * max(abs(utility), abs(before_utility)) / (rate - before_rate)
+        if slope > steepness * (1 + SLOPE_TOLERANCE) + noise:
+            yield InvalidProblem(
+                path,
+                f"the curve must be concave, but slope {slope:g} follows {steepness:g}; "
+                "remove the point before or lower this one",
+            )
+            steepness = slope
+        steepness = min(slope, steepness)
+
+
+def _checked_points(points: object) -> Knots:
+    knots = point_numbers(points)
+    for fault in point_faults(knots):
+        raise fault
+    return knots
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +117,10 @@ class Piecewise:
     @property
     def shape(self) -> Piecewise:
         return self
+
+    @property
+    def form(self) -> Form:
+        return Form(family=Family.KNOTS, knots=self.points)
 
     @classmethod
     def batch(cls, members: Sequence[Piecewise]) -> Curves:

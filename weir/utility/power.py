@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from weir.plugins import about, check_fields
+from weir.utility._form import Family, Form
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from weir.utility._protocol import FloatArray
+    from weir.utility._arrays import FloatArray
 
 
 class _Batch:
@@ -79,6 +80,10 @@ class Power:
     @property
     def shape(self) -> Power:
         return replace(self, weight=1.0)
+
+    @property
+    def form(self) -> Form:
+        return Form(family=Family.POWER, exponent=self.exponent)
 
     @classmethod
     def batch(cls, members: Sequence[Power]) -> _Batch:

@@ -358,6 +358,7 @@ class NatsDriver:
                 in_messages=load.in_messages,
                 out_messages=load.out_messages,
                 cpu_ratio=load.cpu_ratio,
+                cores=load.cores,
                 memory_bytes=load.memory_bytes,
                 sync_always=load.sync_always,
                 delivered=self._admission.delivered(),

@@ -37,6 +37,8 @@ class ServerLoad:
     out_messages: int = 0
     cpu_ratio: float | None = None
     """1 is one core in full use."""
+    cores: int | None = None
+    """That the server may use: Go's limit where there is one, else those of the machine."""
     memory_bytes: int | None = None
     sync_always: bool | None = None
 
@@ -151,11 +153,13 @@ class SystemAccount:
         """How busy the server is. Raises Retryable."""
         body = await self._ask("VARZ", {})
         jetstream = body.get("jetstream", {}).get("config")
+        cores = int(body.get("gomaxprocs") or body.get("cores") or 0)
         return ServerLoad(
             connections=int(body.get("connections", 0)),
             in_messages=int(body.get("in_client_msgs", body.get("in_msgs", 0))),
             out_messages=int(body.get("out_client_msgs", body.get("out_msgs", 0))),
             cpu_ratio=float(body.get("cpu", 0.0)) / 100,
+            cores=cores or None,
             memory_bytes=int(body.get("mem", 0)),
             sync_always=None if not jetstream else bool(jetstream.get("sync_always", False)),
         )

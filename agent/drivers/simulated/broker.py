@@ -16,6 +16,10 @@ from agent.drivers.base import Batch, Channel, Interest, Message, Place, Retryab
 from weir.coordination.wire import Delivery
 
 BATCH = 256
+WORK_S = {Delivery.BEST_EFFORT: 1.46092e-5, Delivery.RELIABLE: 1.48354e-4}
+"""CPU time per message that is written to a place ..."""
+WORK_PER_COPY_S = {Delivery.BEST_EFFORT: 1.03146e-5, Delivery.RELIABLE: 1.13717e-5}
+"""... and per copy for a consumer: the constants that Bhola 2006, section V, measured."""
 BEST_EFFORT_WAITING = 10_000
 """Best-effort messages that may wait in one place; more are shed, newest first."""
 
@@ -116,6 +120,8 @@ class VirtualBroker:
     """Class -> messages handed to consumers, each counted."""
     in_messages: int = 0
     out_messages: int = 0
+    worked_s: float = 0.0
+    """CPU time that a real broker would have spent on what agents wrote."""
     _last: dict[tuple[str, str], int] = field(default_factory=dict)
     _connections: int = 0
     _positions: dict[str, int] = field(default_factory=dict)
@@ -146,11 +152,14 @@ class VirtualBroker:
         """Hand messages to everybody who is admitted to a class of the flow."""
         if reliable:
             messages = [m for m in messages if self._is_new(m)]
+        delivery = Delivery.RELIABLE if reliable else Delivery.BEST_EFFORT
+        self.worked_s += WORK_S[delivery] * len(messages)
         for name, spec in self.book.classes.items():
             if spec.flow == flow:
                 copies = self.book.admitted(name) * len(messages)
                 self.got[name] = self.got.get(name, 0) + copies
                 self.out_messages += copies
+                self.worked_s += WORK_PER_COPY_S[delivery] * copies
         if self.keep_delivered:
             self.delivered.setdefault(flow, []).extend(messages)
 

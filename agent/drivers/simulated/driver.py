@@ -22,7 +22,7 @@ from agent.drivers.base import (
     Stats,
     Unsupported,
 )
-from agent.drivers.simulated.broker import Line, VirtualBroker, VirtualNetwork
+from agent.drivers.simulated.broker import WORK_S, Line, VirtualBroker, VirtualNetwork
 from weir.coordination.wire import ClassSpec, Delivery
 
 
@@ -36,6 +36,8 @@ class SimulatedDriver:
         self._name = broker
         self._links: dict[str, str] = {}
         self._incarnation = 0
+        self._looked: tuple[float, float] | None = None
+        """When stats were asked for last, and the work done by then."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -108,6 +110,7 @@ class SimulatedDriver:
                 broker.deliver(channel.flow, messages, reliable=reliable)
             case Place.OUTBOX:
                 broker.line(channel).append(messages)
+                broker.worked_s += WORK_S[channel.delivery] * len(messages)
             case Place.INGRESS:
                 raise Unsupported("only publishers write to an ingress")
         # A publisher that never lets go would starve whoever reads.
@@ -179,6 +182,13 @@ class SimulatedDriver:
             raise Fenced(f"session {self._broker.incarnation} acts for this broker")
         self._incarnation = self._broker.incarnation = incarnation
 
+    def _busy(self, now: float, worked_s: float) -> float | None:
+        """Share of one core since the last look; None on the first."""
+        before, self._looked = self._looked, (now, worked_s)
+        if before is None or now <= before[0]:
+            return None
+        return (worked_s - before[1]) / (now - before[0])
+
     async def stats(self) -> Stats:
         broker = self._broker
         now = asyncio.get_running_loop().time()
@@ -203,6 +213,8 @@ class SimulatedDriver:
             connections=sum(state.admitted for state in classes.values()),
             in_messages=broker.in_messages,
             out_messages=broker.out_messages,
+            cpu_ratio=self._busy(now, broker.worked_s),
+            cores=1,
             sync_always=True,
             ingress_backlog=ingress,
             ingress_shed=shed,

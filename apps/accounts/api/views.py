@@ -161,7 +161,7 @@ class UserFilter(filters.FilterSet):
 class UserViewSet(viewsets.GenericViewSet[User]):
     """People; only admins see and change them. Nobody is deleted: make them inactive."""
 
-    queryset = User.objects.all()
+    queryset = User.objects.filter(automatic=False)
     serializer_class = UserSerializer
     filterset_class = UserFilter
     filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
@@ -175,7 +175,10 @@ class UserViewSet(viewsets.GenericViewSet[User]):
 
     def _answer(self, user: User, http_status: int = 200) -> Response:
         data = self.get_serializer(user).data
-        return Response(data, status=http_status, headers={"ETag": etag(user.version)})
+        headers = {"ETag": etag(user.version)}
+        if http_status == status.HTTP_201_CREATED:
+            headers["Location"] = f"/api/v1/users/{user.public_id}"
+        return Response(data, status=http_status, headers=headers)
 
     def _record(self, request: Request, action: str, user: User, changed: Any) -> None:
         assert isinstance(request.user, User)
@@ -298,7 +301,9 @@ class TokenViewSet(viewsets.GenericViewSet[ApiToken]):
         token, secret = token_create(owner=request.user, **form.validated_data)
         self._record(request, "create", token)
         return Response(
-            {**TokenSerializer(token).data, "secret": secret}, status=status.HTTP_201_CREATED
+            {**TokenSerializer(token).data, "secret": secret},
+            status=status.HTTP_201_CREATED,
+            headers={"Location": f"/api/v1/tokens/{token.public_id}"},
         )
 
     def destroy(self, request: Request, id: str) -> Response:

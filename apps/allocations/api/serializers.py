@@ -6,6 +6,8 @@ from rest_framework import serializers
 
 from apps.accounts.api.permissions import granted
 from apps.accounts.roles import Permission
+from apps.allocations.causes import ModelChange
+from apps.allocations.changes import KINDS, QuantityChange
 from apps.allocations.models import Allocation, ClassPopulation, FlowRate, ResourceLoad
 from apps.catalog.api.views import ParameterDescriptionSerializer
 from apps.runs.api.views import RunSerializer
@@ -17,7 +19,7 @@ class AllocationRequestSerializer(serializers.Serializer[dict[str, Any]]):
     """How to optimize."""
 
     method = serializers.CharField(
-        required=False, default="lrgp", help_text="A name from /optimizers."
+        required=False, default="certified", help_text="A name from /optimizers."
     )
     parameters = serializers.DictField(
         required=False, default=dict, help_text="As /optimizers describes them."
@@ -32,6 +34,10 @@ class SystemAllocationRequestSerializer(AllocationRequestSerializer):
     """Which system to optimize, and how."""
 
     system = Reference(System)
+    cold = serializers.BooleanField(
+        required=False,
+        help_text="Do not begin where the system's last allocation left off.",
+    )
 
 
 class ProblemAllocationRequestSerializer(AllocationRequestSerializer):
@@ -49,6 +55,10 @@ class AllocationPlanSerializer(serializers.Serializer[dict[str, Any]]):
         max_length=200,
         help_text="Default: what it changes, such as `Enact A-3: 9 rates, 27 limits`.",
     )
+    judged = serializers.BooleanField(
+        required=False,
+        help_text="false: enact all of it, whatever the policy says of band, dwell and charge.",
+    )
 
 
 class AllocationSerializer(serializers.ModelSerializer[Allocation]):
@@ -65,6 +75,13 @@ class AllocationSerializer(serializers.ModelSerializer[Allocation]):
     seed = serializers.IntegerField(source="run.seed", read_only=True)
     asked_by = serializers.CharField(
         source="run.asked_by.display_name", read_only=True, allow_null=True, default=None
+    )
+    started_from = serializers.CharField(
+        source="run.starts_from.allocation",
+        read_only=True,
+        allow_null=True,
+        default=None,
+        help_text="The allocation at whose prices and rates the run began, such as `A-26`.",
     )
     started_at = serializers.DateTimeField(source="run.started_at", read_only=True)
     finished_at = serializers.DateTimeField(source="run.finished_at", read_only=True)
@@ -89,6 +106,7 @@ class AllocationSerializer(serializers.ModelSerializer[Allocation]):
             "snapshot_hash",
             "seed",
             "asked_by",
+            "started_from",
             "started_at",
             "finished_at",
             "created_at",
@@ -98,6 +116,8 @@ class AllocationSerializer(serializers.ModelSerializer[Allocation]):
 
     def get_allowed_commands(self, allocation: Allocation) -> list[str]:
         commands = RunSerializer(context=self.context).get_allowed_commands(allocation.run)
+        if "rerun" in commands:
+            commands = [*commands, "compare"]
         request = self.context.get("request")
         if (
             request is not None
@@ -110,18 +130,56 @@ class AllocationSerializer(serializers.ModelSerializer[Allocation]):
 
 
 class AllocationDetailSerializer(AllocationSerializer):
-    """An allocation with its trace and its predecessor."""
+    """An allocation with its trace, its bounds and what one compares it with."""
 
-    trace = serializers.ListField(child=serializers.FloatField(), read_only=True)
-    previous = serializers.SerializerMethodField()
+    trace = serializers.ListField(
+        child=serializers.FloatField(), read_only=True, help_text="Utility of each iteration."
+    )
+    bounds = serializers.ListField(
+        child=serializers.FloatField(),
+        read_only=True,
+        help_text="Best upper bound after each iteration; empty where the method proves none.",
+    )
+    moments = serializers.ListField(
+        child=serializers.ListField(child=serializers.FloatField(), min_length=2, max_length=2),
+        read_only=True,
+        help_text=(
+            "Pairs of iteration and seconds of computing until its end, not of every iteration; "
+            "empty where the job could not tell."
+        ),
+    )
+    previous = serializers.SerializerMethodField(help_text="The one before it in its system.")
+    in_force = serializers.SerializerMethodField(
+        help_text="The allocation of its system whose plan was carried out last."
+    )
+    compared_with = serializers.SerializerMethodField(
+        help_text="What /comparison compares with by default; null: nothing."
+    )
 
     class Meta(AllocationSerializer.Meta):
-        fields = [*AllocationSerializer.Meta.fields, "trace", "previous"]
+        fields = [
+            *AllocationSerializer.Meta.fields,
+            "trace",
+            "bounds",
+            "moments",
+            "previous",
+            "in_force",
+            "compared_with",
+        ]
         read_only_fields = fields
 
     def get_previous(self, allocation: Allocation) -> str | None:
-        previous: Allocation | None = self.context.get("previous")
-        return str(previous.public_id) if previous else None
+        return self._named("previous")
+
+    def get_in_force(self, allocation: Allocation) -> str | None:
+        return self._named("in_force")
+
+    def get_compared_with(self, allocation: Allocation) -> str | None:
+        return self._named("usual_other")
+
+    def _named(self, role: str) -> str | None:
+        other: Allocation | None = self.context.get(role)
+        return str(other.public_id) if other else None
 
 
 class FlowRateSerializer(serializers.ModelSerializer[FlowRate]):
@@ -158,12 +216,54 @@ class ChangeSerializer(serializers.Serializer[dict[str, Any]]):
     after = serializers.FloatField(allow_null=True)
 
 
+class ModelChangeSerializer(serializers.Serializer[ModelChange]):
+    """One difference of the models behind two allocations."""
+
+    what = serializers.ChoiceField(choices=["node", "link", "flow", "class"])
+    name = serializers.CharField()
+    field = serializers.CharField(
+        help_text="`added`, `removed`, or what changed, such as `capacity`."
+    )
+    detail = serializers.CharField(help_text="Which resource, node or link of it.")
+    before = serializers.FloatField(allow_null=True)
+    after = serializers.FloatField(allow_null=True)
+    before_text = serializers.CharField(help_text="What is not a number: a utility, a broker.")
+    after_text = serializers.CharField()
+
+
+class QuantityChangeSerializer(serializers.Serializer[QuantityChange]):
+    """One quantity that differs between two allocations; null where one does not have it."""
+
+    kind = serializers.ChoiceField(choices=KINDS)
+    name = serializers.CharField()
+    detail = serializers.CharField(help_text="Resource of a node's price; flow of a class.")
+    before = serializers.FloatField(allow_null=True)
+    after = serializers.FloatField(allow_null=True)
+    share = serializers.FloatField(help_text="How much of itself it moved, 0 to 1.")
+
+
+class ChangeCountsSerializer(serializers.Serializer[dict[str, int]]):
+    """How many quantities of each kind differ."""
+
+    rate = serializers.IntegerField()
+    admitted = serializers.IntegerField()
+    node_price = serializers.IntegerField()
+    link_price = serializers.IntegerField()
+
+
 class ComparisonSerializer(serializers.Serializer[dict[str, Any]]):
     """An allocation against another one."""
 
     other = serializers.UUIDField()
     other_number = serializers.IntegerField()
     other_model_version = serializers.IntegerField(allow_null=True)
+    other_method = serializers.CharField()
+    other_in_force = serializers.BooleanField()
+    causes = ModelChangeSerializer(many=True, help_text="What differs between the two models.")
+    causes_in_all = serializers.IntegerField()
+    causes_known = serializers.BooleanField(help_text="False: a model is too large to compare.")
+    changes = QuantityChangeSerializer(many=True, help_text="The largest first, at most 500.")
+    changes_in_all = ChangeCountsSerializer()
     utility = ChangeSerializer()
     admitted = ChangeSerializer()
     rates = ChangeSerializer(many=True)
@@ -205,6 +305,7 @@ class OptimizerSerializer(serializers.Serializer[dict[str, Any]]):
     """A method with its parameters."""
 
     name = serializers.CharField()
+    is_default = serializers.BooleanField(help_text="What a request without a method gets.")
     title = serializers.CharField()
     summary = serializers.CharField()
     parameters = ParameterDescriptionSerializer(many=True)

@@ -15,6 +15,8 @@ from rest_framework.views import APIView
 
 from apps.accounts.models import User
 from apps.accounts.roles import Permission
+from apps.allocations.against import allocation_against, allocation_in_force, usual_other
+from apps.allocations.api.insight import ExplainsClasses
 from apps.allocations.api.serializers import (
     AllocationDetailSerializer,
     AllocationPlanSerializer,
@@ -28,14 +30,15 @@ from apps.allocations.api.serializers import (
     ResourceLoadSerializer,
     SystemAllocationRequestSerializer,
 )
+from apps.allocations.api.side_by_side import ComparesMethods
 from apps.allocations.models import Allocation, ClassPopulation, FlowRate, ResourceLoad
 from apps.allocations.planning import allocation_plan
-from apps.allocations.selectors import (
-    allocation_comparison,
-    previous_allocation,
-    systems_overview,
+from apps.allocations.selectors import previous_allocation, systems_overview
+from apps.allocations.services import (
+    DEFAULT_METHOD,
+    allocation_request,
+    allocation_request_for_problem,
 )
-from apps.allocations.services import allocation_request, allocation_request_for_problem
 from apps.common.api.filters import NameSearch, Ordering
 from apps.common.api.preconditions import once
 from apps.common.errors import ApplicationError
@@ -49,10 +52,11 @@ from weir.plugins import describe
 
 
 class AllocationFilter(filters.FilterSet):
-    """By system and run."""
+    """By system, run and frozen model."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
     run = filters.UUIDFilter(field_name="run__public_id")
+    snapshot_hash = filters.CharFilter(field_name="run__snapshot__content_hash")
 
     class Meta:
         model = Allocation
@@ -60,13 +64,21 @@ class AllocationFilter(filters.FilterSet):
 
 
 class AllocationViewSet(
-    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Allocation]
+    ComparesMethods,
+    ExplainsClasses,
+    mixins.ListModelMixin,
+    mixins.RetrieveModelMixin,
+    viewsets.GenericViewSet[Allocation],
 ):
     """Rates, admitted consumers and prices that runs have found."""
 
     queryset = Allocation.objects.select_related(
-        "system", "run__snapshot", "run__asked_by", "run__system"
-    ).defer("run__snapshot__payload", "trace")
+        *("system", "run__snapshot", "run__asked_by", "run__system"),
+        "run__starts_from__allocation",
+    ).defer(
+        *("run__snapshot__payload", "trace", "bounds", "moments"),
+        *(f"run__starts_from__allocation__{name}" for name in ("trace", "bounds", "moments")),
+    )
     serializer_class = AllocationSerializer
     filterset_class = AllocationFilter
     filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
@@ -79,14 +91,22 @@ class AllocationViewSet(
     needs = {
         "create": Permission.START_RUN,
         "solve": Permission.START_RUN,
+        "compare": Permission.START_RUN,
         "plan": Permission.PROPOSE_PLAN,
+        "trials": Permission.START_RUN,
     }
 
     @extend_schema(responses=AllocationDetailSerializer)
     def retrieve(self, request: Request, id: str) -> Response:
         """One allocation with the utility of each iteration."""
         allocation = self.get_object()
-        context = {**self.get_serializer_context(), "previous": previous_allocation(allocation)}
+        in_force = allocation_in_force(allocation)
+        context = {
+            **self.get_serializer_context(),
+            "previous": previous_allocation(allocation),
+            "usual_other": usual_other(allocation, in_force),
+            "in_force": in_force,
+        }
         return Response(AllocationDetailSerializer(allocation, context=context).data)
 
     @extend_schema(
@@ -149,32 +169,31 @@ class AllocationViewSet(
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("with", OpenApiTypes.UUID, description="Default: the one before.")
+            OpenApiParameter(
+                "with",
+                OpenApiTypes.UUID,
+                description="Default: the one in force, or else the one before.",
+            )
         ],
         responses=ComparisonSerializer,
     )
     @action(detail=True, methods=["get"])
     def comparison(self, request: Request, id: str) -> Response:
-        """This allocation against the previous one, or the one that `with` names."""
+        """This allocation against what is in force, else the one before, or what `with` names."""
         allocation = self.get_object()
+        in_force = allocation_in_force(allocation)
         wanted = request.query_params.get("with")
         if wanted:
             form = serializers.UUIDField().run_validation(wanted)
             other = get_object_or_404(Allocation, public_id=form)
         else:
-            before = previous_allocation(allocation)
-            if before is None:
+            usual = usual_other(allocation, in_force)
+            if usual is None:
                 raise ApplicationError(
                     "nothing_to_compare", f"{allocation} is the first of its system.", status=404
                 )
-            other = before
-        body = {
-            "other": other.public_id,
-            "other_number": other.number,
-            "other_model_version": other.run.snapshot.model_version,
-            **allocation_comparison(allocation, other),
-        }
-        return Response(ComparisonSerializer(body).data)
+            other = usual
+        return Response(ComparisonSerializer(allocation_against(allocation, other, in_force)).data)
 
 
 class AllocationRows(mixins.ListModelMixin, viewsets.GenericViewSet[Any]):
@@ -230,6 +249,7 @@ class OptimizersView(APIView):
         found = [
             {
                 "name": name,
+                "is_default": name == DEFAULT_METHOD,
                 "title": method.TITLE,
                 "summary": method.SUMMARY,
                 "parameters": describe(method.Params),

@@ -4,6 +4,8 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.allocations.models import Allocation
+from apps.allocations.planning.judging import Judged
+from apps.allocations.planning.judging import judged as judge_proposal
 from apps.allocations.planning.proposal import RATE, Proposal
 from apps.allocations.planning.reading import proposal_of
 from apps.allocations.planning.steps import plan_steps
@@ -22,8 +24,17 @@ KIND = "allocation"
 
 
 @transaction.atomic
-def allocation_plan(*, allocation: Allocation, actor: User | None, title: str = "") -> Plan:
-    """A draft that would bring the allocation into force.
+def allocation_plan(
+    *,
+    allocation: Allocation,
+    actor: User | None,
+    title: str = "",
+    judged: bool = True,
+    answerable: User | None = None,
+) -> Plan:
+    """A draft that would bring into force what the system's policy leaves of the allocation.
+
+    `judged` false: all of it, whatever band, dwell and charge say; the threshold still holds.
 
     Raises Conflict: `no_system` (the problem came with the request), `plan_is_stale` (the model has
     moved since), `nothing_to_change` (all of it is in force, or too little would be gained).
@@ -40,9 +51,11 @@ def allocation_plan(*, allocation: Allocation, actor: User | None, title: str = 
             f"{allocation} was computed on version {made_for} of the model, which is at version "
             f"{system.model_version} now. Optimize again and plan the new allocation.",
         )
-    proposal = proposal_of(allocation, system)
+    proposal, terms = proposal_of(allocation, system), terms_for(system)
+    verdict = judge_proposal(proposal, terms) if judged else Judged(proposal=proposal)
+    proposal = verdict.proposal
     steps = plan_steps(proposal)
-    _check_worth(proposal, steps, terms_for(system))
+    _check_worth(verdict, steps, terms)
     document = Document(
         kind=KIND,
         system=str(system.public_id),
@@ -50,20 +63,33 @@ def allocation_plan(*, allocation: Allocation, actor: User | None, title: str = 
         snapshot_hash=allocation.run.snapshot.content_hash,
         source=Source(kind=KIND, id=str(allocation.public_id), name=str(allocation)),
         title=title.strip() or _title(proposal, steps),
-        why=why(proposal),
+        why=(*why(proposal), *verdict.why),
         steps=steps,
         envelope=envelope(proposal),
         promise=promise(proposal),
+        left_out=verdict.left_out,
     )
-    return plan_create(system=system, actor=actor, document=document, run=allocation.run)
+    return plan_create(
+        system=system,
+        actor=actor,
+        document=document,
+        run=allocation.run,
+        answerable=answerable,
+    )
 
 
-def _check_worth(proposal: Proposal, steps: tuple[Step, ...], terms: Terms) -> None:
+def _check_worth(verdict: Judged, steps: tuple[Step, ...], terms: Terms) -> None:
     """Refuse what changes nothing, or gains less than the policy's threshold.
 
     The threshold only speaks where before and after compare: everything has a value in force,
     nothing has to be lifted, and what is in force still fits the model.
     """
+    proposal = verdict.proposal
+    if not steps and verdict.left_out:
+        raise Conflict(
+            "nothing_to_change",
+            f"Nothing of {proposal.name} is worth a change now. {' '.join(verdict.why)}",
+        )
     if not steps:
         raise Conflict(
             "nothing_to_change", f"All rates and limits of {proposal.name} are in force already."

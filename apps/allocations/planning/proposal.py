@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from weir.actions import SettingKey, target_key
+from weir.enactment import Past
 from weir.model import Problem, loads
 from weir.model.plan import Value
 
@@ -76,6 +77,12 @@ class Proposal:
     buckets: Mapping[str, float | None] = field(default_factory=dict)
     """Flow -> the burst that its topic asks for, messages."""
     in_force: Mapping[SettingKey, Value] = field(default_factory=dict)
+    pasts: Mapping[SettingKey, Past] = field(default_factory=dict)
+    """How long each value stands and which way it moved last, where that is known."""
+    prices: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """(node, resource) or ("", link) -> utility per unit of capacity, the allocation's."""
+    held: Mapping[str, Value] = field(default_factory=dict)
+    """Flow -> what is in force and stays by judgement, burst included."""
     offered: Mapping[str, float] = field(default_factory=dict)
     """Flow -> what publishers offer now, where it is measured."""
 
@@ -91,7 +98,7 @@ class Proposal:
             Setting(
                 kind=RATE,
                 target={"flow": flow.id, "broker": broker},
-                value=self._gate(flow.id),
+                value=self.held.get(flow.id) or self.gate(flow.id, self.rates[flow.id]),
             )
             for flow in self.problem.flows
             if (broker := self.sources.get(flow.id))
@@ -106,8 +113,8 @@ class Proposal:
         ]
         return {setting.key: setting for setting in settings}
 
-    def _gate(self, flow: str) -> Value:
-        rate = self.rates[flow]
+    def gate(self, flow: str, rate: float) -> Value:
+        """What a flow's gate is set to at a rate, with its topic's burst."""
         rate = rate if rate >= SMALLEST_RATE else 0.0
         return {"rate_per_s": float(rate), "burst": burst_of(rate, self.buckets.get(flow))}
 

@@ -2,13 +2,17 @@
 
 from collections import defaultdict
 
+from django.utils import timezone
+
 from apps.allocations.models import Allocation, Place
+from apps.allocations.planning.judging import past_of
 from apps.allocations.planning.proposal import Proposal, Scarce
+from apps.allocations.routing import routed_problem
 from apps.catalog.models import Topic
+from apps.executions.models import Setting
 from apps.executions.selectors import in_force
 from apps.systems.models import System
 from apps.telemetry.selectors import latest_samples
-from weir.codec import problem_from_json
 
 
 def proposal_of(allocation: Allocation, system: System) -> Proposal:
@@ -18,9 +22,11 @@ def proposal_of(allocation: Allocation, system: System) -> Proposal:
     for sample in latest_samples(system):
         for flow, measured in sample.payload.get("flows", {}).items():
             offered[flow] += float(measured.get("offered_per_s") or 0.0)
+    loads = list(allocation.loads.all())
+    now = timezone.now()
     return Proposal(
         name=str(allocation),
-        problem=problem_from_json(bytes(allocation.run.snapshot.payload)),
+        problem=routed_problem(allocation.run),
         rates={row.flow: row.rate_per_s for row in allocation.rates.all()},
         populations={row.consumer_class: row.admitted for row in allocation.populations.all()},
         utility=allocation.utility,
@@ -33,10 +39,23 @@ def proposal_of(allocation: Allocation, system: System) -> Proposal:
                 capacity=row.capacity,
                 price=row.price,
             )
-            for row in allocation.loads.all()
+            for row in loads
         ),
+        prices={
+            (row.name, row.resource) if row.place == Place.NODE else ("", row.name): row.price
+            for row in loads
+        },
         sources={topic.name: topic.source.name if topic.source else None for topic in topics},
         buckets={topic.name: topic.token_bucket for topic in topics},
         in_force=in_force(system).settings,
+        pasts={
+            (row.kind, row.target_key): past_of(
+                row.kind,
+                row.in_force,
+                row.previous,
+                (now - row.changed_at).total_seconds() if row.changed_at else None,
+            )
+            for row in Setting.objects.filter(system=system, changed_at__isnull=False)
+        },
         offered=dict(offered),
     )

@@ -19,6 +19,7 @@ from apps.catalog.models import (
     TopicNodeCost,
     UtilityFunction,
 )
+from apps.catalog.request_response import class_problem, topic_problems
 from apps.systems.api.entities import EntitySerializer, Reference, RowSerializer
 from apps.topology.api.views import check_resources
 from apps.topology.models import Broker, Link
@@ -129,6 +130,9 @@ class TopicSerializer(EntitySerializer[Topic]):
             raise serializers.ValidationError(
                 {missing: "A token bucket needs both a rate and a burst; give both or neither."}
             )
+        problems = topic_problems(self.instance, attrs)
+        if problems:
+            raise serializers.ValidationError({row.field: row.message for row in problems})
         check_resources(attrs.get("node_costs", []), now("system"), "node_costs")
         return attrs
 
@@ -205,6 +209,12 @@ class ConsumerClassSerializer(EntitySerializer[ConsumerClass]):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
         system = attrs.get("system") or getattr(self.instance, "system", None)
+        if {"topic", "utility"} & attrs.keys():
+            topic = attrs.get("topic") or getattr(self.instance, "topic", None)
+            utility = attrs.get("utility") or getattr(self.instance, "utility", None)
+            message = class_problem(topic, utility) if topic and utility else None
+            if message:
+                raise serializers.ValidationError({"utility": message})
         check_resources(attrs.get("costs", []), system, "costs")
         return attrs
 

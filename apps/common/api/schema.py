@@ -1,4 +1,4 @@
-"""What drf-spectacular cannot see by itself: the problem document every operation may answer."""
+"""What drf-spectacular cannot see by itself: problem documents, `ETag` and `Location`."""
 
 from typing import Any
 
@@ -37,4 +37,42 @@ def add_problem_responses(
                 "description": "The request was refused or failed.",
                 "content": {"application/problem+json": {"schema": reference}},
             }
+    return result
+
+
+ETAG = {
+    "description": "The object's version; send it as If-Match when you change the object.",
+    "required": True,
+    "schema": {"type": "string"},
+}
+LOCATION = {
+    "description": "Address of what was made, or of what tells how far the work is.",
+    "required": True,
+    "schema": {"type": "string"},
+}
+
+
+def add_headers(
+    result: dict[str, Any], generator: Any, request: Any, public: bool
+) -> dict[str, Any]:
+    """Declare `Location` on every 201 and 202, and `ETag` on what wants If-Match to be changed."""
+    paths: dict[str, dict[str, Any]] = result.get("paths", {})
+    versioned = {
+        path
+        for path, operations in paths.items()
+        if any(
+            parameter["name"] == "If-Match"
+            for operation in operations.values()
+            for parameter in operation.get("parameters", ())
+        )
+    }
+    # `/fits/{id}/apply` changes `/fits/{id}`; that does not change the list `/fits`.
+    versioned |= {path.rpartition("/")[0] for path in versioned if not path.endswith("}")}
+    for path, operations in paths.items():
+        for operation in operations.values():
+            for status, response in operation.get("responses", {}).items():
+                if status in ("201", "202"):
+                    response.setdefault("headers", {})["Location"] = LOCATION
+                if path in versioned and status == "200":
+                    response.setdefault("headers", {})["ETag"] = ETAG
     return result

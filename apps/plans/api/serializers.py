@@ -55,6 +55,9 @@ class PlanSerializer(serializers.Serializer[Any]):
     system_name = serializers.CharField(source="plan.system.name")
     state = serializers.ChoiceField(choices=PLAN_STATES)
     author = serializers.CharField(allow_null=True)
+    answerable = serializers.CharField(
+        allow_null=True, help_text="Who set up the schedule or trigger that made it."
+    )
     created_at = serializers.DateTimeField(source="plan.created_at")
     submitted_at = serializers.DateTimeField(source="plan.submitted_at", allow_null=True)
     waiting_since = serializers.DateTimeField(source="plan.waiting_since", allow_null=True)
@@ -104,6 +107,18 @@ class PlanChangeSerializer(serializers.Serializer[Any]):
     after = serializers.FloatField(allow_null=True)
     step = serializers.IntegerField()
     reason = serializers.CharField()
+
+
+class PlanLeftOutSerializer(serializers.Serializer[Any]):
+    """One number that was proposed to change and does not, by the policy's judgement."""
+
+    kind = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    unit = serializers.CharField()
+    before = serializers.FloatField(allow_null=True)
+    wanted = serializers.FloatField(allow_null=True)
+    reason = serializers.CharField(help_text="band, reversal, dwell, charge, room or no_need.")
+    because = serializers.CharField(help_text="The reason with its numbers.")
 
 
 class PlanPromiseSerializer(serializers.Serializer[Any]):
@@ -188,6 +203,7 @@ class PlanDetailSerializer(PlanSerializer):
     promise = PlanPromiseSerializer(many=True, source="plan.content.promise")
     steps = PlanStepSerializer(many=True)
     changes = PlanChangeSerializer(many=True)
+    left_out = PlanLeftOutSerializer(many=True)
     checks = PlanCheckSerializer(many=True)
     approvals = PlanApprovalSerializer(many=True)
     policy = PlanPolicySerializer()

@@ -16,6 +16,7 @@ from apps.systems.models import System
 
 LONGEST_WINDOW_S = 31 * 86_400
 LONGEST_TTL_S = 366 * 86_400
+LONGEST_DWELL_S = 7 * 86_400
 MOST_APPROVALS = 9
 
 
@@ -40,6 +41,10 @@ class Policy(BaseModel):
     max_parallel_actions = models.PositiveIntegerField(default=DEFAULT_TERMS.max_parallel_actions)
     pace_s = models.FloatField(default=DEFAULT_TERMS.pace_s)
     enactment_threshold = models.FloatField(default=DEFAULT_TERMS.enactment_threshold)
+    enactment_band = models.FloatField(default=DEFAULT_TERMS.enactment_band)
+    enactment_dwell_s = models.FloatField(default=DEFAULT_TERMS.enactment_dwell_s)
+    churn_per_consumer = models.FloatField(default=DEFAULT_TERMS.churn_per_consumer)
+    churn_per_rate_change = models.FloatField(default=DEFAULT_TERMS.churn_per_rate_change)
     approval_ttl_s = models.PositiveIntegerField(default=DEFAULT_TERMS.approval_ttl_s)
     rate_control = models.BooleanField(default=DEFAULT_TERMS.rate_control)
     rate_control_band = models.FloatField(default=DEFAULT_TERMS.rate_control_band)
@@ -74,6 +79,19 @@ class Policy(BaseModel):
             models.CheckConstraint(
                 condition=Q(enactment_threshold__gte=0, enactment_threshold__lte=1),
                 name="policy_threshold_between_0_and_1",
+            ),
+            models.CheckConstraint(
+                condition=Q(enactment_band__gte=0, enactment_band__lte=1),
+                name="policy_band_between_0_and_1",
+            ),
+            models.CheckConstraint(
+                condition=Q(enactment_dwell_s__gte=0, enactment_dwell_s__lte=LONGEST_DWELL_S),
+                name="policy_dwell_at_most_a_week",
+            ),
+            models.CheckConstraint(
+                condition=Q(churn_per_consumer__gte=0, churn_per_consumer__lt=float("inf"))
+                & Q(churn_per_rate_change__gte=0, churn_per_rate_change__lt=float("inf")),
+                name="policy_churn_finite_not_negative",
             ),
             models.CheckConstraint(
                 condition=Q(approval_ttl_s__gte=60, approval_ttl_s__lte=LONGEST_TTL_S),
@@ -116,6 +134,10 @@ class Policy(BaseModel):
             max_parallel_actions=self.max_parallel_actions,
             pace_s=self.pace_s,
             enactment_threshold=self.enactment_threshold,
+            enactment_band=self.enactment_band,
+            enactment_dwell_s=self.enactment_dwell_s,
+            churn_per_consumer=self.churn_per_consumer,
+            churn_per_rate_change=self.churn_per_rate_change,
             approval_ttl_s=self.approval_ttl_s,
             rate_control=self.rate_control,
             rate_control_band=self.rate_control_band,

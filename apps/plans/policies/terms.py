@@ -53,6 +53,14 @@ class Terms:
     """Pause between two steps."""
     enactment_threshold: float = 0.01
     """Relative gain of utility below which a new allocation is not worth enacting."""
+    enactment_band: float = 0.0
+    """Share by which a rate or limit must move to be changed; turning around takes it twice."""
+    enactment_dwell_s: float = 0.0
+    """How long a rate or limit stays after it changed."""
+    churn_per_consumer: float = 0.0
+    """Utility that admitting or releasing one consumer costs."""
+    churn_per_rate_change: float = 0.0
+    """Utility that changing a rate by all of the larger value costs, in proportion below."""
     approval_ttl_s: int = 24 * 3600
     rate_control: bool = False
     rate_control_band: float = 0.2

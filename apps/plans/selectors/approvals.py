@@ -52,5 +52,6 @@ def enough(plan: Plan, ruling: Ruling, now: datetime) -> bool:
 
 
 def is_own(plan: Plan, person_id: int | None) -> bool:
-    """Who made a plan or sent it for review does not judge it."""
-    return person_id is not None and person_id in (plan.author_id, plan.submitted_by_id)
+    """Who made a plan, sent it for review or answers for what made it does not judge it."""
+    own = (plan.author_id, plan.submitted_by_id, plan.answerable_id)
+    return person_id is not None and person_id in own

@@ -42,6 +42,7 @@ def plan_as_text(reading: DetailReading) -> str:
         ("Promised", _promise(reading)),
         ("Blast radius", _blast_radius(reading)),
         *_steps(reading),
+        ("Left out", [f"{row.label}: {row.because}" for row in reading.left_out]),
         ("Assumes", _envelope(reading)),
         ("Checks now", [f"[{row.state}] {row.title}: {row.detail}" for row in reading.checks]),
         (

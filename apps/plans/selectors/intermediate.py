@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from uuid import UUID
 
-from apps.catalog.selectors import system_problem
+from apps.calibration.selectors import calibrated_problem, calibration_stamp
 from apps.common.words import percent
 from apps.plans.models import Plan
 from apps.systems.models import System
@@ -57,7 +57,8 @@ def heaviest_state(plan: Plan, found: InForce) -> Heaviest | None:
     """
     if actions.replay(found, plan.content.steps).settings == found.settings:
         return None
-    problem = _problem(plan.system.public_id, plan.system.model_version)
+    stamp = calibration_stamp(plan.system)
+    problem = _problem(plan.system.public_id, plan.system.model_version, stamp)
     state, today = found, _shares(problem, found, found)
     settled = today
     worst: Heaviest | None = None
@@ -81,14 +82,14 @@ def _weight(moment: Heaviest) -> tuple[bool, float]:
 
 
 @lru_cache(maxsize=4)
-def _problem(system: UUID, model_version: int) -> Problem:
+def _problem(system: UUID, model_version: int, stamp: tuple[object, ...]) -> Problem:
     """The model, read once per version and process.
 
     Read without a lock it may show a later version than its key says. No harm: plans of a version
     that has passed are stale, and nobody asks for it again.
     """
     try:
-        return problem_from_dict(system_problem(System.objects.get(public_id=system)))
+        return problem_from_dict(calibrated_problem(System.objects.get(public_id=system)))
     except InvalidProblem as error:
         raise NoModel(f"the model cannot be read: {error}") from error
 

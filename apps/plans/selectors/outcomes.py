@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from apps.catalog.selectors import system_problem
+from apps.calibration.selectors import calibrated_problem
 from apps.plans.models import Plan
 from apps.systems.models import System
 from apps.telemetry.measured import measured
@@ -56,7 +56,7 @@ def measured_utility(system: System) -> float | None:
     if not now.passed:
         return None
     try:
-        problem = problem_from_dict(system_problem(system))
+        problem = problem_from_dict(calibrated_problem(system))
     except InvalidProblem:
         return None
     return sum(

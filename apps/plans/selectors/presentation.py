@@ -1,5 +1,6 @@
 """A plan's document as people read it: steps with titles, and one row per changed number."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -49,6 +50,42 @@ def step_rows(document: Document) -> list[dict[str, Any]]:
     ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """One number that was proposed to change and does not."""
+
+    kind: str
+    label: str
+    unit: str
+    before: float | None
+    wanted: float | None
+    reason: str
+    because: str
+
+
+def left_out(document: Document) -> list[LeftOut]:
+    """What was proposed and is not done, in the order of the document."""
+    return [
+        LeftOut(
+            kind=row.kind,
+            label=_label(row.target, row.kind),
+            unit=UNITS[name],
+            before=None if row.before is None else row.before[name],
+            wanted=None if row.wanted is None else row.wanted[name],
+            reason=row.reason,
+            because=row.because,
+        )
+        for row in document.left_out
+        for name in ("rate_per_s", "limit")
+        if name in {**(row.before or {}), **(row.wanted or {})}
+    ]
+
+
+def _label(target: Mapping[str, str], otherwise: str) -> str:
+    label = target.get("class") or target.get("flow") or otherwise
+    return f"{label} at {target['broker']}" if target.get("broker") else label
+
+
 def changes(document: Document) -> list[Change]:
     """What will be different afterwards, in the order of the steps."""
     return [
@@ -63,9 +100,7 @@ def _changes(action: Action, step: int) -> list[Change]:
     if actions.protocol(action) == "tree":
         return _edges(action, step)
     before, after = action.before or {}, action.after or {}
-    label = action.target.get("class") or action.target.get("flow") or actions.title(action)
-    if action.target.get("broker"):
-        label = f"{label} at {action.target['broker']}"
+    label = _label(action.target, actions.title(action))
     return [
         Change(
             kind=action.kind,

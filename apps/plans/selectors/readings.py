@@ -19,7 +19,7 @@ from apps.plans.selectors.approvals import invalid_because, valid_approvals
 from apps.plans.selectors.checks import Check, checks
 from apps.plans.selectors.commands import allowed_commands
 from apps.plans.selectors.envelope import Measured, measured_envelope
-from apps.plans.selectors.presentation import Change, changes, step_rows
+from apps.plans.selectors.presentation import Change, LeftOut, changes, left_out, step_rows
 from apps.plans.selectors.rules import Ruling, rulings
 from apps.plans.selectors.staleness import MOVED, moved_sentences, state_now, with_state_now
 from weir.lifecycle.plans import UNSETTLED, PlanState
@@ -50,6 +50,7 @@ class Reading:
     plan: Plan
     state: str
     author: str | None
+    answerable: str | None
     run: uuid.UUID | None
     run_name: str | None
     approvals_given: int
@@ -78,6 +79,7 @@ class DetailReading(Reading):
 
     steps: list[dict[str, Any]]
     changes: list[Change]
+    left_out: list[LeftOut]
     checks: list[Check]
     approvals: list[DecisionReading]
     policy: Ruling
@@ -93,7 +95,7 @@ def plan_rows() -> QuerySet[Plan]:
     """
     return with_state_now(
         Plan.objects.select_related(
-            "system", "author", "submitted_by", "run", "superseded_by", "execution"
+            "system", "author", "submitted_by", "answerable", "run", "superseded_by", "execution"
         )
         .prefetch_related("approvals__person")
         .defer("document")
@@ -119,6 +121,7 @@ def plan_reading(plan: Plan, caller: Caller) -> DetailReading:
         **_common(plan, caller, now, ruling, moved, progress),
         steps=step_rows(plan.content),
         changes=changes(plan.content),
+        left_out=left_out(plan.content),
         checks=checks(plan, ruling, now) if state_now(plan) in UNSETTLED else [],
         approvals=[_decision(plan, approval, now) for approval in plan.approvals.all()],
         policy=ruling,
@@ -140,6 +143,7 @@ def _common(
         "plan": plan,
         "state": state_now(plan).value,
         "author": plan.author.display_name if plan.author else None,
+        "answerable": plan.answerable.display_name if plan.answerable else None,
         "run": plan.run.public_id if plan.run else None,
         "run_name": str(plan.run) if plan.run else None,
         "approvals_given": len(valid_approvals(plan, now)),
@@ -191,6 +195,7 @@ def waiting_for(plans: QuerySet[Plan], person: User, now: datetime) -> QuerySet[
         ~Exists(decided),
         ~Q(author=person) | Q(author=None),
         ~Q(submitted_by=person) | Q(submitted_by=None),
+        ~Q(answerable=person) | Q(answerable=None),
         ~MOVED,
         state=PlanState.PENDING_REVIEW.value,
     )

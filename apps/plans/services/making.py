@@ -4,10 +4,12 @@ import hashlib
 import uuid
 
 from django.db import transaction
+from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.common.errors import ApplicationError, Conflict, FieldError
 from apps.plans.models import UNSETTLED_NAMES, Plan
+from apps.plans.selectors.approvals import valid_approvals
 from apps.plans.selectors.blast_radius import blast_radius
 from apps.plans.selectors.staleness import moved_because
 from apps.plans.services.moves import move, tell
@@ -15,7 +17,7 @@ from apps.runs.models import Run
 from apps.systems.models import System
 from weir.codec.plan import plan_bytes, plan_from_dict, plan_to_dict
 from weir.errors import InvalidProblem
-from weir.lifecycle.plans import PlanCommand
+from weir.lifecycle.plans import PlanCommand, PlanState
 from weir.model.plan import Plan as Document
 
 LENGTHS = {
@@ -27,12 +29,19 @@ LENGTHS = {
 
 @transaction.atomic
 def plan_create(
-    *, system: System, actor: User | None, document: Document, run: Run | None = None
+    *,
+    system: System,
+    actor: User | None,
+    document: Document,
+    run: Run | None = None,
+    answerable: User | None = None,
 ) -> Plan:
     """A draft of the document; older plans of its kind that nobody began are superseded.
 
-    Raises ApplicationError for a document that makes no sense, Conflict where the model has moved
-    since it was computed (`plan_is_stale`) or a live plan says exactly the same (`plan_exists`).
+    `answerable`: who set up what made it, where an automatic account is the author. Raises
+    ApplicationError for a document that makes no sense, Conflict where the model has moved since
+    it was computed (`plan_is_stale`), a live plan says exactly the same (`plan_exists`), or an
+    automatic plan would replace what people are deciding or have decided (`plan_in_the_way`).
     """
     locked = System.objects.select_for_update().get(pk=system.pk)
     _check(document, locked)
@@ -43,6 +52,7 @@ def plan_create(
         kind=document.kind,
         title=document.title,
         author=actor,
+        answerable=answerable,
         document=payload,
         content_hash=hashlib.sha256(payload).hexdigest(),
         model_version=document.model_version,
@@ -56,6 +66,8 @@ def plan_create(
     if plan.model_version != locked.model_version:
         raise Conflict("plan_is_stale", moved_because(plan))
     _refuse_twin(plan)
+    if actor is not None and actor.automatic:
+        _leave_people_alone(plan)
     plan.save()
     source = f"from {plan.source_kind} {plan.source_name}".strip()
     tell(plan, "create", actor=actor, title=f"made the plan {source}")
@@ -119,6 +131,21 @@ def _refuse_twin(plan: Plan) -> None:
             raise Conflict(
                 "plan_exists",
                 f"{other} says exactly the same and is {other.state.replace('_', ' ')}; use it.",
+                extra={"plan": str(other.public_id)},
+            )
+
+
+def _leave_people_alone(plan: Plan) -> None:
+    """What a person sent for review or approved is not swept away by a clock."""
+    now = timezone.now()
+    for other in _older(plan):
+        by_person = other.submitted_by is not None and not other.submitted_by.automatic
+        judged = any(approval.person_id for approval in valid_approvals(other, now))
+        if judged or (by_person and other.state != PlanState.DRAFT):
+            raise Conflict(
+                "plan_in_the_way",
+                f"{other} is {other.state.replace('_', ' ')}; an automatic plan does not replace "
+                "what people have sent for review or approved.",
                 extra={"plan": str(other.public_id)},
             )
 

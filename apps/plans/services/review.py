@@ -121,7 +121,8 @@ def _judge(row: Plan, actor: User, command: PlanCommand) -> None:
     if PLANS.allows(PlanState(row.state), command) and is_own(row, actor.pk):
         raise ApplicationError(
             "author_cannot_approve",
-            f"You made {row} or sent it for review: somebody else has to decide about it.",
+            f"You made {row}, sent it for review or set up what made it: somebody else has to "
+            "decide about it.",
             status=403,
         )
     if not PLANS.allows(PlanState(row.state), command):

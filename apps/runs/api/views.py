@@ -9,7 +9,7 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 from django_filters import rest_framework as filters
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import mixins, serializers, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -21,7 +21,13 @@ from apps.accounts.roles import Permission
 from apps.common.api.filters import NameSearch, Ordering
 from apps.common.api.preconditions import once
 from apps.common.errors import Conflict
+from apps.runs.api.infeasibility import (
+    InfeasibilitySerializer,
+    infeasibility_names,
+    infeasibility_shown,
+)
 from apps.runs.models import Run, RunEvent
+from apps.runs.selectors import objects_named, run_infeasibility
 from apps.runs.services import run_again, run_cancel, run_progress
 from weir.lifecycle.runs import PersonCommand, RunState, allowed_commands
 
@@ -35,6 +41,8 @@ PROGRESS = {
 }
 """What a job may say of how far it is, all optional; at least one."""
 
+MOST_MOMENTS = 5000
+
 RUN_STATES = [(state.value, state.value) for state in RunState]
 
 
@@ -44,7 +52,7 @@ class RunProgressSerializer(serializers.Serializer[dict[str, Any]]):
     iteration = serializers.IntegerField(required=False)
     utility = serializers.FloatField(required=False)
     best_utility = serializers.FloatField(required=False)
-    upper_bound = serializers.FloatField(required=False, allow_null=True)
+    upper_bound = serializers.FloatField(required=False)
     done = serializers.IntegerField(required=False, help_text="Problems solved, of many.")
     total = serializers.IntegerField(required=False)
 
@@ -75,12 +83,27 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     allocation = serializers.UUIDField(
         source="allocation.public_id", read_only=True, allow_null=True, default=None
     )
+    study = serializers.UUIDField(
+        source="study.public_id",
+        read_only=True,
+        allow_null=True,
+        default=None,
+        help_text="The what-if study whose latest run this is.",
+    )
     asked_by = serializers.CharField(
         source="asked_by.display_name", read_only=True, allow_null=True, default=None
     )
     rerun_of = serializers.UUIDField(
         source="rerun_of.public_id", read_only=True, allow_null=True, default=None
     )
+    starts_from = serializers.UUIDField(
+        source="starts_from.public_id",
+        read_only=True,
+        allow_null=True,
+        default=None,
+        help_text="The run whose prices, rates and populations it begins at; null: it began cold.",
+    )
+    starts_from_name = serializers.SerializerMethodField()
     cancel_requested = serializers.SerializerMethodField()
     progress = RunProgressSerializer(read_only=True)
     parameters = serializers.DictField(read_only=True)
@@ -104,8 +127,11 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "result_hash",
             "kernel_version",
             "allocation",
+            "study",
             "asked_by",
             "rerun_of",
+            "starts_from",
+            "starts_from_name",
             "attempt",
             "worker",
             "created_at",
@@ -119,6 +145,12 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "allowed_commands",
         ]
         read_only_fields = fields
+
+    def get_starts_from_name(self, run: Run) -> str | None:
+        """`A-26`, or the run where it left no allocation."""
+        if run.starts_from is None:
+            return None
+        return str(getattr(run.starts_from, "allocation", None) or run.starts_from)
 
     def get_cancel_requested(self, run: Run) -> bool:
         return run.cancel_requested_at is not None
@@ -134,13 +166,21 @@ class RunSerializer(serializers.ModelSerializer[Run]):
 
 
 class RunDetailSerializer(RunSerializer):
-    """A run with its history."""
+    """A run with its history and, where nothing fits, the reason."""
 
     events = RunEventSerializer(many=True, read_only=True)
+    infeasibility = serializers.SerializerMethodField()
 
     class Meta(RunSerializer.Meta):
-        fields = [*RunSerializer.Meta.fields, "events"]
+        fields = [*RunSerializer.Meta.fields, "events", "infeasibility"]
         read_only_fields = fields
+
+    @extend_schema_field(InfeasibilitySerializer(allow_null=True))
+    def get_infeasibility(self, run: Run) -> dict[str, Any] | None:
+        stored = run_infeasibility(run)
+        if stored is None:
+            return None
+        return infeasibility_shown(stored, objects_named(run.system, infeasibility_names(stored)))
 
 
 class RunFilter(filters.FilterSet):
@@ -158,8 +198,13 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
     """Computations: their state, progress and history."""
 
     queryset = Run.objects.select_related(
-        "system", "snapshot", "result", "allocation", "asked_by", "rerun_of"
-    ).defer("snapshot__payload", "result__payload")
+        *("system", "snapshot", "result", "allocation", "asked_by", "rerun_of"),
+        *("starts_from__allocation", "study"),
+    ).defer(
+        *("snapshot__payload", "result__payload", "study__spec"),
+        *(f"allocation__{name}" for name in ("trace", "bounds", "moments")),
+        *(f"starts_from__allocation__{name}" for name in ("trace", "bounds", "moments")),
+    )
     serializer_class = RunSerializer
     filterset_class = RunFilter
     filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
@@ -180,9 +225,7 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
         """Stop the run and its Spark job; a running one ends within two seconds."""
         assert isinstance(request.user, User)
         run_cancel(run=self.get_object(), actor=request.user)
-        return Response(
-            self.get_serializer(self.get_object()).data, status=status.HTTP_202_ACCEPTED
-        )
+        return accepted(self.get_object(), request)
 
     @extend_schema(request=None, responses={202: RunSerializer})
     @action(detail=True, methods=["post"])
@@ -205,8 +248,10 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
         if not hasattr(run, "result"):
             raise Conflict("no_result", f"{run} is {run.state}: it has no result.")
         plain = json.loads(bytes(run.result.payload))
-        for name in ("problem_hash", "kernel_version", "seed"):
+        for name in ("problem_hash", "kernel_version", "seed", "bounds"):
             plain.pop(name, None)
+        if plain.get("infeasibility") is None:
+            plain.pop("infeasibility", None)
         if plain.get("reason") == "":
             plain.pop("reason")
         return Response(plain)
@@ -231,6 +276,16 @@ def accepted(run: Run, request: Request) -> Response:
     )
 
 
+def _moments(body: dict[str, Any]) -> dict[str, list[tuple[int, float]]]:
+    """When iterations ended, seconds since the first began; a job says it when it is done."""
+    if "moments" not in body:
+        return {}
+    moments = [(int(iteration), float(at_s)) for iteration, at_s in body["moments"]]
+    if len(moments) > MOST_MOMENTS or not all(math.isfinite(at_s) for _, at_s in moments):
+        raise ValueError(f"{len(moments)} moments")
+    return {"moments": moments}
+
+
 @csrf_exempt
 @require_POST
 def report_progress(request: HttpRequest) -> JsonResponse:
@@ -238,12 +293,11 @@ def report_progress(request: HttpRequest) -> JsonResponse:
     _, _, token = request.headers.get("Authorization", "").partition(" ")
     try:
         body = json.loads(request.body)
-        progress = {
-            key: number(body[key]) for key, number in PROGRESS.items() if body.get(key) is not None
-        }
+        progress = {name: number(body[name]) for name, number in PROGRESS.items() if name in body}
         if not progress or not all(math.isfinite(value) for value in progress.values()):
             raise ValueError(progress)
-        return JsonResponse({"continue": run_progress(token=token, progress=progress)})
+        told = {**progress, **_moments(body)}
+        return JsonResponse({"continue": run_progress(token=token, progress=told)})
     except signing.BadSignature:
         return JsonResponse({"code": "bad_token"}, status=403)
     except (ValueError, KeyError, TypeError, OverflowError):

@@ -104,6 +104,11 @@ class FlowSampleSerializer(serializers.Serializer[dict[str, Any]]):
     passed_per_s = serializers.FloatField(required=False)
     shed_per_s = serializers.FloatField(required=False)
     backlog = serializers.FloatField(required=False, help_text="Messages that wait at the gate.")
+    message_bytes = serializers.FloatField(required=False, help_text="Mean size of a message.")
+    ack_s = serializers.FloatField(
+        required=False,
+        help_text="Mean time until the broker acknowledges a batch of a reliable flow.",
+    )
 
 
 class ClassSampleSerializer(serializers.Serializer[dict[str, Any]]):
@@ -129,6 +134,7 @@ class BrokerLoadSerializer(serializers.Serializer[dict[str, Any]]):
     in_msgs_per_s = serializers.FloatField(required=False)
     out_msgs_per_s = serializers.FloatField(required=False)
     cpu_ratio = serializers.FloatField(required=False, help_text="1 is one core in full use.")
+    cores = serializers.FloatField(required=False, help_text="Cores that the broker may use.")
     memory_bytes = serializers.FloatField(required=False)
     unmanaged = serializers.ListField(
         child=serializers.CharField(), help_text="Clients that name no consumer class."

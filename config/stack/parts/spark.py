@@ -11,7 +11,8 @@ from config.stack.parts.base import Command, Layer, Part, connect
 from config.stack.proc import enter_user_namespace, has_name
 from config.stack.site import Site, write_private
 
-DEFAULT_MASTER = "local[2]"
+# Two tasks at once, each tried four times as on a cluster: a worker that died is replaced.
+DEFAULT_MASTER = "local[2,4]"
 DEFAULT_MEMORY = "1g"
 # What Spark's own launcher passes, without `--add-modules=jdk.incubator.vector`: the wheel's
 # runtime lacks that module and would refuse to start.

@@ -1,5 +1,5 @@
 /** Allocations with their rows, the comparison, the methods, and the request for a new one. */
-import { queryOptions } from "@tanstack/react-query";
+import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { client, take, type Page, type Schemas } from "./client";
 import type { ListQuery } from "./catalog";
@@ -11,9 +11,16 @@ export type FlowRate = Schemas["FlowRate"];
 export type ClassPopulation = Schemas["ClassPopulation"];
 export type ResourceLoad = Schemas["ResourceLoad"];
 export type Comparison = Schemas["Comparison"];
+export type ModelChange = Schemas["ModelChange"];
+export type Explained = Schemas["Explained"];
+export type Trials = Schemas["Trials"];
+export type Trial = Schemas["Trial"];
+export type Preview = Schemas["Preview"];
+export type PreviewChange = Schemas["PreviewChange"];
 export type Overview = Schemas["Overview"];
 export type Parameter = Schemas["ParameterDescription"];
 export type Optimizer = Schemas["Optimizer"];
+export type Standing = Schemas["Standing"];
 
 /** An allocation never changes once it stands. */
 const FOREVER = { staleTime: Infinity };
@@ -115,6 +122,43 @@ export const comparisonQuery = (id: string, other: string | null) =>
     ...FOREVER,
   });
 
+/** Why one class was admitted or refused. */
+export const explanationQuery = (id: string, consumerClass: string) =>
+  queryOptions({
+    queryKey: keys.allocations.explanation(id, consumerClass),
+    queryFn: ({ signal }) =>
+      take(
+        client.GET("/api/v1/allocations/{id}/explanation", {
+          params: { path: { id }, query: { consumer_class: consumerClass } },
+          signal,
+        }),
+      ),
+    ...FOREVER,
+  });
+
+/** What would admit more of a class, found by solving its frozen model again. */
+export const admissionTrials = (id: string, consumerClass: string) =>
+  take(
+    client.POST("/api/v1/allocations/{id}/trials", {
+      params: { path: { id } },
+      body: { consumer_class: consumerClass },
+    }),
+  );
+
+/** What drafts of utility functions would change; the server stores nothing of it. */
+export const previewDrafts = (
+  system: string,
+  utilities: Schemas["PreviewRequestRequest"]["utilities"],
+  signal?: AbortSignal,
+) =>
+  take(
+    client.POST("/api/v1/systems/{id}/preview", {
+      params: { path: { id: system } },
+      body: { utilities },
+      signal,
+    }),
+  );
+
 export const overviewQuery = queryOptions({
   queryKey: keys.overview,
   queryFn: ({ signal }) => take(client.GET("/api/v1/overview", { signal })),
@@ -133,3 +177,26 @@ export const optimize = (body: Schemas["SystemAllocationRequestRequest"], key: s
       body,
     }),
   );
+
+/** What each method has found on the snapshot of an allocation. */
+export const methodsQuery = (id: string) =>
+  queryOptions({
+    queryKey: keys.runs.methods(id),
+    queryFn: ({ signal }) =>
+      take(client.GET("/api/v1/allocations/{id}/methods", { params: { path: { id } }, signal })),
+  });
+
+/** Run other methods on the snapshot of an allocation. */
+export function useCompare(id: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: ({ methods, key }: { methods: string[]; key: string }) =>
+      take(
+        client.POST("/api/v1/allocations/{id}/compare", {
+          params: { path: { id }, header: { "Idempotency-Key": key } },
+          body: { methods },
+        }),
+      ),
+    onSettled: () => queries.invalidateQueries({ queryKey: keys.runs.all }),
+  });
+}

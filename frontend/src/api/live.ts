@@ -9,7 +9,14 @@ import { keys } from "./query-keys";
 export const STALE_AFTER_MS = 25_000;
 const RETRY_MS = 5_000;
 
-export type Progress = { iteration?: number; utility?: number; best_utility?: number };
+export type Progress = {
+  iteration?: number;
+  utility?: number;
+  best_utility?: number;
+  /** Of a run with many problems. */
+  done?: number;
+  total?: number;
+};
 
 export type RunNews = {
   id: string;
@@ -92,12 +99,15 @@ type Message =
   | { kind: "snapshot"; runs: RunNews[] }
   | ({ kind: "run" } & RunNews)
   | { kind: "allocation"; id: string; system: string | null }
+  | { kind: "study"; id: string; system: string; state: string; done: number; total: number }
   | { kind: "system"; id: string; model_version: number | null }
   | { kind: "plan"; id: string; system: string; state: string }
   | { kind: "execution"; id: string; plan: string; system: string; state: string }
   | { kind: "agent"; id: string; broker: string; system: string; state: string }
   | { kind: "policy"; id: string; system: string | null }
-  | { kind: "telemetry"; system: string };
+  | { kind: "telemetry"; system: string }
+  | { kind: "recomputation"; system: string }
+  | { kind: "calibration"; system: string; id?: string };
 
 /** An execution says much in a moment; a branch is asked again at most this often. */
 export const PACE_MS = 500;
@@ -139,7 +149,7 @@ function hearRun(queries: QueryClient, run: RunNews) {
     before?.state !== run.state ||
     before.attempt !== run.attempt ||
     before.cancel_requested !== run.cancel_requested;
-  if (moved) freshen(queries, [keys.runs.all, keys.overview]);
+  if (moved) freshen(queries, [keys.runs.all, keys.studies.all, keys.overview]);
 }
 
 export function hear(queries: QueryClient, message: Message) {
@@ -162,6 +172,10 @@ export function hear(queries: QueryClient, message: Message) {
     case "allocation":
       freshen(queries, [keys.allocations.all, keys.overview, keys.runs.all]);
       break;
+    case "study":
+      // Its points come in batches, several a second.
+      freshenPaced(queries, [keys.studies.all]);
+      break;
     case "system":
       freshen(queries, [keys.systems.all, keys.catalog.all, keys.overview, keys.audit.all]);
       break;
@@ -183,8 +197,19 @@ export function hear(queries: QueryClient, message: Message) {
       // A stricter policy may take an approval back.
       freshenPaced(queries, [keys.policies.all, keys.plans.all]);
       break;
+    case "recomputation":
+      freshenPaced(queries, [keys.recomputation.all]);
+      break;
     case "telemetry":
       freshenPaced(queries, [keys.telemetry.system(message.system)]);
+      break;
+    case "calibration":
+      freshenPaced(queries, [
+        // Without an id only the factors and bounds moved.
+        message.id === undefined
+          ? keys.calibration.state(message.system)
+          : keys.calibration.system(message.system),
+      ]);
       break;
     case "resync":
       void queries.invalidateQueries();

@@ -19,6 +19,8 @@ export const keys = {
     all: ["runs"] as const,
     list: (query: ListQuery) => ["runs", "list", query] as const,
     one: (id: string) => ["runs", "one", id] as const,
+    /** What came of every method on the snapshot of an allocation: moves with the runs. */
+    methods: (allocation: string) => ["runs", "methods", allocation] as const,
   },
   allocations: {
     all: ["allocations"] as const,
@@ -27,6 +29,16 @@ export const keys = {
     rows: (id: string, rows: string) => ["allocations", "one", id, rows] as const,
     comparison: (id: string, other: string) =>
       ["allocations", "one", id, "against", other] as const,
+    explanation: (id: string, consumerClass: string) =>
+      ["allocations", "one", id, "why", consumerClass] as const,
+  },
+  studies: {
+    all: ["studies"] as const,
+    list: (query: ListQuery) => ["studies", "list", query] as const,
+    one: (id: string) => ["studies", "one", id] as const,
+    /** Apart from the study itself: news of a study come often, its points are many. */
+    points: (id: string, run: string, ended: boolean) => ["study-points", id, run, ended] as const,
+    check: (body: unknown) => ["study-check", body] as const,
   },
   plans: {
     all: ["plans"] as const,
@@ -56,6 +68,21 @@ export const keys = {
     latest: (system: string) => ["telemetry", system, "latest"] as const,
     series: (broker: string, minutes: number) => ["telemetry-series", broker, minutes] as const,
   },
+  /** One branch per system: news name the system whose model was measured. */
+  calibration: {
+    system: (system: string) => ["calibration", system] as const,
+    fits: (system: string) => ["calibration", system, "fits"] as const,
+    fit: (system: string, id: string) => ["calibration", system, "fit", id] as const,
+    state: (system: string) => ["calibration", system, "state"] as const,
+    settings: (system: string) => ["calibration", system, "settings"] as const,
+  },
+  recomputation: {
+    all: ["recomputation"] as const,
+    schedules: (system: string) => ["recomputation", system, "schedules"] as const,
+    triggers: (system: string) => ["recomputation", system, "triggers"] as const,
+    firings: (system: string) => ["recomputation", system, "firings"] as const,
+    preview: (query: object) => ["recomputation-preview", query] as const,
+  },
   audit: {
     all: ["audit"] as const,
     list: (query: ListQuery) => ["audit", "list", query] as const,
@@ -64,5 +91,7 @@ export const keys = {
   tokens: { all: ["tokens"] as const, list: (query: ListQuery) => ["tokens", query] as const },
   overview: ["overview"] as const,
   utilityKinds: ["utility-kinds"] as const,
+  preview: (system: string, utility: string, modelVersion: number, draft: object) =>
+    ["preview", system, utility, modelVersion, draft] as const,
   optimizers: ["optimizers"] as const,
 };

@@ -14,7 +14,11 @@ export interface paths {
         /** @description The agents beside the brokers: who they are, whether they answer, what they see. */
         get: operations["agents_list"];
         put?: never;
-        /** @description Enrol the agent of a broker; the answer holds its credential, once. */
+        /**
+         * @description Enrol the agent of a broker; the answer holds its credential, once.
+         *
+         *     Role: admin.
+         */
         post: operations["agents_create"];
         delete?: never;
         options?: never;
@@ -33,7 +37,11 @@ export interface paths {
         get: operations["agents_retrieve"];
         put?: never;
         post?: never;
-        /** @description Revoke the credential at once; the broker goes on as it was told last. */
+        /**
+         * @description Revoke the credential at once; the broker goes on as it was told last.
+         *
+         *     Role: admin.
+         */
         delete: operations["agents_destroy"];
         options?: never;
         head?: never;
@@ -50,7 +58,11 @@ export interface paths {
         /** @description Rates, admitted consumers and prices that runs have found. */
         get: operations["allocations_list"];
         put?: never;
-        /** @description Optimize a system: freeze its model and open a run on it. */
+        /**
+         * @description Optimize a system: freeze its model and open a run on it.
+         *
+         *     Role: editor.
+         */
         post: operations["allocations_create"];
         delete?: never;
         options?: never;
@@ -126,6 +138,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/allocations/{id}/compare": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Run other methods on the same snapshot: default parameters, same seed, from cold.
+         *
+         *     Role: editor.
+         */
+        post: operations["allocations_compare_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/allocations/{id}/comparison": {
         parameters: {
             query?: never;
@@ -133,8 +166,42 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description This allocation against the previous one, or the one that `with` names. */
+        /** @description This allocation against what is in force, else the one before, or what `with` names. */
         get: operations["allocations_comparison_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/allocations/{id}/explanation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Why this class was admitted or refused: value of one against its price. */
+        get: operations["allocations_explanation_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/allocations/{id}/methods": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What each method has found on this allocation's snapshot, the best first. */
+        get: operations["allocations_methods_retrieve"];
         put?: never;
         post?: never;
         delete?: never;
@@ -152,8 +219,33 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Make a draft of the plan that would bring this allocation into force. */
+        /**
+         * @description Make a draft of the plan that would bring this allocation into force.
+         *
+         *     Role: editor.
+         */
         post: operations["allocations_plan_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/allocations/{id}/trials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description What would admit more of this class, found by solving again; stores nothing.
+         *
+         *     Role: editor.
+         */
+        post: operations["allocations_trials_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -169,7 +261,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Optimize a problem that comes with the request; its result is at the run's `/result`. */
+        /**
+         * @description Optimize a problem that comes with the request; its result is at the run's `/result`.
+         *
+         *     Role: editor.
+         */
         post: operations["allocations_solve_create"];
         delete?: never;
         options?: never;
@@ -221,7 +317,11 @@ export interface paths {
         /** @description All objects of this kind, by page. */
         get: operations["brokers_list"];
         put?: never;
-        /** @description Add an object; the system's model version advances. */
+        /**
+         * @description Add an object; the system's model version advances.
+         *
+         *     Role: editor.
+         */
         post: operations["brokers_create"];
         delete?: never;
         options?: never;
@@ -240,12 +340,178 @@ export interface paths {
         get: operations["brokers_retrieve"];
         put?: never;
         post?: never;
-        /** @description Delete the object; refused while others refer to it. */
+        /**
+         * @description Delete the object; refused while others refer to it.
+         *
+         *     Role: editor.
+         */
         delete: operations["brokers_destroy"];
         options?: never;
         head?: never;
-        /** @description Change the fields that are given; lists are replaced as a whole. */
+        /**
+         * @description Change the fields that are given; lists are replaced as a whole.
+         *
+         *     Role: editor.
+         */
         patch: operations["brokers_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/calibration-settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Settings of all systems that have some; with `system` exactly that system's. */
+        get: operations["calibration_settings_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calibration-settings/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One row with its ETag. */
+        get: operations["calibration_settings_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * @description Change what is given.
+         *
+         *     Role: editor.
+         */
+        patch: operations["calibration_settings_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/calibration-state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What is measured against what is predicted, broker by broker and topic by topic. */
+        get: operations["calibration_state_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calibrations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Fits of the resource models: what one message and one consumer cost a broker. */
+        get: operations["calibrations_list"];
+        put?: never;
+        /**
+         * @description Fit the resource models of a system to its telemetry.
+         *
+         *     Role: editor.
+         */
+        post: operations["calibrations_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calibrations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One fit with its coefficients, residuals and advice. */
+        get: operations["calibrations_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calibrations/{id}/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Write chosen coefficients into topics and consumer classes.
+         *
+         *     Role: editor.
+         */
+        post: operations["calibrations_apply_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calibrations/{id}/discard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Say that the fit will not be used.
+         *
+         *     Role: editor.
+         */
+        post: operations["calibrations_discard_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/calibrations/{id}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Put the costs back that applying replaced.
+         *
+         *     Role: editor.
+         */
+        post: operations["calibrations_undo_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/consumer-classes": {
@@ -258,7 +524,11 @@ export interface paths {
         /** @description All objects of this kind, by page. */
         get: operations["consumer_classes_list"];
         put?: never;
-        /** @description Add an object; the system's model version advances. */
+        /**
+         * @description Add an object; the system's model version advances.
+         *
+         *     Role: editor.
+         */
         post: operations["consumer_classes_create"];
         delete?: never;
         options?: never;
@@ -277,11 +547,19 @@ export interface paths {
         get: operations["consumer_classes_retrieve"];
         put?: never;
         post?: never;
-        /** @description Delete the object; refused while others refer to it. */
+        /**
+         * @description Delete the object; refused while others refer to it.
+         *
+         *     Role: editor.
+         */
         delete: operations["consumer_classes_destroy"];
         options?: never;
         head?: never;
-        /** @description Change the fields that are given; lists are replaced as a whole. */
+        /**
+         * @description Change the fields that are given; lists are replaced as a whole.
+         *
+         *     Role: editor.
+         */
         patch: operations["consumer_classes_partial_update"];
         trace?: never;
     };
@@ -295,7 +573,11 @@ export interface paths {
         /** @description All objects of this kind, by page. */
         get: operations["correlation_keys_list"];
         put?: never;
-        /** @description Add an object; the system's model version advances. */
+        /**
+         * @description Add an object; the system's model version advances.
+         *
+         *     Role: editor.
+         */
         post: operations["correlation_keys_create"];
         delete?: never;
         options?: never;
@@ -314,11 +596,19 @@ export interface paths {
         get: operations["correlation_keys_retrieve"];
         put?: never;
         post?: never;
-        /** @description Delete the object; refused while others refer to it. */
+        /**
+         * @description Delete the object; refused while others refer to it.
+         *
+         *     Role: editor.
+         */
         delete: operations["correlation_keys_destroy"];
         options?: never;
         head?: never;
-        /** @description Change the fields that are given; lists are replaced as a whole. */
+        /**
+         * @description Change the fields that are given; lists are replaced as a whole.
+         *
+         *     Role: editor.
+         */
         patch: operations["correlation_keys_partial_update"];
         trace?: never;
     };
@@ -365,7 +655,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Begin no further step; the running one ends first. */
+        /**
+         * @description Begin no further step; the running one ends first.
+         *
+         *     Role: operator.
+         */
         post: operations["executions_pause_create"];
         delete?: never;
         options?: never;
@@ -382,7 +676,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Go on where it was paused. */
+        /**
+         * @description Go on where it was paused.
+         *
+         *     Role: operator.
+         */
         post: operations["executions_resume_create"];
         delete?: never;
         options?: never;
@@ -399,7 +697,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description End after the running step and undo what is done, last first. */
+        /**
+         * @description End after the running step and undo what is done, last first.
+         *
+         *     Role: operator.
+         */
         post: operations["executions_roll_back_create"];
         delete?: never;
         options?: never;
@@ -416,7 +718,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description End after the running step; what is done stays done. */
+        /**
+         * @description End after the running step; what is done stays done.
+         *
+         *     Role: operator.
+         */
         post: operations["executions_stop_create"];
         delete?: never;
         options?: never;
@@ -451,7 +757,11 @@ export interface paths {
         /** @description All objects of this kind, by page. */
         get: operations["groups_list"];
         put?: never;
-        /** @description Add an object; the system's model version advances. */
+        /**
+         * @description Add an object; the system's model version advances.
+         *
+         *     Role: editor.
+         */
         post: operations["groups_create"];
         delete?: never;
         options?: never;
@@ -470,11 +780,19 @@ export interface paths {
         get: operations["groups_retrieve"];
         put?: never;
         post?: never;
-        /** @description Delete the object; refused while others refer to it. */
+        /**
+         * @description Delete the object; refused while others refer to it.
+         *
+         *     Role: editor.
+         */
         delete: operations["groups_destroy"];
         options?: never;
         head?: never;
-        /** @description Change the fields that are given; lists are replaced as a whole. */
+        /**
+         * @description Change the fields that are given; lists are replaced as a whole.
+         *
+         *     Role: editor.
+         */
         patch: operations["groups_partial_update"];
         trace?: never;
     };
@@ -488,7 +806,11 @@ export interface paths {
         /** @description All objects of this kind, by page. */
         get: operations["links_list"];
         put?: never;
-        /** @description Add an object; the system's model version advances. */
+        /**
+         * @description Add an object; the system's model version advances.
+         *
+         *     Role: editor.
+         */
         post: operations["links_create"];
         delete?: never;
         options?: never;
@@ -507,11 +829,19 @@ export interface paths {
         get: operations["links_retrieve"];
         put?: never;
         post?: never;
-        /** @description Delete the object; refused while others refer to it. */
+        /**
+         * @description Delete the object; refused while others refer to it.
+         *
+         *     Role: editor.
+         */
         delete: operations["links_destroy"];
         options?: never;
         head?: never;
-        /** @description Change the fields that are given; lists are replaced as a whole. */
+        /**
+         * @description Change the fields that are given; lists are replaced as a whole.
+         *
+         *     Role: editor.
+         */
         patch: operations["links_partial_update"];
         trace?: never;
     };
@@ -542,7 +872,11 @@ export interface paths {
         /** @description All objects of this kind, by page. */
         get: operations["overlays_list"];
         put?: never;
-        /** @description Add an object; the system's model version advances. */
+        /**
+         * @description Add an object; the system's model version advances.
+         *
+         *     Role: editor.
+         */
         post: operations["overlays_create"];
         delete?: never;
         options?: never;
@@ -561,11 +895,19 @@ export interface paths {
         get: operations["overlays_retrieve"];
         put?: never;
         post?: never;
-        /** @description Delete the object; refused while others refer to it. */
+        /**
+         * @description Delete the object; refused while others refer to it.
+         *
+         *     Role: editor.
+         */
         delete: operations["overlays_destroy"];
         options?: never;
         head?: never;
-        /** @description Change the fields that are given; lists are replaced as a whole. */
+        /**
+         * @description Change the fields that are given; lists are replaced as a whole.
+         *
+         *     Role: editor.
+         */
         patch: operations["overlays_partial_update"];
         trace?: never;
     };
@@ -629,7 +971,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Approve the content that `content_hash` names; not one's own, and not twice. */
+        /**
+         * @description Approve the content that `content_hash` names; not one's own, and not twice.
+         *
+         *     Role: approver.
+         */
         post: operations["plans_approve_create"];
         delete?: never;
         options?: never;
@@ -646,7 +992,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Drop a plan that nobody began. */
+        /**
+         * @description Drop a plan that nobody began.
+         *
+         *     Role: editor.
+         */
         post: operations["plans_discard_create"];
         delete?: never;
         options?: never;
@@ -680,7 +1030,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Carry out an approved plan, after everything was checked once more. */
+        /**
+         * @description Carry out an approved plan, after everything was checked once more.
+         *
+         *     Role: operator.
+         */
         post: operations["plans_execute_create"];
         delete?: never;
         options?: never;
@@ -714,7 +1068,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Say no and why; one no is enough. */
+        /**
+         * @description Say no and why; one no is enough.
+         *
+         *     Role: approver.
+         */
         post: operations["plans_reject_create"];
         delete?: never;
         options?: never;
@@ -731,7 +1089,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Send a draft for review. */
+        /**
+         * @description Send a draft for review.
+         *
+         *     Role: editor.
+         */
         post: operations["plans_submit_create"];
         delete?: never;
         options?: never;
@@ -748,7 +1110,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Make a plan that takes an executed one back; it is reviewed like any other. */
+        /**
+         * @description Make a plan that takes an executed one back; it is reviewed like any other.
+         *
+         *     Role: editor.
+         */
         post: operations["plans_undo_create"];
         delete?: never;
         options?: never;
@@ -765,7 +1131,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Take a plan back from review; decisions made so far end. */
+        /**
+         * @description Take a plan back from review; decisions made so far end.
+         *
+         *     Role: editor.
+         */
         post: operations["plans_withdraw_create"];
         delete?: never;
         options?: never;
@@ -821,7 +1191,11 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** @description Change what is given; lists are replaced as a whole. */
+        /**
+         * @description Change what is given; lists are replaced as a whole.
+         *
+         *     Role: admin.
+         */
         patch: operations["policies_partial_update"];
         trace?: never;
     };
@@ -835,7 +1209,11 @@ export interface paths {
         /** @description All objects of this kind, by page. */
         get: operations["publishers_list"];
         put?: never;
-        /** @description Add an object; the system's model version advances. */
+        /**
+         * @description Add an object; the system's model version advances.
+         *
+         *     Role: editor.
+         */
         post: operations["publishers_create"];
         delete?: never;
         options?: never;
@@ -854,12 +1232,190 @@ export interface paths {
         get: operations["publishers_retrieve"];
         put?: never;
         post?: never;
-        /** @description Delete the object; refused while others refer to it. */
+        /**
+         * @description Delete the object; refused while others refer to it.
+         *
+         *     Role: editor.
+         */
         delete: operations["publishers_destroy"];
         options?: never;
         head?: never;
-        /** @description Change the fields that are given; lists are replaced as a whole. */
+        /**
+         * @description Change the fields that are given; lists are replaced as a whole.
+         *
+         *     Role: editor.
+         */
         patch: operations["publishers_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/recomputation/firings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Every time that something was computed again by itself, and what became of it. */
+        get: operations["recomputation_firings_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/recomputation/firings/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Every time that something was computed again by itself, and what became of it. */
+        get: operations["recomputation_firings_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/recomputation/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A schedule in plain words, and its next five times. */
+        get: operations["recomputation_preview_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/recomputation/schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description By page. */
+        get: operations["recomputation_schedules_list"];
+        put?: never;
+        /**
+         * @description Add one to a system.
+         *
+         *     Role: editor.
+         */
+        post: operations["recomputation_schedules_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/recomputation/schedules/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One with its ETag. */
+        get: operations["recomputation_schedules_retrieve"];
+        put?: never;
+        post?: never;
+        /**
+         * @description Delete it; the record of its firings stays.
+         *
+         *     Role: editor.
+         */
+        delete: operations["recomputation_schedules_destroy"];
+        options?: never;
+        head?: never;
+        /**
+         * @description Change what is given; who changes it answers for its plans from then on.
+         *
+         *     Role: editor.
+         */
+        patch: operations["recomputation_schedules_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/recomputation/schedules/{id}/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Fire it now; its own times do not move.
+         *
+         *     Role: editor.
+         */
+        post: operations["recomputation_schedules_run_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/recomputation/triggers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description By page. */
+        get: operations["recomputation_triggers_list"];
+        put?: never;
+        /**
+         * @description Add one to a system.
+         *
+         *     Role: editor.
+         */
+        post: operations["recomputation_triggers_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/recomputation/triggers/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One with its ETag. */
+        get: operations["recomputation_triggers_retrieve"];
+        put?: never;
+        post?: never;
+        /**
+         * @description Delete it; the record of its firings stays.
+         *
+         *     Role: editor.
+         */
+        delete: operations["recomputation_triggers_destroy"];
+        options?: never;
+        head?: never;
+        /**
+         * @description Change what is given; who changes it answers for its plans from then on.
+         *
+         *     Role: editor.
+         */
+        patch: operations["recomputation_triggers_partial_update"];
         trace?: never;
     };
     "/api/v1/runs": {
@@ -905,7 +1461,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Stop the run and its Spark job; a running one ends within two seconds. */
+        /**
+         * @description Stop the run and its Spark job; a running one ends within two seconds.
+         *
+         *     Role: editor.
+         */
         post: operations["runs_cancel_create"];
         delete?: never;
         options?: never;
@@ -922,7 +1482,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Open a new run on the same snapshot, with the same method, parameters and seed. */
+        /**
+         * @description Open a new run on the same snapshot, with the same method, parameters and seed.
+         *
+         *     Role: editor.
+         */
         post: operations["runs_rerun_create"];
         delete?: never;
         options?: never;
@@ -993,7 +1557,11 @@ export interface paths {
         /** @description All objects of this kind, by page. */
         get: operations["slos_list"];
         put?: never;
-        /** @description Add an object; the system's model version advances. */
+        /**
+         * @description Add an object; the system's model version advances.
+         *
+         *     Role: editor.
+         */
         post: operations["slos_create"];
         delete?: never;
         options?: never;
@@ -1012,11 +1580,19 @@ export interface paths {
         get: operations["slos_retrieve"];
         put?: never;
         post?: never;
-        /** @description Delete the object; refused while others refer to it. */
+        /**
+         * @description Delete the object; refused while others refer to it.
+         *
+         *     Role: editor.
+         */
         delete: operations["slos_destroy"];
         options?: never;
         head?: never;
-        /** @description Change the fields that are given; lists are replaced as a whole. */
+        /**
+         * @description Change the fields that are given; lists are replaced as a whole.
+         *
+         *     Role: editor.
+         */
         patch: operations["slos_partial_update"];
         trace?: never;
     };
@@ -1030,7 +1606,11 @@ export interface paths {
         /** @description All objects of this kind, by page. */
         get: operations["streams_list"];
         put?: never;
-        /** @description Add an object; the system's model version advances. */
+        /**
+         * @description Add an object; the system's model version advances.
+         *
+         *     Role: editor.
+         */
         post: operations["streams_create"];
         delete?: never;
         options?: never;
@@ -1049,12 +1629,166 @@ export interface paths {
         get: operations["streams_retrieve"];
         put?: never;
         post?: never;
-        /** @description Delete the object; refused while others refer to it. */
+        /**
+         * @description Delete the object; refused while others refer to it.
+         *
+         *     Role: editor.
+         */
         delete: operations["streams_destroy"];
         options?: never;
         head?: never;
-        /** @description Change the fields that are given; lists are replaced as a whole. */
+        /**
+         * @description Change the fields that are given; lists are replaced as a whole.
+         *
+         *     Role: editor.
+         */
         patch: operations["streams_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/studies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What-if studies. */
+        get: operations["studies_list"];
+        put?: never;
+        /**
+         * @description Freeze the system's model, or take an allocation's, and start the study on it.
+         *
+         *     Role: editor.
+         */
+        post: operations["studies_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/studies/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One study with what it asks. */
+        get: operations["studies_retrieve"];
+        put?: never;
+        post?: never;
+        /**
+         * @description Throw the study and its points away; its runs stay in the record.
+         *
+         *     Role: editor.
+         */
+        delete: operations["studies_destroy"];
+        options?: never;
+        head?: never;
+        /**
+         * @description Give the study another name.
+         *
+         *     Role: editor.
+         */
+        patch: operations["studies_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/studies/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Stop the study and its Spark job; the answers so far stay.
+         *
+         *     Role: editor.
+         */
+        post: operations["studies_cancel_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/studies/{id}/rerun": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Solve the same study on the same snapshot again.
+         *
+         *     Role: editor.
+         */
+        post: operations["studies_rerun_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/studies/{study_id}/points": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The answers of one study, also while it runs. */
+        get: operations["studies_points_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/studies/{study_id}/points/csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description All points as CSV (RFC 4180), numbers in full precision. */
+        get: operations["studies_points_csv_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/studies/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Whether the study fits the model, how many answers it has, how long it may take.
+         *
+         *     Role: editor.
+         */
+        post: operations["studies_check_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/subscribers": {
@@ -1067,7 +1801,11 @@ export interface paths {
         /** @description All objects of this kind, by page. */
         get: operations["subscribers_list"];
         put?: never;
-        /** @description Add an object; the system's model version advances. */
+        /**
+         * @description Add an object; the system's model version advances.
+         *
+         *     Role: editor.
+         */
         post: operations["subscribers_create"];
         delete?: never;
         options?: never;
@@ -1086,11 +1824,19 @@ export interface paths {
         get: operations["subscribers_retrieve"];
         put?: never;
         post?: never;
-        /** @description Delete the object; refused while others refer to it. */
+        /**
+         * @description Delete the object; refused while others refer to it.
+         *
+         *     Role: editor.
+         */
         delete: operations["subscribers_destroy"];
         options?: never;
         head?: never;
-        /** @description Change the fields that are given; lists are replaced as a whole. */
+        /**
+         * @description Change the fields that are given; lists are replaced as a whole.
+         *
+         *     Role: editor.
+         */
         patch: operations["subscribers_partial_update"];
         trace?: never;
     };
@@ -1104,7 +1850,11 @@ export interface paths {
         /** @description All systems, by page. */
         get: operations["systems_list"];
         put?: never;
-        /** @description Start managing a system. */
+        /**
+         * @description Start managing a system.
+         *
+         *     Role: editor.
+         */
         post: operations["systems_create"];
         delete?: never;
         options?: never;
@@ -1123,12 +1873,41 @@ export interface paths {
         get: operations["systems_retrieve"];
         put?: never;
         post?: never;
-        /** @description Stop managing the system and delete its model, runs and allocations. */
+        /**
+         * @description Stop managing the system and delete its model, runs and allocations.
+         *
+         *     Role: editor.
+         */
         delete: operations["systems_destroy"];
         options?: never;
         head?: never;
-        /** @description Rename, describe, or change the resources. */
+        /**
+         * @description Rename, describe, or change the resources.
+         *
+         *     Role: editor.
+         */
         patch: operations["systems_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/systems/{id}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Rates, admissions and prices without and with the draft, within about a second.
+         *
+         *     Role: editor.
+         */
+        post: operations["system_preview"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/telemetry": {
@@ -1210,7 +1989,11 @@ export interface paths {
         /** @description All objects of this kind, by page. */
         get: operations["topics_list"];
         put?: never;
-        /** @description Add an object; the system's model version advances. */
+        /**
+         * @description Add an object; the system's model version advances.
+         *
+         *     Role: editor.
+         */
         post: operations["topics_create"];
         delete?: never;
         options?: never;
@@ -1229,12 +2012,37 @@ export interface paths {
         get: operations["topics_retrieve"];
         put?: never;
         post?: never;
-        /** @description Delete the object; refused while others refer to it. */
+        /**
+         * @description Delete the object; refused while others refer to it.
+         *
+         *     Role: editor.
+         */
         delete: operations["topics_destroy"];
         options?: never;
         head?: never;
-        /** @description Change the fields that are given; lists are replaced as a whole. */
+        /**
+         * @description Change the fields that are given; lists are replaced as a whole.
+         *
+         *     Role: editor.
+         */
         patch: operations["topics_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/topics/{id}/rate-range": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The common range of all targets, and what is wrong with the topic's own rates. */
+        get: operations["topic_rate_range"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/users": {
@@ -1244,10 +2052,18 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Everybody with an account. */
+        /**
+         * @description Everybody with an account.
+         *
+         *     Role: admin.
+         */
         get: operations["users_list"];
         put?: never;
-        /** @description Add a person with a first password. */
+        /**
+         * @description Add a person with a first password.
+         *
+         *     Role: admin.
+         */
         post: operations["users_create"];
         delete?: never;
         options?: never;
@@ -1262,15 +2078,40 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One person. */
+        /**
+         * @description One person.
+         *
+         *     Role: admin.
+         */
         get: operations["users_retrieve"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        /** @description Change names, roles, password, or whether the person may sign in. */
+        /**
+         * @description Change names, roles, password, or whether the person may sign in.
+         *
+         *     Role: admin.
+         */
         patch: operations["users_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/utility-curves": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Utility, marginal utility and, for latency targets, the round trip over the rate. */
+        post: operations["utility_curve_drawn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/utility-functions": {
@@ -1283,7 +2124,11 @@ export interface paths {
         /** @description All objects of this kind, by page. */
         get: operations["utility_functions_list"];
         put?: never;
-        /** @description Add an object; the system's model version advances. */
+        /**
+         * @description Add an object; the system's model version advances.
+         *
+         *     Role: editor.
+         */
         post: operations["utility_functions_create"];
         delete?: never;
         options?: never;
@@ -1302,11 +2147,19 @@ export interface paths {
         get: operations["utility_functions_retrieve"];
         put?: never;
         post?: never;
-        /** @description Delete the object; refused while others refer to it. */
+        /**
+         * @description Delete the object; refused while others refer to it.
+         *
+         *     Role: editor.
+         */
         delete: operations["utility_functions_destroy"];
         options?: never;
         head?: never;
-        /** @description Change the fields that are given; lists are replaced as a whole. */
+        /**
+         * @description Change the fields that are given; lists are replaced as a whole.
+         *
+         *     Role: editor.
+         */
         patch: operations["utility_functions_partial_update"];
         trace?: never;
     };
@@ -1419,6 +2272,8 @@ export interface components {
             readonly snapshot_hash: string;
             readonly seed: number;
             readonly asked_by: string | null;
+            /** @description The allocation at whose prices and rates the run began, such as `A-26`. */
+            readonly started_from: string | null;
             /** Format: date-time */
             readonly started_at: string;
             /** Format: date-time */
@@ -1427,7 +2282,7 @@ export interface components {
             readonly created_at: string;
             readonly allowed_commands: string[];
         };
-        /** @description An allocation with its trace and its predecessor. */
+        /** @description An allocation with its trace, its bounds and what one compares it with. */
         AllocationDetail: {
             /** Format: uuid */
             readonly id: string;
@@ -1450,6 +2305,8 @@ export interface components {
             readonly snapshot_hash: string;
             readonly seed: number;
             readonly asked_by: string | null;
+            /** @description The allocation at whose prices and rates the run began, such as `A-26`. */
+            readonly started_from: string | null;
             /** Format: date-time */
             readonly started_at: string;
             /** Format: date-time */
@@ -1457,13 +2314,25 @@ export interface components {
             /** Format: date-time */
             readonly created_at: string;
             readonly allowed_commands: string[];
+            /** @description Utility of each iteration. */
             readonly trace: number[];
+            /** @description Best upper bound after each iteration; empty where the method proves none. */
+            readonly bounds: number[];
+            /** @description Pairs of iteration and seconds of computing until its end, not of every iteration; empty where the job could not tell. */
+            readonly moments: number[][];
+            /** @description The one before it in its system. */
             readonly previous: string | null;
+            /** @description The allocation of its system whose plan was carried out last. */
+            readonly in_force: string | null;
+            /** @description What /comparison compares with by default; null: nothing. */
+            readonly compared_with: string | null;
         };
         /** @description What to call the plan. */
         AllocationPlanRequest: {
             /** @description Default: what it changes, such as `Enact A-3: 9 rates, 27 limits`. */
             title?: string;
+            /** @description false: enact all of it, whatever the policy says of band, dwell and charge. */
+            judged?: boolean;
         };
         /** @enum {string} */
         AllowedCommandsEnum: "pause" | "resume" | "stop" | "roll_back";
@@ -1531,6 +2400,8 @@ export interface components {
             } | null;
             reason?: string;
         };
+        /** @enum {unknown} */
+        BlankEnum: "";
         /** @description How much of the system a plan touches. */
         BlastRadius: {
             brokers: number;
@@ -1596,6 +2467,11 @@ export interface components {
              * @description 1 is one core in full use.
              */
             cpu_ratio?: number;
+            /**
+             * Format: double
+             * @description Cores that the broker may use.
+             */
+            cores?: number;
             /** Format: double */
             memory_bytes?: number;
             /** @description Clients that name no consumer class. */
@@ -1627,6 +2503,36 @@ export interface components {
             map_y?: number | null;
             capacities: components["schemas"]["BrokerCapacityRequest"][];
         };
+        /** @description How far a system's model may be corrected by what is measured. */
+        CalibrationSettings: {
+            /** Format: uuid */
+            readonly id: string;
+            /** Format: uuid */
+            readonly system: string;
+            /** @description Snapshots scale costs by measured over predicted load. */
+            correct_errors?: boolean;
+            /** @description Snapshots cap reliable flows at what their producers can send. */
+            bound_latency?: boolean;
+            /** Format: double */
+            factor_min?: number;
+            /** Format: double */
+            factor_max?: number;
+            /** Format: double */
+            smoothing?: number;
+            /** Format: double */
+            cores?: number | null;
+            /** Format: double */
+            messages_per_transaction?: number;
+            readonly version: number;
+            /** Format: date-time */
+            readonly updated_at: string;
+            readonly allowed_commands: string[];
+        };
+        /** @description What is in force between two fits. */
+        CalibrationState: {
+            corrections: components["schemas"]["Correction"][];
+            latency_bounds: components["schemas"]["LatencyBound"][];
+        };
         /** @description Former and new value of one quantity. */
         Change: {
             name: string;
@@ -1635,8 +2541,17 @@ export interface components {
             /** Format: double */
             after: number | null;
         };
+        /** @description How many quantities of each kind differ. */
+        ChangeCounts: {
+            rate: number;
+            admitted: number;
+            node_price: number;
+            link_price: number;
+        };
         /** @enum {string} */
         CheckStateEnum: "pass" | "fail" | "warn" | "unknown";
+        /** @enum {string} */
+        ClampedEnum: "low" | "high";
         /** @description Admitted over wanted of one class. */
         ClassPopulation: {
             consumer_class: string;
@@ -1671,12 +2586,64 @@ export interface components {
             /** Format: double */
             delivered_per_s?: number;
         };
+        /** @description One fitted number with its 95 % interval. */
+        Coefficient: {
+            /** Format: uuid */
+            readonly id: string;
+            readonly kind: components["schemas"]["CoefficientKindEnum"];
+            readonly name: string;
+            readonly flow: string;
+            /**
+             * Format: double
+             * @description In the model when the telemetry was read.
+             */
+            readonly old: number | null;
+            /** Format: double */
+            readonly value: number;
+            /**
+             * Format: double
+             * @description Lower end of the 95 % interval.
+             */
+            readonly low: number;
+            /**
+             * Format: double
+             * @description Upper end; null: the measurements say nothing.
+             */
+            readonly high: number | null;
+            /**
+             * Format: double
+             * @description Variance inflation by the other terms; null: infinite.
+             */
+            readonly vif: number | null;
+            /** @description The interval is no wider than the value. */
+            readonly identified: boolean;
+            readonly applied: boolean;
+        };
+        /** @enum {string} */
+        CoefficientKindEnum: "idle" | "flow" | "class";
+        /** @description Which methods to run on the snapshot of an allocation. */
+        CompareRequestRequest: {
+            /** @description Names from /optimizers. Default: all that have no allocation of it yet. */
+            methods?: string[];
+            /** Format: double */
+            time_limit_s?: number | null;
+        };
         /** @description An allocation against another one. */
         Comparison: {
             /** Format: uuid */
             other: string;
             other_number: number;
             other_model_version: number | null;
+            other_method: string;
+            other_in_force: boolean;
+            /** @description What differs between the two models. */
+            causes: components["schemas"]["ModelChange"][];
+            causes_in_all: number;
+            /** @description False: a model is too large to compare. */
+            causes_known: boolean;
+            /** @description The largest first, at most 500. */
+            changes: components["schemas"]["QuantityChange"][];
+            changes_in_all: components["schemas"]["ChangeCounts"];
             utility: components["schemas"]["Change"];
             admitted: components["schemas"]["Change"];
             rates: components["schemas"]["Change"][];
@@ -1684,6 +2651,9 @@ export interface components {
             node_prices: components["schemas"]["Change"][];
             node_capacities: components["schemas"]["Change"][];
             link_prices: components["schemas"]["Change"][];
+        };
+        ComparisonRuns: {
+            results: components["schemas"]["Run"][];
         };
         /** @description A consumer class. */
         ConsumerClass: {
@@ -1752,6 +2722,25 @@ export interface components {
             population_max: number;
             costs?: components["schemas"]["ConsumerClassCostRequest"][];
         };
+        /** @description Measured over predicted load of one broker and resource. */
+        Correction: {
+            /** Format: uuid */
+            readonly broker: string;
+            readonly broker_name: string;
+            readonly resource: string;
+            /** Format: double */
+            readonly ratio: number;
+            /** Format: double */
+            readonly factor: number;
+            readonly clamped: components["schemas"]["ClampedEnum"] | components["schemas"]["BlankEnum"];
+            /** Format: double */
+            readonly measured: number;
+            /** Format: double */
+            readonly predicted: number;
+            /** Format: date-time */
+            readonly at: string;
+            readonly stale: boolean;
+        };
         /** @description A correlation key. */
         CorrelationKey: {
             /** Format: uuid */
@@ -1784,6 +2773,38 @@ export interface components {
             reason?: string;
             description?: string;
         };
+        /** @description A rate where the slope changes at once. */
+        CurveKnot: {
+            /** Format: double */
+            rate_per_s: number;
+            /** Format: double */
+            utility: number;
+            /** Format: double */
+            latency_s: number | null;
+        };
+        /** @description One rate of the drawing. */
+        CurvePoint: {
+            /** Format: double */
+            rate_per_s: number;
+            /** Format: double */
+            utility: number;
+            /**
+             * Format: double
+             * @description Slope just above the rate; null where it is infinite.
+             */
+            marginal_utility: number | null;
+            /**
+             * Format: double
+             * @description Mean round trip; null for other kinds and at rate 0.
+             */
+            latency_s: number | null;
+        };
+        /** @description What keeps the function from being increasing and concave. */
+        CurveProblem: {
+            /** @description Such as parameters.points[2]. */
+            field: string;
+            message: string;
+        };
         /** @description A utility function that need not be stored, and the rates at which to draw it. */
         CurveRequestRequest: {
             kind: string;
@@ -1803,8 +2824,37 @@ export interface components {
             /** @default  */
             reason: string;
         };
+        /** @description The drawing; without points where the parameters allow none. */
+        DrawnCurve: {
+            points: components["schemas"]["CurvePoint"][];
+            knots: components["schemas"]["CurveKnot"][];
+            concave: boolean;
+            problems: components["schemas"]["CurveProblem"][];
+            derived: components["schemas"]["RateRange"] | null;
+        };
+        /** @description A utility function that need not be stored, and the rates (msg/s) between which to draw. */
+        DrawnCurveRequestRequest: {
+            kind: string;
+            parameters: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: double
+             * @default 0
+             */
+            rate_min: number;
+            /**
+             * Format: double
+             * @description Left out: a little above the last kink, or 1,000 msg/s.
+             */
+            rate_max?: number | null;
+            /** @default 101 */
+            samples: number;
+        };
         /** @enum {string} */
         EffectEnum: "allow" | "deny";
+        /** @enum {string} */
+        EngineEnum: "local" | "spark";
         /** @description Which broker the agent runs beside. */
         EnrolRequest: {
             /** Format: uuid */
@@ -1922,6 +2972,241 @@ export interface components {
             readonly ended_at: string | null;
             readonly actions: components["schemas"]["ExecutionAction"][];
         };
+        /** @description The explanation of one class, and how far the whole allocation may be from the best. */
+        Explained: {
+            explanation: components["schemas"]["Explanation"];
+            /**
+             * Format: double
+             * @description Utility given up at most in all; null: no bound is proven.
+             */
+            gap: number | null;
+            has_prices: boolean;
+        };
+        /** @description Value against price of one consumer; the levers hold everything else still. */
+        Explanation: {
+            consumer_class: string;
+            flow: string;
+            node: string;
+            /** Format: double */
+            rate_per_s: number;
+            admitted: number;
+            wanted: number;
+            /**
+             * Format: double
+             * @description Utility of one consumer at the rate.
+             */
+            value: number;
+            /**
+             * Format: double
+             * @description What the resources that one takes are worth.
+             */
+            price: number;
+            /** Format: double */
+            price_per_message: number;
+            needs: components["schemas"]["Need"][];
+            verdict: components["schemas"]["VerdictEnum"];
+            /** @description The resource that makes up most of the price. */
+            binding: string | null;
+            /** @description One more would fit into the room left. */
+            fits: boolean;
+            /**
+             * Format: double
+             * @description Utility that the number admitted gives up against what the prices ask for.
+             */
+            given_up: number;
+            /** Format: double */
+            scale: number;
+            /** @description The parameter that multiplies the whole utility. */
+            scale_name: string | null;
+            /** Format: double */
+            scale_at_margin: number | null;
+            /**
+             * Format: double
+             * @description Nearest allowed rate at which the verdict turns.
+             */
+            rate_at_margin_per_s: number | null;
+        };
+        /** @description One time that a schedule came due, a trigger fired or a person asked. */
+        Firing: {
+            /** Format: uuid */
+            readonly id: string;
+            /** Format: uuid */
+            readonly system: string;
+            /** Format: uuid */
+            readonly schedule: string | null;
+            /** Format: uuid */
+            readonly trigger: string | null;
+            /** @description The name it had then. */
+            readonly cause: string;
+            readonly why: string;
+            /** Format: double */
+            readonly value: number | null;
+            /** Format: double */
+            readonly threshold: number | null;
+            readonly then: components["schemas"]["ThenEnum"];
+            readonly state: components["schemas"]["FiringStateEnum"];
+            /** @description Empty before it is done. */
+            readonly outcome: string;
+            readonly detail: string;
+            readonly answerable: string | null;
+            /** Format: uuid */
+            readonly merged_into: string | null;
+            /** Format: uuid */
+            readonly run: string | null;
+            readonly run_name: string | null;
+            /** Format: uuid */
+            readonly plan: string | null;
+            readonly plan_name: string | null;
+            /** Format: date-time */
+            readonly fired_at: string;
+            /** Format: date-time */
+            readonly ended_at: string | null;
+        };
+        /** @enum {string} */
+        FiringStateEnum: "waiting" | "computing" | "done" | "merged" | "failed";
+        /** @description A fit as lists show it. */
+        Fit: {
+            /** Format: uuid */
+            readonly id: string;
+            readonly name: string;
+            readonly number: number;
+            /** Format: uuid */
+            readonly system: string;
+            /** Format: uuid */
+            readonly run: string;
+            readonly state: components["schemas"]["FitStateEnum"];
+            /** Format: date-time */
+            readonly since: string;
+            /** Format: date-time */
+            readonly until: string;
+            /** Format: double */
+            readonly window_s: number;
+            readonly coefficient_count: number;
+            readonly identified_count: number;
+            readonly applied_count: number;
+            readonly decided_by: string | null;
+            /** Format: date-time */
+            readonly decided_at: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            readonly version: number;
+            readonly allowed_commands: string[];
+        };
+        /** @description An operating point that was not measured, and what it would tell. */
+        FitAdvice: {
+            flow: string;
+            /** Format: double */
+            rate_per_s: number;
+            consumer_class: string;
+            consumers: number;
+            tells: components["schemas"]["Term"][];
+            sentence: string;
+        };
+        /** @description Which coefficients to write into the model. */
+        FitApplyRequest: {
+            /** @default  */
+            reason: string;
+            coefficients: string[];
+        };
+        /** @description One broker and resource of a fit. */
+        FitCase: {
+            readonly broker: string;
+            readonly resource: string;
+            readonly measure: components["schemas"]["MeasureEnum"];
+            /** Format: double */
+            readonly capacity: number;
+            readonly points: number;
+            readonly enough: boolean;
+            /** Format: double */
+            readonly condition: number | null;
+            /** Format: double */
+            readonly r_squared: number | null;
+            /** Format: double */
+            readonly residual_sd: number | null;
+            readonly coefficients: components["schemas"]["Coefficient"][];
+            readonly scatter: components["schemas"]["FitPoint"][];
+            readonly advice: components["schemas"]["FitAdvice"][];
+        };
+        /** @description Why. */
+        FitDecisionRequest: {
+            /** @default  */
+            reason: string;
+        };
+        /** @description A fit with everything that was found. */
+        FitDetail: {
+            /** Format: uuid */
+            readonly id: string;
+            readonly name: string;
+            readonly number: number;
+            /** Format: uuid */
+            readonly system: string;
+            /** Format: uuid */
+            readonly run: string;
+            readonly state: components["schemas"]["FitStateEnum"];
+            /** Format: date-time */
+            readonly since: string;
+            /** Format: date-time */
+            readonly until: string;
+            /** Format: double */
+            readonly window_s: number;
+            readonly coefficient_count: number;
+            readonly identified_count: number;
+            readonly applied_count: number;
+            readonly decided_by: string | null;
+            /** Format: date-time */
+            readonly decided_at: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            readonly version: number;
+            readonly allowed_commands: string[];
+            readonly cases: components["schemas"]["FitCase"][];
+        };
+        /** @description Load in one window, in units of the resource per second. */
+        FitPoint: {
+            /** Format: double */
+            measured: number;
+            /** Format: double */
+            fitted: number;
+            /**
+             * Format: double
+             * @description By the coefficients the model held then.
+             */
+            before: number;
+        };
+        /** @description What to fit. Samples are kept for half an hour. */
+        FitRequestRequest: {
+            /** Format: uuid */
+            system: string;
+            /**
+             * Format: double
+             * @default 30
+             */
+            minutes: number;
+            /**
+             * Format: double
+             * @description Loads are means over this time.
+             * @default 10
+             */
+            window_s: number;
+            /** @description Left out: chosen by the number of samples; both give the same answer. */
+            engine?: (components["schemas"]["EngineEnum"] | components["schemas"]["NullEnum"]) | null;
+        };
+        /** @enum {string} */
+        FitStateEnum: "proposed" | "applied" | "undone" | "discarded";
+        /** @description A flow at a place that is short. */
+        FlowLoad: {
+            flow: string;
+            /**
+             * Format: uuid
+             * @description The broker, link or topic of this name in the run's system now; null: none.
+             */
+            object: string | null;
+            /**
+             * Format: double
+             * @description Of its minimum rate, units of work per second.
+             */
+            load: number;
+        };
         /** @description The rate of one flow against its bounds, msg/s. */
         FlowRate: {
             readonly nodes: string[];
@@ -1952,6 +3237,16 @@ export interface components {
              * @description Messages that wait at the gate.
              */
             backlog?: number;
+            /**
+             * Format: double
+             * @description Mean size of a message.
+             */
+            message_bytes?: number;
+            /**
+             * Format: double
+             * @description Mean time until the broker acknowledges a batch of a reliable flow.
+             */
+            ack_s?: number;
         };
         /** @description One flow: approved, controlled, measured and promised rate, msg/s. */
         FlowStatus: {
@@ -2027,6 +3322,12 @@ export interface components {
             readonly allowed_commands: string[];
             number: number;
         };
+        /** @description Admitted over wanted of one group of classes. */
+        GroupCount: {
+            name: string;
+            admitted: number;
+            wanted: number;
+        };
         /** @description A group. */
         GroupRequest: {
             /**
@@ -2040,6 +3341,11 @@ export interface components {
             reason?: string;
             number: number;
         };
+        /** @description Everything that is short, the worst first, and what would help. */
+        Infeasibility: {
+            shortages: components["schemas"]["Shortage"][];
+            relaxations: components["schemas"]["Relaxation"][];
+        };
         /** @description One topic that a subscriber wants. */
         Interest: {
             /** Format: uuid */
@@ -2051,8 +3357,24 @@ export interface components {
             /** Format: uuid */
             topic: string;
         };
+        /** @description What the producers of a reliable topic can send at most. */
+        LatencyBound: {
+            /** Format: uuid */
+            readonly topic: string;
+            readonly topic_name: string;
+            /** Format: double */
+            readonly rate_max_per_s: number;
+            /** Format: double */
+            readonly ack_s: number;
+            readonly producers: number;
+            /** Format: double */
+            readonly bound_per_s: number | null;
+            /** Format: date-time */
+            readonly at: string;
+            readonly stale: boolean;
+        };
         /** @enum {string} */
-        KindEnum: "latency" | "linear" | "log" | "piecewise" | "power";
+        LeverEnum: "worth" | "rate" | "capacity";
         /** @description A link between two brokers. */
         Link: {
             /** Format: uuid */
@@ -2119,6 +3441,55 @@ export interface components {
              */
             backlog?: number;
         };
+        /** @enum {string} */
+        MeasureEnum: "cpu" | "storage" | "network";
+        /** @description One difference of the models behind two allocations. */
+        ModelChange: {
+            what: components["schemas"]["WhatEnum"];
+            name: string;
+            /** @description `added`, `removed`, or what changed, such as `capacity`. */
+            field: string;
+            /** @description Which resource, node or link of it. */
+            detail: string;
+            /** Format: double */
+            before: number | null;
+            /** Format: double */
+            after: number | null;
+            /** @description What is not a number: a utility, a broker. */
+            before_text: string;
+            after_text: string;
+        };
+        /** @description What one consumer takes of one resource of its node. */
+        Need: {
+            resource: string;
+            /**
+             * Format: double
+             * @description Units of work per message.
+             */
+            cost: number;
+            /** Format: double */
+            units_per_s: number;
+            /**
+             * Format: double
+             * @description Utility per unit.
+             */
+            price: number;
+            /**
+             * Format: double
+             * @description Its part of the price of one.
+             */
+            worth: number;
+            /**
+             * Format: double
+             * @description Units per second that the node has left.
+             */
+            room: number;
+            /**
+             * Format: double
+             * @description Price at which one would bring just what it costs; null: at no price.
+             */
+            price_at_margin: number | null;
+        };
         /** @description An agent just enrolled: the only time that its credential is shown. */
         NewAgent: {
             /** Format: uuid */
@@ -2179,6 +3550,8 @@ export interface components {
             /** Format: double */
             utilisation: number;
         };
+        /** @enum {unknown} */
+        NullEnum: null;
         /** @description What is really in force at the broker, by its agent's own look. */
         Observed: {
             version: string;
@@ -2200,6 +3573,8 @@ export interface components {
         /** @description A method with its parameters. */
         Optimizer: {
             name: string;
+            /** @description What a request without a method gets. */
+            is_default: boolean;
             title: string;
             summary: string;
             parameters: components["schemas"]["ParameterDescription"][];
@@ -2337,6 +3712,15 @@ export interface components {
             previous: string | null;
             results: components["schemas"]["Broker"][];
         };
+        PaginatedCalibrationSettingsList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /** Format: uri */
+            next: string | null;
+            /** Format: uri */
+            previous: string | null;
+            results: components["schemas"]["CalibrationSettings"][];
+        };
         PaginatedClassPopulationList: {
             /** @description Rows on all pages together. */
             count: number;
@@ -2372,6 +3756,24 @@ export interface components {
             /** Format: uri */
             previous: string | null;
             results: components["schemas"]["Execution"][];
+        };
+        PaginatedFiringList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /** Format: uri */
+            next: string | null;
+            /** Format: uri */
+            previous: string | null;
+            results: components["schemas"]["Firing"][];
+        };
+        PaginatedFitList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /** Format: uri */
+            next: string | null;
+            /** Format: uri */
+            previous: string | null;
+            results: components["schemas"]["Fit"][];
         };
         PaginatedFlowRateList: {
             /** @description Rows on all pages together. */
@@ -2454,6 +3856,15 @@ export interface components {
             previous: string | null;
             results: components["schemas"]["Run"][];
         };
+        PaginatedScheduleList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /** Format: uri */
+            next: string | null;
+            /** Format: uri */
+            previous: string | null;
+            results: components["schemas"]["Schedule"][];
+        };
         PaginatedSloList: {
             /** @description Rows on all pages together. */
             count: number;
@@ -2471,6 +3882,24 @@ export interface components {
             /** Format: uri */
             previous: string | null;
             results: components["schemas"]["Stream"][];
+        };
+        PaginatedStudyList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /** Format: uri */
+            next: string | null;
+            /** Format: uri */
+            previous: string | null;
+            results: components["schemas"]["Study"][];
+        };
+        PaginatedStudyPointList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /** Format: uri */
+            next: string | null;
+            /** Format: uri */
+            previous: string | null;
+            results: components["schemas"]["StudyPoint"][];
         };
         PaginatedSubscriberList: {
             /** @description Rows on all pages together. */
@@ -2507,6 +3936,15 @@ export interface components {
             /** Format: uri */
             previous: string | null;
             results: components["schemas"]["Topic"][];
+        };
+        PaginatedTriggerList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /** Format: uri */
+            next: string | null;
+            /** Format: uri */
+            previous: string | null;
+            results: components["schemas"]["Trigger"][];
         };
         PaginatedUserList: {
             /** @description Rows on all pages together. */
@@ -2562,6 +4000,24 @@ export interface components {
              */
             map_y?: number | null;
             capacities?: components["schemas"]["BrokerCapacityRequest"][];
+        };
+        /** @description How far a system's model may be corrected by what is measured. */
+        PatchedCalibrationSettingsRequest: {
+            /** @description Snapshots scale costs by measured over predicted load. */
+            correct_errors?: boolean;
+            /** @description Snapshots cap reliable flows at what their producers can send. */
+            bound_latency?: boolean;
+            /** Format: double */
+            factor_min?: number;
+            /** Format: double */
+            factor_max?: number;
+            /** Format: double */
+            smoothing?: number;
+            /** Format: double */
+            cores?: number | null;
+            /** Format: double */
+            messages_per_transaction?: number;
+            reason?: string;
         };
         /** @description A consumer class. */
         PatchedConsumerClassRequest: {
@@ -2679,6 +4135,26 @@ export interface components {
              * @description Least relative gain of utility worth enacting; 0: any change is.
              */
             enactment_threshold?: number;
+            /**
+             * Format: double
+             * @description Share by which a rate or limit must move to be changed; 0: any move. A value that turns around must move by more than the band twice over.
+             */
+            enactment_band?: number;
+            /**
+             * Format: double
+             * @description How long a rate or limit stays after it changed, unless a capacity would break.
+             */
+            enactment_dwell_s?: number;
+            /**
+             * Format: double
+             * @description Utility that admitting or releasing one consumer costs.
+             */
+            churn_per_consumer?: number;
+            /**
+             * Format: double
+             * @description Utility that changing a rate by all of the larger value costs; in proportion for smaller changes.
+             */
+            churn_per_rate_change?: number;
             approval_ttl_s?: number;
             rate_control?: boolean;
             /**
@@ -2707,6 +4183,25 @@ export interface components {
             correlation_key?: string | null;
             /** Format: double */
             rate_per_s?: number;
+        };
+        /** @description Computes again every so often, or at the times of a cron expression. */
+        PatchedScheduleRequest: {
+            /** Format: uuid */
+            system?: string;
+            name?: string;
+            /** @description false: paused. */
+            enabled?: boolean;
+            /** @description A name from /optimizers; empty: the installation's. */
+            method?: string;
+            /** Format: double */
+            time_limit_s?: number | null;
+            then?: components["schemas"]["ThenEnum"];
+            reason?: string;
+            /** @description Either this or `cron`. */
+            every_s?: number | null;
+            /** @description minute hour day-of-month month day-of-week. */
+            cron?: string;
+            timezone?: string;
         };
         /** @description An SLO. */
         PatchedSloRequest: {
@@ -2745,6 +4240,10 @@ export interface components {
             number?: number;
             /** Format: uuid */
             group?: string | null;
+        };
+        /** @description What of a study may change. */
+        PatchedStudyChangeRequest: {
+            name?: string;
         };
         /** @description A subscriber with its interests. */
         PatchedSubscriberRequest: {
@@ -2802,6 +4301,36 @@ export interface components {
             node_costs?: components["schemas"]["TopicNodeCostRequest"][];
             link_costs?: components["schemas"]["TopicLinkCostRequest"][];
         };
+        /** @description Computes again when a watched value stays above its threshold for long enough. */
+        PatchedTriggerRequest: {
+            /** Format: uuid */
+            system?: string;
+            name?: string;
+            /** @description false: paused. */
+            enabled?: boolean;
+            /** @description A name from /optimizers; empty: the installation's. */
+            method?: string;
+            /** Format: double */
+            time_limit_s?: number | null;
+            then?: components["schemas"]["ThenEnum"];
+            reason?: string;
+            kind?: components["schemas"]["TriggerKindEnum"];
+            /**
+             * Format: double
+             * @description Fires above it. A share for changes and drift, a number of missed objectives.
+             */
+            threshold?: number;
+            /**
+             * Format: double
+             * @description How long the value must stay above; an edit of the model starts the wait again.
+             */
+            for_s?: number;
+            /**
+             * Format: double
+             * @description Least time between two firings.
+             */
+            cooldown_s?: number;
+        };
         /** @description A person. */
         PatchedUserRequest: {
             /** @description Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only. */
@@ -2829,7 +4358,7 @@ export interface components {
             name?: string;
             /** @description Why; kept in the history. */
             reason?: string;
-            kind?: components["schemas"]["KindEnum"];
+            kind?: components["schemas"]["UtilityFunctionKindEnum"];
             parameters?: {
                 [key: string]: unknown;
             };
@@ -2851,6 +4380,8 @@ export interface components {
             system_name: string;
             state: components["schemas"]["PlanStateEnum"];
             author: string | null;
+            /** @description Who set up the schedule or trigger that made it. */
+            answerable: string | null;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -2951,6 +4482,8 @@ export interface components {
             system_name: string;
             state: components["schemas"]["PlanStateEnum"];
             author: string | null;
+            /** @description Who set up the schedule or trigger that made it. */
+            answerable: string | null;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -2978,6 +4511,7 @@ export interface components {
             promise: components["schemas"]["PlanPromise"][];
             steps: components["schemas"]["PlanStep"][];
             changes: components["schemas"]["PlanChange"][];
+            left_out: components["schemas"]["PlanLeftOut"][];
             checks: components["schemas"]["PlanCheck"][];
             approvals: components["schemas"]["PlanApproval"][];
             policy: components["schemas"]["PlanPolicy"];
@@ -3012,6 +4546,20 @@ export interface components {
             started_at: string | null;
             /** Format: date-time */
             ended_at: string | null;
+        };
+        /** @description One number that was proposed to change and does not, by the policy's judgement. */
+        PlanLeftOut: {
+            kind: string;
+            label: string;
+            unit: string;
+            /** Format: double */
+            before: number | null;
+            /** Format: double */
+            wanted: number | null;
+            /** @description band, reversal, dwell, charge, room or no_need. */
+            reason: string;
+            /** @description The reason with its numbers. */
+            because: string;
         };
         PlanOutcomes: {
             results: components["schemas"]["Outcome"][];
@@ -3101,6 +4649,26 @@ export interface components {
              * @description Least relative gain of utility worth enacting; 0: any change is.
              */
             enactment_threshold?: number;
+            /**
+             * Format: double
+             * @description Share by which a rate or limit must move to be changed; 0: any move. A value that turns around must move by more than the band twice over.
+             */
+            enactment_band?: number;
+            /**
+             * Format: double
+             * @description How long a rate or limit stays after it changed, unless a capacity would break.
+             */
+            enactment_dwell_s?: number;
+            /**
+             * Format: double
+             * @description Utility that admitting or releasing one consumer costs.
+             */
+            churn_per_consumer?: number;
+            /**
+             * Format: double
+             * @description Utility that changing a rate by all of the larger value costs; in proportion for smaller changes.
+             */
+            churn_per_rate_change?: number;
             approval_ttl_s?: number;
             rate_control?: boolean;
             /**
@@ -3113,11 +4681,63 @@ export interface components {
             readonly updated_at: string;
             readonly allowed_commands: string[];
         };
+        /** @description The model solved without and with the draft, by the same method from the same prices. */
+        Preview: {
+            status: string;
+            /** @description Why nothing is feasible, where nothing is. */
+            reason: string;
+            method: string;
+            model_version: number;
+            /**
+             * Format: uuid
+             * @description The allocation whose prices the computation began with.
+             */
+            start?: string | null;
+            /** Format: double */
+            utility_before: number;
+            /** Format: double */
+            utility_after: number;
+            admitted_before: number;
+            admitted_after: number;
+            /** @description The draft's own first. */
+            changes: components["schemas"]["PreviewChange"][];
+            changes_in_all: number;
+            /** Format: double */
+            runtime_s: number;
+        };
+        /** @description One quantity without and with the draft. */
+        PreviewChange: {
+            kind: components["schemas"]["QuantityKindEnum"];
+            name: string;
+            /** @description Resource of a node's price; flow of a class. */
+            detail: string;
+            /** Format: double */
+            before: number;
+            /** Format: double */
+            after: number;
+            /** @description One of the draft's own classes or topics. */
+            of_draft: boolean;
+        };
+        /** @description Drafts by the id of the utility function that each would replace. */
+        PreviewRequestRequest: {
+            utilities: {
+                [key: string]: components["schemas"]["UtilityDraftRequest"];
+            };
+        };
+        /** @description What one more unit of a resource is worth. */
+        Price: {
+            /** @description node or link */
+            kind: string;
+            id: string;
+            resource: string | null;
+            /** Format: double */
+            price: number;
+        };
         /** @description A problem of one's own (formats.md, section 1), and how to optimize it. */
         ProblemAllocationRequestRequest: {
             /**
              * @description A name from /optimizers.
-             * @default lrgp
+             * @default certified
              */
             method: string;
             /** @description As /optimizers describes them. */
@@ -3185,12 +4805,77 @@ export interface components {
         };
         /** @enum {string} */
         PurposeEnum: "overlay" | "goal";
+        /** @description One quantity that differs between two allocations; null where one does not have it. */
+        QuantityChange: {
+            kind: components["schemas"]["QuantityKindEnum"];
+            name: string;
+            /** @description Resource of a node's price; flow of a class. */
+            detail: string;
+            /** Format: double */
+            before: number | null;
+            /** Format: double */
+            after: number | null;
+            /**
+             * Format: double
+             * @description How much of itself it moved, 0 to 1.
+             */
+            share: number;
+        };
         /** @enum {string} */
         QuantityEnum: "delay_p50_s" | "delay_p99_s" | "loss_ratio" | "rate_per_s";
+        /** @enum {string} */
+        QuantityKindEnum: "rate" | "admitted" | "node_price" | "link_price";
+        /** @description One end of a topic's rates that its latency targets do not know. */
+        RangeProblem: {
+            field: string;
+            message: string;
+            /** Format: double */
+            suggested_per_s: number;
+        };
+        /** @description The rates between which a latency target leaves a choice. */
+        RateRange: {
+            /**
+             * Format: double
+             * @description Here the round trip reaches the threshold.
+             */
+            rate_min_per_s: number;
+            /**
+             * Format: double
+             * @description Above this no answer comes sooner.
+             */
+            rate_max_per_s: number;
+        };
         /** @description Say what is missing. */
         RejectRequest: {
             comment: string;
         };
+        /** @description Changes that together make the problem feasible; no smaller ones of this kind do. */
+        Relaxation: {
+            kind: components["schemas"]["RelaxationKindEnum"];
+            sentence: string;
+            /** @description The first 100. */
+            changes: components["schemas"]["RelaxedNumber"][];
+            change_count: number;
+        };
+        /** @enum {string} */
+        RelaxationKindEnum: "capacities" | "all_rates" | "few_rates";
+        /** @description One number of the model, as it is and as it would have to be. */
+        RelaxedNumber: {
+            kind: components["schemas"]["RelaxedNumberKindEnum"];
+            id: string;
+            /**
+             * Format: uuid
+             * @description The broker, link or topic of this name in the run's system now; null: none.
+             */
+            object: string | null;
+            resource: string | null;
+            /** Format: double */
+            before: number;
+            /** Format: double */
+            after: number;
+        };
+        /** @enum {string} */
+        RelaxedNumberKindEnum: "node" | "link" | "flow";
         /** @description Load of a node's resource or of a link against its capacity, with its price. */
         ResourceLoad: {
             place: components["schemas"]["PlaceEnum"];
@@ -3228,9 +4913,21 @@ export interface components {
             readonly kernel_version: string;
             /** Format: uuid */
             readonly allocation: string | null;
+            /**
+             * Format: uuid
+             * @description The what-if study whose latest run this is.
+             */
+            readonly study: string | null;
             readonly asked_by: string | null;
             /** Format: uuid */
             readonly rerun_of: string | null;
+            /**
+             * Format: uuid
+             * @description The run whose prices, rates and populations it begins at; null: it began cold.
+             */
+            readonly starts_from: string | null;
+            /** @description `A-26`, or the run where it left no allocation. */
+            readonly starts_from_name: string | null;
             readonly attempt: number;
             readonly worker: string;
             /** Format: date-time */
@@ -3247,7 +4944,7 @@ export interface components {
             readonly failure: string;
             readonly allowed_commands: string[];
         };
-        /** @description A run with its history. */
+        /** @description A run with its history and, where nothing fits, the reason. */
         RunDetail: {
             /** Format: uuid */
             readonly id: string;
@@ -3270,9 +4967,21 @@ export interface components {
             readonly kernel_version: string;
             /** Format: uuid */
             readonly allocation: string | null;
+            /**
+             * Format: uuid
+             * @description The what-if study whose latest run this is.
+             */
+            readonly study: string | null;
             readonly asked_by: string | null;
             /** Format: uuid */
             readonly rerun_of: string | null;
+            /**
+             * Format: uuid
+             * @description The run whose prices, rates and populations it begins at; null: it began cold.
+             */
+            readonly starts_from: string | null;
+            /** @description `A-26`, or the run where it left no allocation. */
+            readonly starts_from_name: string | null;
             readonly attempt: number;
             readonly worker: string;
             /** Format: date-time */
@@ -3289,6 +4998,7 @@ export interface components {
             readonly failure: string;
             readonly allowed_commands: string[];
             readonly events: components["schemas"]["RunEvent"][];
+            readonly infeasibility: components["schemas"]["Infeasibility"] | null;
         };
         /** @description One transition. */
         RunEvent: {
@@ -3307,13 +5017,70 @@ export interface components {
             /** Format: double */
             best_utility?: number;
             /** Format: double */
-            upper_bound?: number | null;
+            upper_bound?: number;
             /** @description Problems solved, of many. */
             done?: number;
             total?: number;
         };
         /** @enum {string} */
         RunStateEnum: "queued" | "running" | "succeeded" | "infeasible" | "failed" | "cancelled";
+        /** @description Computes again every so often, or at the times of a cron expression. */
+        Schedule: {
+            /** Format: uuid */
+            readonly id: string;
+            /** Format: uuid */
+            system: string;
+            name: string;
+            /** @description false: paused. */
+            enabled?: boolean;
+            /** @description A name from /optimizers; empty: the installation's. */
+            method?: string;
+            /** Format: double */
+            time_limit_s?: number | null;
+            then?: components["schemas"]["ThenEnum"];
+            /** @description Who changed it last: they do not decide about its plans. */
+            readonly answerable: string | null;
+            readonly last_firing: components["schemas"]["Firing"] | null;
+            readonly version: number;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
+            readonly allowed_commands: string[];
+            /** @description Either this or `cron`. */
+            every_s?: number | null;
+            /** @description minute hour day-of-month month day-of-week. */
+            cron?: string;
+            timezone?: string;
+            /** Format: date-time */
+            readonly next_at: string | null;
+            /** @description When, in plain words. */
+            readonly text: string;
+        };
+        /** @description A schedule in plain words and its next times, UTC. */
+        SchedulePreview: {
+            text: string;
+            next: string[];
+        };
+        /** @description Computes again every so often, or at the times of a cron expression. */
+        ScheduleRequest: {
+            /** Format: uuid */
+            system: string;
+            name: string;
+            /** @description false: paused. */
+            enabled?: boolean;
+            /** @description A name from /optimizers; empty: the installation's. */
+            method?: string;
+            /** Format: double */
+            time_limit_s?: number | null;
+            then?: components["schemas"]["ThenEnum"];
+            reason?: string;
+            /** @description Either this or `cron`. */
+            every_s?: number | null;
+            /** @description minute hour day-of-month month day-of-week. */
+            cron?: string;
+            timezone?: string;
+        };
         /** @description The measurements of one broker, oldest first. */
         Series: {
             /** Format: uuid */
@@ -3335,6 +5102,46 @@ export interface components {
             allowed_commands: string[];
             /** @description Send as X-CSRFToken with every write. */
             csrf_token: string;
+        };
+        /** @description A node's resource or a link that cannot carry the minimum rates. */
+        Shortage: {
+            kind: components["schemas"]["ShortageKindEnum"];
+            id: string;
+            /**
+             * Format: uuid
+             * @description The broker, link or topic of this name in the run's system now; null: none.
+             */
+            object: string | null;
+            /** @description Of a node; null for a link. */
+            resource: string | null;
+            /**
+             * Format: double
+             * @description Of the minimum rates, units of work per second.
+             */
+            load: number;
+            /**
+             * Format: double
+             * @description Units of work per second.
+             */
+            capacity: number;
+            /**
+             * Format: double
+             * @description Load minus capacity.
+             */
+            short: number;
+            /** @description Those that load it most, largest first. */
+            flows: components["schemas"]["FlowLoad"][];
+        };
+        /** @enum {string} */
+        ShortageKindEnum: "node" | "link";
+        /** @description Every method on one snapshot, the best allocation first. */
+        SideBySide: {
+            /**
+             * Format: double
+             * @description The lowest that any of them has proven; it holds for all.
+             */
+            upper_bound: number | null;
+            standings: components["schemas"]["Standing"][];
         };
         /** @description A name and a password. */
         SignInRequest: {
@@ -3394,6 +5201,14 @@ export interface components {
             objective?: number;
             window_s?: number;
         };
+        /** @description What one method has come to; both null: it was never asked. */
+        Standing: {
+            method: string;
+            title: string;
+            allocation: components["schemas"]["Allocation"] | null;
+            /** @description A newer run that has found nothing yet. */
+            run: components["schemas"]["Run"] | null;
+        };
         /** @enum {string} */
         StepStateEnum: "pending" | "in_progress" | "completed" | "aborting" | "aborted" | "dead";
         /** @description A stream. */
@@ -3432,6 +5247,169 @@ export interface components {
             number: number;
             /** Format: uuid */
             group?: string | null;
+        };
+        /** @description A study without its points. */
+        Study: {
+            /** Format: uuid */
+            readonly id: string;
+            readonly number: number;
+            readonly name: string;
+            readonly kind: components["schemas"]["StudyKindEnum"];
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            readonly state: components["schemas"]["RunStateEnum"];
+            /** Format: uuid */
+            readonly run: string;
+            readonly run_number: number;
+            /** Format: uuid */
+            readonly allocation: string | null;
+            readonly allocation_number: number | null;
+            readonly author: string | null;
+            readonly model_version: number | null;
+            readonly snapshot_hash: string;
+            readonly result_hash: string | null;
+            readonly failure: string;
+            readonly cancel_requested: boolean;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly started_at: string | null;
+            /** Format: date-time */
+            readonly finished_at: string | null;
+            readonly points_done: number;
+            readonly points_total: number;
+            readonly version: number;
+            readonly allowed_commands: string[];
+        };
+        /** @description What a study would need. */
+        StudyCheck: {
+            /** @description Answers to compute. */
+            points: number;
+            /**
+             * Format: double
+             * @description By how long such answers took before; null where none did.
+             */
+            estimated_s: number | null;
+            /** @description As it would be kept, every default written out. */
+            spec: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description Which system, and what to ask of it. */
+        StudyCheckRequestRequest: {
+            /** Format: uuid */
+            system: string;
+            /** @description A sweep or a schedule, as docs/what-if.md describes. */
+            spec: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: uuid
+             * @description Study its snapshot instead of the model as it is now.
+             */
+            allocation?: string | null;
+        };
+        /** @description A study with what it asks. */
+        StudyDetail: {
+            /** Format: uuid */
+            readonly id: string;
+            readonly number: number;
+            readonly name: string;
+            readonly kind: components["schemas"]["StudyKindEnum"];
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            readonly state: components["schemas"]["RunStateEnum"];
+            /** Format: uuid */
+            readonly run: string;
+            readonly run_number: number;
+            /** Format: uuid */
+            readonly allocation: string | null;
+            readonly allocation_number: number | null;
+            readonly author: string | null;
+            readonly model_version: number | null;
+            readonly snapshot_hash: string;
+            readonly result_hash: string | null;
+            readonly failure: string;
+            readonly cancel_requested: boolean;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly started_at: string | null;
+            /** Format: date-time */
+            readonly finished_at: string | null;
+            readonly points_done: number;
+            readonly points_total: number;
+            readonly version: number;
+            readonly allowed_commands: string[];
+            readonly spec: {
+                [key: string]: unknown;
+            };
+        };
+        /** @enum {string} */
+        StudyKindEnum: "sweep" | "schedule";
+        /** @description The answer to one scenario with one method. */
+        StudyPoint: {
+            /** @description Position in the study. */
+            readonly index: number;
+            readonly label: string;
+            readonly method: string;
+            /** @description One per axis: a number, or an id. */
+            readonly coordinates: unknown[];
+            readonly status: string;
+            readonly reason: string;
+            /** Format: double */
+            readonly utility: number | null;
+            /** Format: double */
+            readonly upper_bound: number | null;
+            /**
+             * Format: double
+             * @description Relative distance to the bound.
+             */
+            readonly gap: number | null;
+            readonly admitted: number | null;
+            readonly wanted: number | null;
+            /** Format: double */
+            readonly rate_average_per_s: number | null;
+            /** @description Consumers changed since the segment before. */
+            readonly moved: number | null;
+            readonly iterations: number;
+            /** Format: double */
+            readonly runtime_s: number;
+            /** @description What the axis set, in units of work per second or consumers. */
+            readonly quantities: (number | null)[];
+            /** @description Utility per unit of that quantity. */
+            readonly marginals: (number | null)[];
+            readonly prices: components["schemas"]["Price"][];
+            readonly groups: components["schemas"]["GroupCount"][];
+            /** @description What each node gets of a budget divided where it is worth most. */
+            readonly division: {
+                [key: string]: number;
+            };
+            /** @description msg/s by flow */
+            readonly rates: {
+                [key: string]: number;
+            } | null;
+        };
+        /** @description Which system, what to ask of it, and what to call the study. */
+        StudyRequestRequest: {
+            /** Format: uuid */
+            system: string;
+            /** @description A sweep or a schedule, as docs/what-if.md describes. */
+            spec: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: uuid
+             * @description Study its snapshot instead of the model as it is now.
+             */
+            allocation?: string | null;
+            /**
+             * @description Default: what varies.
+             * @default
+             */
+            name: string;
         };
         /** @description A subscriber with its interests. */
         Subscriber: {
@@ -3493,7 +5471,7 @@ export interface components {
         SystemAllocationRequestRequest: {
             /**
              * @description A name from /optimizers.
-             * @default lrgp
+             * @default certified
              */
             method: string;
             /** @description As /optimizers describes them. */
@@ -3506,6 +5484,8 @@ export interface components {
             time_limit_s?: number | null;
             /** Format: uuid */
             system: string;
+            /** @description Do not begin where the system's last allocation left off. */
+            cold?: boolean;
         };
         /** @description All flows of a system. */
         SystemFlows: {
@@ -3551,6 +5531,13 @@ export interface components {
             broker: string;
             broker_name: string;
         };
+        /** @description A coefficient by its kind and name. */
+        Term: {
+            kind: string;
+            name: string;
+        };
+        /** @enum {string} */
+        ThenEnum: "none" | "draft" | "submit";
         /** @description A token without its secret. */
         Token: {
             /** Format: uuid */
@@ -3649,6 +5636,12 @@ export interface components {
             /** Format: double */
             cost: number;
         };
+        /** @description What the latency targets of a topic's consumer classes allow together. */
+        TopicRateRange: {
+            /** @description null: no class has such a target. */
+            derived: components["schemas"]["RateRange"] | null;
+            problems: components["schemas"]["RangeProblem"][];
+        };
         /** @description A topic with its path: costs at brokers and on links. */
         TopicRequest: {
             /**
@@ -3680,6 +5673,124 @@ export interface components {
             stream?: string | null;
             node_costs?: components["schemas"]["TopicNodeCostRequest"][];
             link_costs?: components["schemas"]["TopicLinkCostRequest"][];
+        };
+        /** @description A lever where it stood at last, and what solving again then gave. */
+        Trial: {
+            lever: components["schemas"]["LeverEnum"];
+            /** @description Whose capacity; empty for the other levers. */
+            resource: string;
+            /**
+             * Format: double
+             * @description `worth`: 1; `rate`: msg/s; `capacity`: units per second.
+             */
+            before: number;
+            /** Format: double */
+            after: number;
+            /** @description Of the class; no more than before: not so. */
+            admitted: number;
+            /**
+             * Format: double
+             * @description Of the whole allocation.
+             */
+            utility: number;
+        };
+        /** @description The frozen model solved again, as it is and with each lever that could admit the class. */
+        Trials: {
+            method: string;
+            admitted_before: number;
+            /** Format: double */
+            utility_before: number;
+            trials: components["schemas"]["Trial"][];
+            /** Format: double */
+            runtime_s: number;
+        };
+        /** @description Which class is asked about. */
+        TrialsRequestRequest: {
+            consumer_class: string;
+        };
+        /** @description Computes again when a watched value stays above its threshold for long enough. */
+        Trigger: {
+            /** Format: uuid */
+            readonly id: string;
+            /** Format: uuid */
+            system: string;
+            name: string;
+            /** @description false: paused. */
+            enabled?: boolean;
+            /** @description A name from /optimizers; empty: the installation's. */
+            method?: string;
+            /** Format: double */
+            time_limit_s?: number | null;
+            then?: components["schemas"]["ThenEnum"];
+            /** @description Who changed it last: they do not decide about its plans. */
+            readonly answerable: string | null;
+            readonly last_firing: components["schemas"]["Firing"] | null;
+            readonly version: number;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly updated_at: string;
+            readonly allowed_commands: string[];
+            kind: components["schemas"]["TriggerKindEnum"];
+            /**
+             * Format: double
+             * @description Fires above it. A share for changes and drift, a number of missed objectives.
+             */
+            threshold?: number;
+            /**
+             * Format: double
+             * @description How long the value must stay above; an edit of the model starts the wait again.
+             */
+            for_s?: number;
+            /**
+             * Format: double
+             * @description Least time between two firings.
+             */
+            cooldown_s?: number;
+            /**
+             * Format: double
+             * @description Now; null: it cannot be said.
+             */
+            readonly value: number | null;
+            readonly detail: string;
+            /** Format: date-time */
+            readonly looked_at: string | null;
+            /** Format: date-time */
+            readonly above_since: string | null;
+            /** Format: date-time */
+            readonly fired_at: string | null;
+        };
+        /** @enum {string} */
+        TriggerKindEnum: "capacity_change" | "population_change" | "slo_breach" | "load_drift";
+        /** @description Computes again when a watched value stays above its threshold for long enough. */
+        TriggerRequest: {
+            /** Format: uuid */
+            system: string;
+            name: string;
+            /** @description false: paused. */
+            enabled?: boolean;
+            /** @description A name from /optimizers; empty: the installation's. */
+            method?: string;
+            /** Format: double */
+            time_limit_s?: number | null;
+            then?: components["schemas"]["ThenEnum"];
+            reason?: string;
+            kind: components["schemas"]["TriggerKindEnum"];
+            /**
+             * Format: double
+             * @description Fires above it. A share for changes and drift, a number of missed objectives.
+             */
+            threshold?: number;
+            /**
+             * Format: double
+             * @description How long the value must stay above; an edit of the model starts the wait again.
+             */
+            for_s?: number;
+            /**
+             * Format: double
+             * @description Least time between two firings.
+             */
+            cooldown_s?: number;
         };
         /** @description A person. */
         User: {
@@ -3724,6 +5835,13 @@ export interface components {
             values: number[];
             derivatives: number[];
         };
+        /** @description A utility function as it is edited. */
+        UtilityDraftRequest: {
+            kind: string;
+            parameters: {
+                [key: string]: unknown;
+            };
+        };
         /** @description A utility function: a kind and the parameters that `/utility-kinds` describes. */
         UtilityFunction: {
             /** Format: uuid */
@@ -3741,12 +5859,14 @@ export interface components {
             /** Format: date-time */
             readonly updated_at: string;
             readonly allowed_commands: string[];
-            kind: components["schemas"]["KindEnum"];
+            kind: components["schemas"]["UtilityFunctionKindEnum"];
             parameters: {
                 [key: string]: unknown;
             };
             readonly class_count: number;
         };
+        /** @enum {string} */
+        UtilityFunctionKindEnum: "latency" | "linear" | "log" | "piecewise" | "power";
         /** @description A utility function: a kind and the parameters that `/utility-kinds` describes. */
         UtilityFunctionRequest: {
             /**
@@ -3758,7 +5878,7 @@ export interface components {
             name: string;
             /** @description Why; kept in the history. */
             reason?: string;
-            kind: components["schemas"]["KindEnum"];
+            kind: components["schemas"]["UtilityFunctionKindEnum"];
             parameters: {
                 [key: string]: unknown;
             };
@@ -3771,6 +5891,10 @@ export interface components {
         UtilityKinds: {
             results: components["schemas"]["UtilityKind"][];
         };
+        /** @enum {string} */
+        VerdictEnum: "nobody" | "worthless" | "free" | "pays" | "margin" | "costs_more" | "against_prices";
+        /** @enum {string} */
+        WhatEnum: "node" | "link" | "flow" | "class";
         /** @description A maintenance window; deny beats allow, and without allow windows all times are open. */
         Window: {
             effect: components["schemas"]["EffectEnum"];
@@ -3878,6 +6002,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3967,6 +6093,7 @@ export interface operations {
                 run?: string;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
+                snapshot_hash?: string;
                 status?: string;
                 system?: string;
             };
@@ -4013,6 +6140,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4177,10 +6306,49 @@ export interface operations {
             };
         };
     };
+    allocations_compare_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CompareRequestRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ComparisonRuns"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     allocations_comparison_retrieve: {
         parameters: {
             query?: {
-                /** @description Default: the one before. */
+                /** @description Default: the one in force, or else the one before. */
                 with?: string;
             };
             header?: never;
@@ -4197,6 +6365,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Comparison"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    allocations_explanation_retrieve: {
+        parameters: {
+            query: {
+                consumer_class: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explained"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    allocations_methods_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SideBySide"];
                 };
             };
             /** @description The request was refused or failed. */
@@ -4230,10 +6460,46 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["PlanDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    allocations_trials_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TrialsRequestRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trials"];
                 };
             };
             /** @description The request was refused or failed. */
@@ -4265,6 +6531,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4414,6 +6682,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4444,6 +6714,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4516,10 +6788,374 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Broker"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    calibration_settings_list: {
+        parameters: {
+            query?: {
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description Of this system alone. */
+                system?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedCalibrationSettingsList"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    calibration_settings_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CalibrationSettings"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    calibration_settings_partial_update: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedCalibrationSettingsRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CalibrationSettings"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    calibration_state_retrieve: {
+        parameters: {
+            query: {
+                system: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CalibrationState"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    calibrations_list: {
+        parameters: {
+            query?: {
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                run?: string;
+                state?: "applied" | "discarded" | "proposed" | "undone";
+                system?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedFitList"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    calibrations_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FitRequestRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    calibrations_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FitDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    calibrations_apply_create: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FitApplyRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FitDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    calibrations_discard_create: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["FitDecisionRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FitDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    calibrations_undo_create: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["FitDecisionRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FitDetail"];
                 };
             };
             /** @description The request was refused or failed. */
@@ -4594,6 +7230,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4624,6 +7262,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4696,6 +7336,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4770,6 +7412,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4800,6 +7444,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4872,6 +7518,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5166,6 +7814,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5196,6 +7846,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5268,6 +7920,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5344,6 +7998,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5374,6 +8030,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5446,6 +8104,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5550,6 +8210,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5580,6 +8242,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5652,6 +8316,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5880,6 +8546,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6012,6 +8680,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6140,6 +8810,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6177,6 +8849,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6254,6 +8928,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6284,6 +8960,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6356,10 +9034,515 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Publisher"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    recomputation_firings_list: {
+        parameters: {
+            query?: {
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                schedule?: string;
+                /** @description Words that must all appear in the name or description. */
+                search?: string;
+                state?: ("computing" | "done" | "failed" | "merged" | "waiting")[];
+                system?: string;
+                trigger?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedFiringList"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    recomputation_firings_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Firing"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    recomputation_preview_retrieve: {
+        parameters: {
+            query?: {
+                cron?: string;
+                every_s?: number | null;
+                timezone?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SchedulePreview"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    recomputation_schedules_list: {
+        parameters: {
+            query?: {
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                enabled?: boolean;
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description Words that must all appear in the name or description. */
+                search?: string;
+                system?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedScheduleList"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    recomputation_schedules_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ScheduleRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    recomputation_schedules_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    recomputation_schedules_destroy: {
+        parameters: {
+            query?: {
+                /** @description Why; kept in the history. */
+                reason?: string;
+            };
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    recomputation_schedules_partial_update: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedScheduleRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    recomputation_schedules_run_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Firing"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    recomputation_triggers_list: {
+        parameters: {
+            query?: {
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                enabled?: boolean;
+                kind?: "capacity_change" | "load_drift" | "population_change" | "slo_breach";
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description Words that must all appear in the name or description. */
+                search?: string;
+                system?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedTriggerList"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    recomputation_triggers_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TriggerRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trigger"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    recomputation_triggers_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trigger"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    recomputation_triggers_destroy: {
+        parameters: {
+            query?: {
+                /** @description Why; kept in the history. */
+                reason?: string;
+            };
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    recomputation_triggers_partial_update: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedTriggerRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trigger"];
                 };
             };
             /** @description The request was refused or failed. */
@@ -6457,6 +9640,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6487,6 +9672,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6712,6 +9899,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6742,6 +9931,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6814,6 +10005,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6889,6 +10082,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6919,6 +10114,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6991,10 +10188,367 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Stream"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    studies_list: {
+        parameters: {
+            query?: {
+                allocation?: string;
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                kind?: ("schedule" | "sweep")[];
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                run?: string;
+                /** @description Words that must all appear in the name or description. */
+                search?: string;
+                state?: ("cancelled" | "failed" | "infeasible" | "queued" | "running" | "succeeded")[];
+                system?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedStudyList"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    studies_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StudyRequestRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StudyDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    studies_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StudyDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    studies_destroy: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    studies_partial_update: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedStudyChangeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StudyDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    studies_cancel_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StudyDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    studies_rerun_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StudyDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    studies_points_list: {
+        parameters: {
+            query?: {
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                method?: string;
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description Words that must all appear in the name or description. */
+                search?: string;
+                status?: string;
+            };
+            header?: never;
+            path: {
+                study_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedStudyPointList"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    studies_points_csv_retrieve: {
+        parameters: {
+            query?: {
+                format?: "csv" | "json";
+            };
+            header?: never;
+            path: {
+                study_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One line per point. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    studies_check_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StudyCheckRequestRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StudyCheck"];
                 };
             };
             /** @description The request was refused or failed. */
@@ -7067,6 +10621,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7097,6 +10653,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7169,6 +10727,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7243,6 +10803,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7273,6 +10835,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7345,10 +10909,46 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["System"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    system_preview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PreviewRequestRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preview"];
                 };
             };
             /** @description The request was refused or failed. */
@@ -7476,6 +11076,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7583,6 +11185,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7613,6 +11217,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7685,10 +11291,42 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Topic"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    topic_rate_range: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TopicRateRange"];
                 };
             };
             /** @description The request was refused or failed. */
@@ -7755,6 +11393,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7785,6 +11425,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7821,10 +11463,44 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["User"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    utility_curve_drawn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DrawnCurveRequestRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DrawnCurve"];
                 };
             };
             /** @description The request was refused or failed. */
@@ -7896,6 +11572,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7926,6 +11604,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7998,6 +11678,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {

@@ -14,7 +14,7 @@ import { rememberSystem, useRememberedSystem } from "@/lib/current-system";
 import { isKind, KINDS, to, type Section } from "@/lib/kinds";
 import { countText } from "@/lib/numbers";
 
-type Place = Section | "telemetry" | "home" | "plans" | "runs" | "allocation" | "audit" | "settings" | "systems";
+type Place = Section | "recomputation" | "studies" | "telemetry" | "calibration" | "home" | "plans" | "runs" | "allocation" | "audit" | "settings" | "systems";
 
 /** Which entry an address belongs to. */
 export function placeOf(path: string): Place | null {
@@ -22,6 +22,7 @@ export function placeOf(path: string): Place | null {
   const [first, , third] = parts;
   if (first === undefined) return "home";
   if (first === "allocations") return "allocation";
+  if (first === "studies") return "studies";
   if (first === "plans" || first === "runs" || first === "audit" || first === "settings") {
     return first;
   }
@@ -29,7 +30,9 @@ export function placeOf(path: string): Place | null {
   if (third === undefined) return "systems";
   if (third === "topology") return "topology";
   if (third === "allocations") return "allocation";
-  if (third === "telemetry") return "telemetry";
+  if (third === "studies") return "studies";
+  if (third === "telemetry" || third === "recomputation") return third;
+  if (third === "resource-models") return "calibration";
   return isKind(third) ? KINDS[third].section : "systems";
 }
 
@@ -73,7 +76,10 @@ function SystemSwitch({ current }: { current: string | null }) {
   const choose = (id: string) => {
     rememberSystem(id);
     if (place === "allocation") void navigate(to.allocations(id));
+    else if (place === "studies") void navigate(to.studies(id));
     else if (place === "telemetry") void navigate(to.telemetry(id));
+    else if (place === "recomputation") void navigate(to.recomputation(id));
+    else if (place === "calibration") void navigate(to.calibration(id));
     else if (place === "topics") void navigate(to.kind(id, "topics"));
     else if (place === "utilities") void navigate(to.kind(id, "utility-functions"));
     else if (place === "streams") void navigate(to.kind(id, "streams"));
@@ -194,10 +200,28 @@ export function Nav() {
             here={place === "allocation"}
           />
           <Entry
+            address={to.studies(system)}
+            icon="half"
+            label="What-if"
+            here={place === "studies"}
+          />
+          <Entry
+            address={to.recomputation(system)}
+            icon="clock"
+            label="Recomputation"
+            here={place === "recomputation"}
+          />
+          <Entry
             address={to.telemetry(system)}
             icon="broadcast"
             label="Telemetry"
             here={place === "telemetry"}
+          />
+          <Entry
+            address={to.calibration(system)}
+            icon="gauge"
+            label="Resource models"
+            here={place === "calibration"}
           />
         </>
       )}

@@ -65,6 +65,7 @@ export function Palette({ onKeys }: { onKeys: () => void }) {
         ...(mayRun ? [action("optimize", "Optimize", "play", go(to.optimize(system)), name)] : []),
         action("topology", "Topology", "affiliate", go(to.topology(system)), name),
         action("allocations", "Allocations", "adjustments", go(to.allocations(system)), name),
+        action("resource-models", "Resource models", "gauge", go(to.calibration(system)), name),
         ...KIND_NAMES.map((kind) =>
           action(kind, KINDS[kind].many, "rss", go(to.kind(system, kind)), name),
         ),

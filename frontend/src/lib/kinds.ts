@@ -107,15 +107,27 @@ export const to = {
   kind: (system: string, kind: CatalogKind) => `/systems/${system}/${kind}`,
   newOf: (system: string, kind: CatalogKind) => `/systems/${system}/${kind}/new`,
   object: (system: string, kind: CatalogKind, id: string) => `/systems/${system}/${kind}/${id}`,
+  utilityEditor: (system: string, id: string) => `/systems/${system}/utility-functions/${id}/edit`,
   allocations: (system: string) => `/systems/${system}/allocations`,
   optimize: (system: string) => `/systems/${system}/allocations?optimize=1`,
   allocation: (id: string) => `/allocations/${id}`,
+  studies: (system: string) => `/systems/${system}/studies`,
+  newStudy: (system: string, allocation?: string) =>
+    `/systems/${system}/studies/new${allocation ? `?allocation=${allocation}` : ""}`,
+  copyOfStudy: (system: string, study: string) => `/systems/${system}/studies/new?from=${study}`,
+  study: (id: string) => `/studies/${id}`,
+  calibration: (system: string) => `/systems/${system}/resource-models`,
+  recomputation: (system: string) => `/systems/${system}/recomputation`,
   telemetry: (system: string) => `/systems/${system}/telemetry`,
   plans: "/plans",
   plan: (id: string) => `/plans/${id}`,
   audit: "/audit",
   settings: "/settings",
 };
+
+/** Where a row of the catalog opens: a utility function in its editor, all else in its form. */
+export const opened = (system: string, kind: CatalogKind, id: string): string =>
+  kind === "utility-functions" ? to.utilityEditor(system, id) : to.object(system, kind, id);
 
 export const sectionTabs = (system: string, section: Section) => [
   ...(section === "topology" ? [{ to: to.topology(system), label: "Map" }] : []),

@@ -54,6 +54,7 @@ describe("numbers on the screen", () => {
     expect(gapText(1_329_009.2, 1_329_012.8)).toBe("0.0003");
     expect(gapText(99, 100)).toBe("1.0");
     expect(gapText(7, 7)).toBe("0");
+    expect(gapText(1_329_012.793, 1_329_012.7931)).toBe("< 0.000001");
   });
 
   it("shows prices with four significant digits and one column alike", () => {

@@ -72,12 +72,19 @@ export function relativeChange(now: Maybe, before: Maybe): string {
   return text === "\u00b10" ? text : `${text} %`;
 }
 
-/** Distance to the bound: never "0 %" unless proven equal. */
+/** A relative gap in percent: never "0" unless proven equal, no digits that mean nothing. */
+export function gapPercent(gap: Maybe): string {
+  if (!known(gap)) return UNKNOWN;
+  const percent = gap * 100;
+  if (percent === 0) return "0";
+  if (Math.abs(percent) < 1e-6) return "< 0.000001";
+  return fixed(percent, decimalsFor(percent, Math.abs(percent) >= 0.1 ? 2 : 1));
+}
+
+/** Distance to the bound in percent of it. */
 export function gapText(value: Maybe, bound: Maybe): string {
   if (!known(value) || !known(bound) || bound === 0) return UNKNOWN;
-  const gap = ((bound - value) / Math.abs(bound)) * 100;
-  if (gap === 0) return "0";
-  return fixed(gap, decimalsFor(gap, Math.abs(gap) >= 0.1 ? 2 : 1));
+  return gapPercent((bound - value) / Math.abs(bound));
 }
 
 /** A price: four significant digits, noise is 0. */
@@ -111,11 +118,6 @@ export function durationText(seconds: Maybe): { text: string; unit: string } {
   if (s < 3570) return show(s / 60, "min", 0);
   if (s < 86_000) return show(s / 3600, "h", 0);
   return show(s / 86_400, "d", 0);
-}
-
-/** A utility total: one decimal, none when it is larger than a million of anything but a figure. */
-export function utilityText(value: Maybe, decimals = 0): string {
-  return fixed(value, decimals);
 }
 
 export function countText(n: number, one: string, many = `${one}s`): string {

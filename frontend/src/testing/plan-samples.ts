@@ -18,6 +18,7 @@ export const plan = (change: Partial<Plan> = {}): Plan => ({
   system_name: "Base workload",
   state: "pending_review",
   author: "Ines Moreau",
+  answerable: null,
   created_at: TIME,
   submitted_at: TIME,
   waiting_since: TIME,
@@ -98,6 +99,7 @@ export const planDetail = (change: Partial<PlanDetail> = {}): PlanDetail => ({
       ],
     },
   ],
+  left_out: [],
   changes: [
     {
       kind: "set_population",

@@ -110,8 +110,11 @@ export const run = (change: Partial<Schemas["Run"]> = {}): Schemas["Run"] => ({
   result_hash: "ab".repeat(32),
   kernel_version: "0.1.0",
   allocation: "77777777-7777-4777-8777-777777777777",
+  study: null,
   asked_by: "Ines Moreau",
   rerun_of: null,
+  starts_from: null,
+  starts_from_name: null,
   attempt: 1,
   worker: "w1",
   created_at: TIME,
@@ -129,6 +132,7 @@ export const run = (change: Partial<Schemas["Run"]> = {}): Schemas["Run"] => ({
 export const runDetail = (change: Partial<Schemas["RunDetail"]> = {}): Schemas["RunDetail"] => ({
   ...run(),
   events: [{ at: TIME, command: "open", state: "queued", attempt: 0, note: "" }],
+  infeasibility: null,
   ...change,
 });
 
@@ -151,12 +155,17 @@ export const allocation = (
   snapshot_hash: "9c41e0d7".repeat(8),
   seed: 7,
   asked_by: "Ines Moreau",
+  started_from: null,
   started_at: TIME,
   finished_at: "2026-03-18T14:02:02Z",
   created_at: "2026-03-18T14:02:02Z",
-  allowed_commands: ["rerun"],
+  allowed_commands: ["rerun", "compare"],
   trace: [],
+  bounds: [],
+  moments: [],
   previous: "77777777-7777-4777-8777-777777777776",
+  in_force: "77777777-7777-4777-8777-777777777776",
+  compared_with: "77777777-7777-4777-8777-777777777776",
   ...change,
 });
 
@@ -197,10 +206,74 @@ export const load = (change: Partial<Schemas["ResourceLoad"]> = {}): Schemas["Re
   ...change,
 });
 
+export const modelChange = (
+  change: Partial<Schemas["ModelChange"]> = {},
+): Schemas["ModelChange"] => ({
+  what: "node",
+  name: "S2",
+  field: "capacity",
+  detail: "cpu",
+  before: 780_000,
+  after: 900_000,
+  before_text: "",
+  after_text: "",
+  ...change,
+});
+
+export const explained = (
+  change: Partial<Schemas["Explanation"]> = {},
+  whole: Partial<Schemas["Explained"]> = {},
+): Schemas["Explained"] => ({
+  explanation: {
+    consumer_class: "c8",
+    flow: "f2",
+    node: "S1",
+    rate_per_s: 10.06,
+    admitted: 0,
+    wanted: 1500,
+    value: 24.03,
+    price: 56.44,
+    price_per_message: 5.6107,
+    needs: [
+      {
+        resource: "cpu",
+        cost: 19,
+        units_per_s: 191.1,
+        price: 0.2953,
+        worth: 56.44,
+        room: 0,
+        price_at_margin: 0.1257,
+      },
+    ],
+    verdict: "costs_more",
+    binding: "cpu",
+    fits: false,
+    given_up: 0,
+    scale: 10,
+    scale_name: "weight",
+    scale_at_margin: 23.49,
+    rate_at_margin_per_s: null,
+    ...change,
+  },
+  gap: 3.6,
+  has_prices: true,
+  ...whole,
+});
+
 export const comparison = (change: Partial<Schemas["Comparison"]> = {}): Schemas["Comparison"] => ({
   other: "77777777-7777-4777-8777-777777777776",
   other_number: 26,
   other_model_version: 41,
+  other_method: "lrgp",
+  other_in_force: true,
+  causes: [modelChange()],
+  causes_in_all: 1,
+  causes_known: true,
+  changes: [
+    { kind: "node_price", name: "S1", detail: "cpu", before: 0.2274, after: 0.2953, share: 0.23 },
+    { kind: "rate", name: "f2", detail: "", before: 10, after: 10.06, share: 0.006 },
+  ],
+  changes_in_all: { rate: 1, admitted: 0, node_price: 1, link_price: 0 },
   utility: { name: "utility", before: 1_308_265, after: 1_329_009.2 },
   admitted: { name: "admitted", before: 1466, after: 1500 },
   rates: [{ name: "f2", before: 10, after: 10.06 }],
@@ -237,6 +310,7 @@ export const optimizers: Schemas["Optimizers"] = {
   results: [
     {
       name: "lrgp",
+      is_default: true,
       title: "LRGP",
       summary: "Prices steer the rates.",
       parameters: [
@@ -254,3 +328,124 @@ export const optimizers: Schemas["Optimizers"] = {
     },
   ],
 };
+
+export const standing = (change: Partial<Schemas["Standing"]> = {}): Schemas["Standing"] => ({
+  method: "lrgp",
+  title: "LRGP",
+  allocation: allocation(),
+  run: null,
+  ...change,
+});
+
+export const consumerClass = (
+  change: Partial<Schemas["ConsumerClass"]> = {},
+): Schemas["ConsumerClass"] => ({
+  id: "88888888-8888-4888-8888-888888888881",
+  system: SYSTEM,
+  name: "c8",
+  version: 1,
+  created_at: TIME,
+  updated_at: TIME,
+  allowed_commands: ["edit", "delete"],
+  topic: "33333333-3333-4333-8333-333333333333",
+  topic_name: "f2",
+  broker: "44444444-4444-4444-8444-444444444444",
+  broker_name: "S1",
+  utility: "88888888-8888-4888-8888-888888888888",
+  utility_name: "gold",
+  population_max: 1500,
+  costs: [{ resource: "cpu", cost: 19 }],
+  ...change,
+});
+
+export const utilityFunction = (
+  change: Partial<Schemas["UtilityFunction"]> = {},
+): Schemas["UtilityFunction"] => ({
+  id: "88888888-8888-4888-8888-888888888888",
+  system: SYSTEM,
+  name: "gold",
+  version: 1,
+  created_at: TIME,
+  updated_at: TIME,
+  allowed_commands: ["edit", "delete"],
+  kind: "log",
+  parameters: { weight: 100 },
+  class_count: 1,
+  ...change,
+});
+
+const parameter = (
+  name: string,
+  type: string,
+  unit: string,
+): Schemas["ParameterDescription"] => ({
+  name,
+  type,
+  unit,
+  minimum: type === "points" ? null : 0,
+  maximum: null,
+  help: "What it is for",
+  required: true,
+  default: null,
+});
+
+export const utilityKinds: Schemas["UtilityKinds"] = {
+  results: [
+    { kind: "log", summary: "w ln(1 + r).", parameters: [parameter("weight", "number", "utility")] },
+    {
+      kind: "piecewise",
+      summary: "Linear between points.",
+      parameters: [parameter("points", "points", "[1/s, utility]")],
+    },
+    {
+      kind: "latency",
+      summary: "C (1 - T_rt(r) / D).",
+      parameters: [
+        parameter("max_utility", "number", "utility"),
+        parameter("threshold_s", "number", "s"),
+      ],
+    },
+  ],
+};
+
+/** The drawing of a log or of a line of points, as the kernel draws them. */
+export function drawn(asked: Schemas["DrawnCurveRequestRequest"]): Schemas["DrawnCurve"] {
+  const span = asked.rate_max ?? 100;
+  const weight = Number(asked.parameters.weight ?? 1);
+  const isLog = asked.kind === "log";
+  const rates = Array.from({ length: 41 }, (_, i) => (i * span) / 40);
+  return {
+    points: isLog
+      ? rates.map((r) => ({
+          rate_per_s: r,
+          utility: weight * Math.log(1 + r),
+          marginal_utility: weight / (1 + r),
+          latency_s: null,
+        }))
+      : [],
+    knots: [],
+    concave: true,
+    problems: [],
+    derived: null,
+  };
+}
+
+export const preview = (change: Partial<Schemas["Preview"]> = {}): Schemas["Preview"] => ({
+  status: "solved",
+  reason: "",
+  method: "lrgp",
+  model_version: 42,
+  start: "77777777-7777-4777-8777-777777777777",
+  utility_before: 1_329_009.2,
+  utility_after: 1_333_663.6,
+  admitted_before: 8438,
+  admitted_after: 8385,
+  changes: [
+    { kind: "rate", name: "f5", detail: "", before: 23.97, after: 25, of_draft: true },
+    { kind: "node_price", name: "S1", detail: "cpu", before: 0.2955, after: 0.3417, of_draft: false },
+    { kind: "admitted", name: "c9", detail: "f2", before: 34, after: 0, of_draft: false },
+  ],
+  changes_in_all: 3,
+  runtime_s: 0.21,
+  ...change,
+});

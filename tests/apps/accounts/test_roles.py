@@ -23,9 +23,17 @@ EVERYBODY = frozenset(Role)
 EDITORS = frozenset({Role.EDITOR})
 ADMINS = frozenset({Role.ADMIN})
 OPERATORS = frozenset({Role.OPERATOR})
-MODEL = {"systems", *(kind.path for kind in KINDS)}
-READ_ONLY = {"audit", "flow-status", "overview", "optimizers", "telemetry", "utility-kinds"}
-RUNS = {"runs", "allocations"}
+MODEL = {"systems", "calibration-settings", *(kind.path for kind in KINDS)}
+READ_ONLY = {
+    "audit",
+    "calibration-state",
+    "flow-status",
+    "overview",
+    "optimizers",
+    "telemetry",
+    "utility-kinds",
+}
+RUNS = {"calibrations", "runs", "allocations", "studies"}
 # Everybody reads them; one role changes them.
 KEPT_BY = {"agents": ADMINS, "executions": OPERATORS, "policies": ADMINS}
 PLAN_COMMANDS = {
@@ -43,10 +51,12 @@ def who_may(method: str, path: str) -> frozenset[Role] | None:
         return None
     if room == "users":
         return ADMINS
-    if room == "tokens" or path.endswith("/utility-kinds/curve"):
+    if room in ("tokens", "utility-curves") or path.endswith("/utility-kinds/curve"):
         return EVERYBODY
     if room in KEPT_BY:
         return EVERYBODY if method == "get" else KEPT_BY[room]
+    if room == "recomputation":
+        return EVERYBODY if method == "get" else EDITORS
     if room == "plans":
         return EVERYBODY if method == "get" else PLAN_COMMANDS[path.split("/")[-1]]
     assert room in MODEL | READ_ONLY | RUNS, f"{path} is new: say here who may use it"
@@ -104,3 +114,15 @@ def test_the_schema_knows_every_address_of_the_api():
     }
     without_schema = {"/api/v1/events", "/api/v1/schema"}
     assert routed - without_schema == set(SCHEMA["paths"])
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_the_schema_names_the_roles_that_may(method, path):
+    said = SCHEMA["paths"][path][method].get("description", "")
+    named = re.search(r"\n\nRole: (.+)\.$", said)
+    expected = who_may(method, path)
+    if expected in (None, EVERYBODY):
+        assert named is None
+    else:
+        assert named is not None
+        assert set(named[1].split(" or ")) == {role.value for role in expected}

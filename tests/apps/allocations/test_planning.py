@@ -103,7 +103,7 @@ def test_what_is_in_force_already_is_nothing_to_change(api, base_workload):
 
 
 def test_too_small_a_gain_is_nothing_to_change(api, base_workload):
-    first = make_allocation(base_workload, parameters={"max_iterations": 60})
+    first = make_allocation(base_workload, method="lrgp", parameters={"max_iterations": 60})
     enforce(base_workload, Plan.objects.get(public_id=ask(api, first).json()["id"]))
     second = make_allocation(base_workload)
     answer = ask(api, second)

@@ -120,9 +120,9 @@ def test_system_without_topics_has_nothing_to_optimize(api, db):
         ({"parameters": {"max_iterations": 0}}, "parameters.max_iterations"),
         ({"parameters": {"max_iterations": 1.5}}, "parameters.max_iterations"),
         ({"parameters": {"max_iterations": "many"}}, "parameters.max_iterations"),
-        ({"parameters": {"gamma_start": True}}, "parameters.gamma_start"),
+        ({"method": "lrgp", "parameters": {"gamma_start": True}}, "parameters.gamma_start"),
         ({"parameters": {"colour": 1}}, "parameters"),
-        ({"parameters": {"gamma_min": 0.2}}, "parameters.gamma_min"),
+        ({"method": "lrgp", "parameters": {"gamma_min": 0.2}}, "parameters.gamma_min"),
         ({"parameters": []}, "parameters"),
         ({"seed": -1}, "seed"),
         ({"seed": 2**31}, "seed"),
@@ -142,7 +142,8 @@ def test_request_that_does_not_fit_is_named_and_stores_nothing(api, world: World
 
 
 def test_infinite_parameter_is_refused(api, world: World):
-    body = json.dumps({"system": str(world.system.public_id), "parameters": {"gamma_max": 1}})
+    values = {"method": "lrgp", "parameters": {"gamma_max": 1}}
+    body = json.dumps({"system": str(world.system.public_id), **values})
     text = body.replace('"gamma_max": 1', '"gamma_max": 1e400')
     answer = api.post("/api/v1/allocations", text.encode(), content_type="application/json")
     assert answer.status_code == 400

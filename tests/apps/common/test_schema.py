@@ -25,6 +25,7 @@ KEPT = CHECKS.get_by_names(
         "status_code_conformance",
         "content_type_conformance",
         "response_schema_conformance",
+        "response_headers_conformance",
     ]
 )
 pytestmark = pytest.mark.slow

@@ -150,7 +150,7 @@ def test_without_all_votes_in_time_it_aborts(execution, harbour, agents):
     execution_advance(execution.pk, now=timezone.now() + timedelta(seconds=3.5))
     action = the_action()
     assert (action.state, action.attempt) == ("aborting", 1)
-    assert action.detail == "c did not get ready within 3 s"
+    assert action.detail == "c did not get ready within 2.5 s"
     assert edges_in_force(harbour.system) == ROW
 
 

@@ -132,7 +132,7 @@ class InBackground:
 @pytest.mark.django_db(transaction=True)
 def test_cancel_stops_the_spark_job_within_two_seconds(spark_server, settings, live_server):
     settings.WEIR_WEB_URL = live_server.url
-    run = make_run(make_base_workload(), parameters=ENDLESS)
+    run = make_run(make_base_workload(), method="lrgp", parameters=ENDLESS)
     worker = InBackground(run)
 
     def moving() -> bool:

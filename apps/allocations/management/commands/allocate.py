@@ -1,18 +1,25 @@
 """`manage.py allocate IN.json --out OUT.json`: solve an allocation problem from a file."""
 
 import json
-import os
 import sys
-import tempfile
 import time
 import uuid
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
 from apps.allocations.services import DEFAULT_METHOD
+from apps.common.command_files import (
+    ANSWER,
+    BAD_INPUT,
+    INFEASIBLE,
+    NO_ANSWER,
+    Refused,
+    check_writable,
+    read_input,
+    write_output,
+)
 from apps.runs.gateway import JobFailed, SparkAway, spark_solve
 from weir.codec import (
     canonical_bytes,
@@ -27,11 +34,7 @@ from weir.optimizers import methods
 from weir.plugins import from_dict
 from weir.stop import never, time_limit
 
-ANSWER, INFEASIBLE, BAD_INPUT, NO_ANSWER = 0, 1, 2, 3
-
-
-class Refused(Exception):
-    """Bad input: the message is the one line that the user sees."""
+PARTITIONED = {"auto": None, "yes": True, "no": False}
 
 
 class Command(BaseCommand):
@@ -52,6 +55,12 @@ class Command(BaseCommand):
         parser.add_argument(
             "--engine", choices=["local", "spark"], default="local", help="same answer from both"
         )
+        parser.add_argument(
+            "--partitioned",
+            choices=list(PARTITIONED),
+            default="auto",
+            help="cut the problem into parts on Spark; auto: where it is large enough to pay",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -69,24 +78,36 @@ class Command(BaseCommand):
         limit = options["time_limit"]
         if limit is not None and not limit > 0:
             raise Refused("--time-limit: must be above 0 seconds")
+        cut = options["partitioned"] == "yes"
+        if cut and (options["engine"], options["method"]) != ("spark", "certified"):
+            raise Refused("--partitioned yes: needs --engine spark and --method certified")
         if options["seed"] < 0:
             raise Refused("--seed: must be 0 or more")
         optimizer = find_method(options["method"])
         parameters = dict(_parameter(text) for text in options["param"])
         params = from_dict(optimizer.Params, parameters)
         out = options["out"]
-        _check_writable(out)
-        problem = problem_from_json(_read(options["input"]))
+        check_writable(out)
+        problem = problem_from_json(read_input(options["input"]))
         if options["engine"] == "spark":
             result = _on_spark(problem, options, parameters)
         else:
             stop = never if limit is None else time_limit(limit, time.monotonic)
             result = optimizer.solve(problem, params, stop=stop, seed=options["seed"])
-        _write(out, result_to_json(result))
+        write_output(out, result_to_json(result))
         if result.status == "infeasible":
             self.stderr.write(f"allocate: infeasible: {result.reason}")
+            for help_line in _what_would_help(result):
+                self.stderr.write(f"allocate: {help_line}")
             return INFEASIBLE
         return ANSWER
+
+
+def _what_would_help(result: Result) -> list[str]:
+    """One line per relaxation, each enough alone; OUT lists every change of each."""
+    explained = result.infeasibility
+    lines = [] if explained is None else [one.sentence for one in explained.relaxations]
+    return ["any one of these would help:", *(f"  {line}" for line in lines)] if lines else []
 
 
 def _on_spark(problem: Problem, options: dict[str, Any], parameters: dict[str, Any]) -> Result:
@@ -99,6 +120,7 @@ def _on_spark(problem: Problem, options: dict[str, Any], parameters: dict[str, A
             "parameters": parameters,
             "seed": options["seed"],
             "time_limit_s": options["time_limit"],
+            "partitioned": PARTITIONED[options["partitioned"]],
         },
         keep_going=lambda: True,
         patience_s=0.0,
@@ -114,34 +136,3 @@ def _parameter(text: str) -> tuple[str, Any]:
         return name, json.loads(value)
     except ValueError:
         return name, value
-
-
-def _read(path: str) -> bytes:
-    if path == "-":
-        return sys.stdin.buffer.read()
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise Refused(f"{path}: {error.strerror}") from error
-
-
-def _check_writable(path: str) -> None:
-    """Say so before the computation rather than after it."""
-    if path == "-":
-        return
-    folder = Path(path).absolute().parent
-    if Path(path).is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise Refused(f"{path}: cannot be written; name a file in a folder that exists")
-
-
-def _write(path: str, content: bytes) -> None:
-    """All or nothing: a reader never sees half a result."""
-    if path == "-":
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-        return
-    target = Path(path).absolute()
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=target.name, delete=False) as part:
-        part.write(content)
-    os.chmod(part.name, 0o644)
-    os.replace(part.name, target)

@@ -23,9 +23,9 @@ WAKE_ON = frozenset({"execution", "plan", "policy", "system", "agent"})
 
 
 class Command(BaseCommand):
-    """Advance executions, settle plans, control rates: the loops of settings.WEIR_LOOPS."""
+    """Executions, plans, rate control, error correction, recomputation: settings.WEIR_LOOPS."""
 
-    help = "Advance executions, settle plans, control rates, until stopped."
+    help = "Call the loops that carry out, settle, correct and recompute, until stopped."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--once", action="store_true", help="Call each loop once and end.")

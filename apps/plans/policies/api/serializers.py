@@ -8,6 +8,7 @@ from apps.accounts.api.permissions import granted
 from apps.accounts.roles import Permission
 from apps.common.api.fields import Amount
 from apps.plans.policies.models import (
+    LONGEST_DWELL_S,
     LONGEST_TTL_S,
     LONGEST_WINDOW_S,
     MOST_APPROVALS,
@@ -106,6 +107,25 @@ class PolicySerializer(serializers.Serializer[Policy]):
         max_value=1,
         required=False,
         help_text="Least relative gain of utility worth enacting; 0: any change is.",
+    )
+    enactment_band = Amount(
+        max_value=1,
+        required=False,
+        help_text="Share by which a rate or limit must move to be changed; 0: any move. "
+        "A value that turns around must move by more than the band twice over.",
+    )
+    enactment_dwell_s = Amount(
+        max_value=LONGEST_DWELL_S,
+        required=False,
+        help_text="How long a rate or limit stays after it changed, unless a capacity would break.",
+    )
+    churn_per_consumer = Amount(
+        required=False, help_text="Utility that admitting or releasing one consumer costs."
+    )
+    churn_per_rate_change = Amount(
+        required=False,
+        help_text="Utility that changing a rate by all of the larger value costs; "
+        "in proportion for smaller changes.",
     )
     approval_ttl_s = serializers.IntegerField(min_value=60, max_value=LONGEST_TTL_S, required=False)
     rate_control = serializers.BooleanField(required=False)

@@ -31,3 +31,16 @@ it("shows the same numbers as a table", async () => {
   const cells = screen.getAllByRole("cell").map((cell) => cell.textContent);
   expect(cells).toEqual(["1", "10.5", "10.5", "2", "9.0", "10.5"]);
 });
+
+it("puts the bound of each iteration beside it", async () => {
+  const { user } = renderUi(
+    <ConvergenceChart
+      convergence={{ name: "A-27", points: pointsOf([10.5, 9], [20, 12]), upperBound: 12 }}
+    />,
+  );
+  await user.click(screen.getByRole("button", { name: "Numbers and files of Convergence" }));
+  await user.click(await screen.findByRole("menuitem", { name: "Show as table" }));
+  expect(screen.getByRole("columnheader", { name: "Upper bound" })).toBeInTheDocument();
+  const cells = screen.getAllByRole("cell").map((cell) => cell.textContent);
+  expect(cells).toEqual(["1", "10.5", "10.5", "20.0", "2", "9.0", "10.5", "12.0"]);
+});

@@ -12,7 +12,13 @@ const EChart = lazy(() => import("./echart"));
 
 const HEIGHT = 210;
 
-export type ConvergencePoint = { iteration: number; utility: number; best: number };
+export type ConvergencePoint = {
+  iteration: number;
+  utility: number;
+  best: number;
+  /** The best upper bound so far; absent where the method proves none. */
+  bound?: number;
+};
 
 export type Convergence = {
   name: string;
@@ -23,11 +29,20 @@ export type Convergence = {
 };
 
 /** A stored trace as points, with the best so far: what one would get by stopping there. */
-export function pointsOf(trace: readonly number[]): ConvergencePoint[] {
+export function pointsOf(
+  trace: readonly number[],
+  bounds: readonly number[] = [],
+): ConvergencePoint[] {
   let best = -Infinity;
   return trace.map((utility, index) => {
     best = Math.max(best, utility);
-    return { iteration: index + 1, utility, best };
+    const bound = bounds[index];
+    return {
+      iteration: index + 1,
+      utility,
+      best,
+      ...(bound === undefined ? {} : { bound }),
+    };
   });
 }
 
@@ -46,14 +61,28 @@ export function axisWindow(trace: readonly number[], bound?: number | null): [nu
   return [low >= 0 && floor < 0 ? 0 : floor, high + pad];
 }
 
-function optionOf(convergence: Convergence, theme: string): EChartsCoreOption {
-  const { points, upperBound } = convergence;
+/** The window with the bounds in it, but not a first bound that would press the rest flat. */
+function windowOf({ points, upperBound }: Convergence): [number, number] {
   const [low, high] = axisWindow(
     points.map((point) => point.utility),
     upperBound,
   );
+  const bounds = points.flatMap((point) => (point.bound === undefined ? [] : [point.bound]));
+  const highest = Math.max(high, ...bounds);
+  return [low, Math.min(highest, high + (high - low) * 0.6)];
+}
+
+function optionOf(convergence: Convergence, theme: string): EChartsCoreOption {
+  const { points, upperBound } = convergence;
+  const [low, high] = windowOf(convergence);
+  const bounded = points.filter((point) => point.bound !== undefined);
+  // Where the bound has come into the window, at about the middle of the chart.
+  const labelled = bounded
+    .slice(Math.floor(bounded.length * 0.4))
+    .find((point) => (point.bound ?? Infinity) <= high);
   const ticks = axisTicks(low, high, 4);
   const step = ticks.length > 1 ? (ticks[1] ?? 1) - (ticks[0] ?? 0) : 1;
+  const named = points.slice(Math.floor(points.length * 0.55)).find((point) => point.best >= low);
   const line = token("line");
   const faint = token("text-3");
   const water = token("c1");
@@ -111,8 +140,10 @@ function optionOf(convergence: Convergence, theme: string): EChartsCoreOption {
           `best <b>${fixed(point?.best, 1)}</b>`,
           `this iteration ${fixed(point?.utility, 1)}`,
         ];
-        if (upperBound !== null && upperBound !== undefined) {
-          lines.push(`gap ${gapText(point?.best, upperBound)} %`);
+        const above = point?.bound ?? upperBound;
+        if (above !== null && above !== undefined) {
+          if (point?.bound !== undefined) lines.push(`upper bound ${fixed(above, 1)}`);
+          lines.push(`gap ${gapText(point?.best, above)} %`);
         }
         return lines.join("<br>");
       },
@@ -134,7 +165,7 @@ function optionOf(convergence: Convergence, theme: string): EChartsCoreOption {
         showSymbol: false,
         lineStyle: { width: 2, color: water },
         markLine:
-          upperBound === null || upperBound === undefined
+          upperBound === null || upperBound === undefined || bounded.length > 0
             ? undefined
             : {
                 silent: true,
@@ -150,6 +181,48 @@ function optionOf(convergence: Convergence, theme: string): EChartsCoreOption {
               },
       },
       {
+        name: "upper bound",
+        type: "line",
+        step: "end",
+        data: bounded.map((point) => [point.iteration, point.bound]),
+        showSymbol: false,
+        silent: true,
+        lineStyle: { width: 1.5, color: token("crest") },
+      },
+      {
+        name: "bound label",
+        type: "line",
+        data: labelled ? [[labelled.iteration, labelled.bound]] : [],
+        symbol: "circle",
+        symbolSize: 0.1,
+        silent: true,
+        label: {
+          show: true,
+          position: "top",
+          distance: 5,
+          formatter: "upper bound",
+          color: token("text-2"),
+          ...font,
+        },
+      },
+      {
+        name: "best label",
+        type: "line",
+        data: named && bounded.length > 0 ? [[named.iteration, named.best]] : [],
+        symbol: "circle",
+        symbolSize: 0.1,
+        silent: true,
+        label: {
+          show: true,
+          position: "bottom",
+          distance: 5,
+          formatter: "best feasible",
+          color: water,
+          fontWeight: 600,
+          ...font,
+        },
+      },
+      {
         name: "end",
         type: "line",
         data: end ? [[last, end.best]] : [],
@@ -157,7 +230,8 @@ function optionOf(convergence: Convergence, theme: string): EChartsCoreOption {
         symbolSize: 7,
         itemStyle: { color: water, borderColor: token("surface"), borderWidth: 1.5 },
         label: {
-          show: true,
+          // With a bound above it the line carries its label where there is room below.
+          show: bounded.length === 0,
           position: "top",
           distance: 7,
           align: "right",
@@ -181,12 +255,10 @@ export function ConvergenceChart({
 }) {
   const theme = useTheme();
   const chart = useRef<EChartsType | null>(null);
-  const { points, upperBound } = convergence;
+  const { points } = convergence;
   const option = useMemo(() => optionOf(convergence, theme), [convergence, theme]);
-  const [low] = axisWindow(
-    points.map((point) => point.utility),
-    upperBound,
-  );
+  const [low] = windowOf(convergence);
+  const bounded = points.some((point) => point.bound !== undefined);
   const zoomed =
     low > 0 ? `; axis from ${axisText(low, 10 ** (Math.floor(Math.log10(low)) - 2))}` : "";
   const end = points.at(-1);
@@ -197,8 +269,13 @@ export function ConvergenceChart({
       right={right}
       data={{
         name: `${convergence.name} convergence`,
-        head: ["Iteration", "Utility", "Best feasible"],
-        rows: points.map((point) => [point.iteration, point.utility, point.best]),
+        head: ["Iteration", "Utility", "Best feasible", ...(bounded ? ["Upper bound"] : [])],
+        rows: points.map((point) => [
+          point.iteration,
+          point.utility,
+          point.best,
+          ...(bounded ? [point.bound] : []),
+        ]),
       }}
       format={(cell, column) => (typeof cell === "number" ? fixed(cell, column === 0 ? 0 : 1) : "")}
       svg={() => chart.current?.renderToSVGString() ?? null}

@@ -5,7 +5,6 @@ import { BrokerTanks, tankPicture } from "./broker-tank";
 import { FigureStrip } from "./figure-strip";
 import { LoadBadge, StateBadge } from "./state-badge";
 import { Delta, UnitNumber } from "./unit-number";
-import { WhyPanel, type Why } from "./why-panel";
 
 import { renderUi } from "@/testing/render";
 
@@ -103,39 +102,3 @@ describe("badges and numbers", () => {
     expect(screen.queryByText("L5")).toBeNull();
   });
 });
-
-describe("why a class is in or out", () => {
-  const why: Why = {
-    name: "c8",
-    topic: "f2",
-    broker: "S1",
-    rate: 10.06,
-    admitted: 0,
-    wanted: 1500,
-    value: 24.03,
-    cost: 56.44,
-    work: [{ resource: "cpu", unitsPerS: 191.1, price: 0.2953 }],
-    weight: 10,
-  };
-
-  it("explains a refusal by value against price", () => {
-    renderUi(<WhyPanel why={why} />);
-    expect(screen.getByRole("heading", { name: "Why was c8 refused?" })).toBeInTheDocument();
-    expect(
-      screen.getByText(/costs more than it brings, so all 1,500 stay out/),
-    ).toBeInTheDocument();
-    expect(screen.getByText("23.5")).toBeInTheDocument();
-    expect(screen.getByText("0.1257")).toBeInTheDocument();
-  });
-
-  it("says when a class is in, in part, or pays nothing", () => {
-    const { rerender } = renderUi(<WhyPanel why={{ ...why, admitted: 34, value: 56.5 }} />);
-    expect(screen.getByText(/sits at the margin: 34 of 1,500/)).toBeInTheDocument();
-    rerender(<WhyPanelIn why={{ ...why, admitted: 1500, cost: 0, work: [] }} />);
-    expect(screen.getByText(/Nothing that it takes is scarce/)).toBeInTheDocument();
-  });
-});
-
-function WhyPanelIn({ why }: { why: Why }) {
-  return <WhyPanel why={why} />;
-}

@@ -1,5 +1,13 @@
 /** This allocation against another one, by default the one before. */
-import type { Allocation, Comparison } from "@/api/allocations";
+import { causeSentences } from "./causes";
+import { scarcest } from "./outcome";
+
+import {
+  MOST_ROWS,
+  type Allocation,
+  type Comparison,
+  type ResourceLoad,
+} from "@/api/allocations";
 import { Panel } from "@/components/ui/panel";
 import { Scroll } from "@/components/ui/scroll";
 import { fixed, priceDecimals, relativeChange, signed } from "@/lib/numbers";
@@ -10,6 +18,16 @@ const moved = (before: number | null, after: number | null) =>
   before !== null && after !== null && before !== after;
 
 const PLACES = 3;
+
+/** Beyond what a comparison lists it is not known here how many there are. */
+const ofAll = (rows: readonly unknown[]) => (rows.length < MOST_ROWS ? `of ${fixed(rows.length)}` : "");
+
+/** Relative, unless it is so small that only the utility itself tells it. */
+function gainText(after: number | null, before: number | null): string {
+  const relative = relativeChange(after, before);
+  const isHidden = relative === "\u00b10" && after !== before;
+  return isHidden ? signed((after ?? 0) - (before ?? 0), 1) : relative;
+}
 
 /** "S1.cpu" is "S1" where every node has one resource only. */
 function placeOf(name: string, comparison: Comparison): string {
@@ -38,37 +56,24 @@ function priceRows(comparison: Comparison): Row[] {
     .filter((row) => row.before !== row.after);
 }
 
-function cause(comparison: Comparison): string | null {
-  const capacities = comparison.node_capacities.filter((c) => moved(c.before, c.after));
-  const [first] = capacities;
-  if (first?.before === undefined || first.before === null || first.after === null) return null;
-  const verb = first.after > first.before ? "raised" : "lowered";
-  const others = capacities.length > 1 ? ` ${capacities.length - 1} more capacities changed.` : "";
-  return `${placeOf(first.name, comparison)} was ${verb} from ${fixed(first.before)} to ${fixed(first.after)} unit/s.${others}`;
-}
-
 export function AgainstPanel({
   comparison,
   allocation,
+  loads,
   others,
   onOther,
 }: {
   comparison: Comparison;
   allocation: Allocation;
+  loads: readonly ResourceLoad[];
   others: readonly Allocation[];
   onOther: (id: string) => void;
 }) {
   const { utility, admitted, rates, populations } = comparison;
   const gain = (utility.after ?? 0) - (utility.before ?? 0);
-  const changedRates = rates.filter((rate) => moved(rate.before, rate.after)).length;
-  const changedClasses = populations.filter((row) => moved(row.before, row.after)).length;
-  const same =
-    gain === 0 &&
-    changedRates === 0 &&
-    changedClasses === 0 &&
-    [...comparison.node_prices, ...comparison.link_prices].every(
-      (price) => price.before === price.after,
-    );
+  const counts = comparison.changes_in_all;
+  const { rate: changedRates, admitted: changedClasses } = counts;
+  const same = gain === 0 && Object.values(counts).every((count) => count === 0);
   const rows: Row[] = [
     {
       name: "Total utility",
@@ -76,7 +81,7 @@ export function AgainstPanel({
       after: fixed(utility.after),
       change: (
         <span className={gain > 0 ? "up" : gain < 0 ? "worse" : "same"}>
-          {relativeChange(utility.after, utility.before)}
+          {gainText(utility.after, utility.before)}
         </span>
       ),
     },
@@ -89,11 +94,18 @@ export function AgainstPanel({
     ...priceRows(comparison),
   ];
   const version = comparison.other_model_version;
+  const told = [
+    comparison.other_in_force ? "in force" : null,
+    version === null ? null : `model v${version}`,
+    comparison.other_method === allocation.method ? null : `by ${comparison.other_method}`,
+  ].filter((part) => part !== null);
+  const priced = scarcest(loads)?.load;
+  const place = priced ? placeOf(`${priced.name}.${priced.resource ?? ""}`, comparison) : null;
   const names = new Set(others.map((other) => other.id));
   return (
     <Panel
       title={`Against A-${comparison.other_number}`}
-      sub={version === null ? undefined : `model v${version}`}
+      sub={told.length > 0 ? told.join(", ") : undefined}
       right={
         others.length > 1 ? (
           <select
@@ -115,7 +127,16 @@ export function AgainstPanel({
         ) : undefined
       }
       flush
-      footer={cause(comparison) ?? (same ? "The same numbers to the last bit." : undefined)}
+      footer={
+        same ? (
+          "The same numbers to the last bit."
+        ) : (
+          <>
+            {causeSentences(comparison, allocation.method)}
+            {place ? ` ${place} is now the scarcest.` : ""}
+          </>
+        )
+      }
     >
       <Scroll label={`Against A-${comparison.other_number}`}>
         <table className="tbl" aria-label={`Against A-${comparison.other_number}`}>
@@ -148,13 +169,13 @@ export function AgainstPanel({
               <td>Rates that change</td>
               <td />
               <td className="n strong">{fixed(changedRates)}</td>
-              <td className="n faint">of {fixed(rates.length)}</td>
+              <td className="n faint">{ofAll(rates)}</td>
             </tr>
             <tr>
               <td>Classes that change</td>
               <td />
               <td className="n strong">{fixed(changedClasses)}</td>
-              <td className="n faint">of {fixed(populations.length)}</td>
+              <td className="n faint">{ofAll(populations)}</td>
             </tr>
           </tbody>
         </table>

@@ -2,13 +2,14 @@ import { screen, waitFor, within } from "@testing-library/react";
 
 import AllocationPage from "./allocation-page";
 import AllocationsPage from "./allocations-page";
-import { byRank, costsOf, scarcest, tally } from "./outcome";
+import { byRank, scarcest, tally } from "./outcome";
 
 import { plan, planDetail } from "@/testing/plan-samples";
 import { renderPage } from "@/testing/render";
 import {
   allocation,
   comparison,
+  explained,
   load,
   optimizers,
   page,
@@ -16,6 +17,7 @@ import {
   rate,
   run,
   session,
+  standing,
   SYSTEM,
   system,
 } from "@/testing/samples";
@@ -38,7 +40,15 @@ const answers = {
   ),
   [`GET /api/v1/allocations/${A.id}/comparison`]: ok(comparison()),
   "GET /api/v1/allocations": ok(page([A])),
-  [`GET /api/v1/runs/${A.run}/snapshot`]: ok({ classes: [{ id: "c8", costs: { cpu: 19 } }] }),
+  [`GET /api/v1/allocations/${A.id}/methods`]: ok({ upper_bound: null, standings: [standing()] }),
+  [`GET /api/v1/allocations/${A.id}/explanation`]: (asked: Asked) => {
+    const name = asked.query.get("consumer_class") ?? "";
+    return ok(
+      name === "c8"
+        ? explained()
+        : explained({ consumer_class: name, verdict: "pays", admitted: 1500, value: 321.75 }),
+    );
+  },
 };
 
 describe("an allocation", () => {
@@ -54,7 +64,10 @@ describe("an allocation", () => {
       }),
     ).toBeInTheDocument();
     expect(await screen.findByRole("heading", { name: "Against A-26" })).toBeInTheDocument();
-    expect(screen.getByText(/S2 was raised from 780,000 to 900,000/)).toBeInTheDocument();
+    expect(
+      screen.getByText(/Cause: cpu of S2 was raised from 780,000 to 900,000 unit\/s. S1 is now the/),
+    ).toBeInTheDocument();
+    expect(screen.getByText("in force, model v41")).toBeInTheDocument();
     expect(screen.getByText("+1.59 %")).toBeInTheDocument();
     expect(screen.getByText("2.3 times the price at S2")).toBeInTheDocument();
   });
@@ -67,6 +80,7 @@ describe("an allocation", () => {
     const table = within(screen.getByRole("table", { name: "Consumers by class" }));
     await user.click(table.getByText("c18"));
     expect(screen.getByRole("heading", { name: "Why was c18 admitted?" })).toBeInTheDocument();
+    expect(await screen.findByText(/brings more than it costs, so all 1,500/)).toBeInTheDocument();
     await user.click(screen.getByRole("button", { name: "Refused 1" }));
     expect(table.queryByText("c18")).toBeNull();
   });
@@ -98,6 +112,7 @@ describe("optimize", () => {
       parameters: { max_iterations: 50 },
       seed: 7,
       time_limit_s: null,
+      cold: false,
     });
   });
 
@@ -128,8 +143,6 @@ describe("what is said about rows", () => {
     expect(byRank(rows).map((row) => row.consumer_class)).toEqual(["c18", "c8", "c9"]);
     expect(tally(rows)).toEqual({ all: 1, part: 1, refused: 1 });
     expect(scarcest([load({ price: 0 })])).toBeNull();
-    expect(costsOf(null).size).toBe(0);
-    expect(costsOf({ classes: [{ id: "c", costs: { cpu: 1 } }] }).get("c")).toEqual({ cpu: 1 });
   });
 });
 

@@ -7,6 +7,7 @@ import type { ClassPopulation } from "@/api/allocations";
 import { AdmissionBar } from "@/components/ui/bars";
 import { DataTable, type Column } from "@/components/ui/data-table";
 import { Icon, type IconName } from "@/components/ui/icons";
+import { FindField, PageFoot, usePaged } from "@/components/ui/paged";
 import { Segments } from "@/components/ui/page";
 import { Empty, Panel } from "@/components/ui/panel";
 import { Badge, type Tone } from "@/components/ui/state-badge";
@@ -68,10 +69,16 @@ export function ClassesPanel({
   onSelect: (row: ClassPopulation) => void;
 }) {
   const [filter, setFilter] = useState<"every" | Outcome>("every");
-  const [all, setAll] = useState(false);
+  const [sought, setSought] = useState("");
   const counts = tally(rows);
-  const shown = filter === "every" ? rows : rows.filter((row) => outcomeOfRow(row) === filter);
-  const visible = all || shown.length <= FIRST * 1.2 ? shown : shown.slice(0, FIRST);
+  const wanted = sought.trim().toLowerCase();
+  const shown = rows.filter(
+    (row) =>
+      (filter === "every" || outcomeOfRow(row) === filter) &&
+      (wanted === "" || `${row.consumer_class} ${row.flow} ${row.node}`.toLowerCase().includes(wanted)),
+  );
+  const paged = usePaged(shown, FIRST, `${filter} ${wanted}`);
+  const { visible } = paged;
   const compared = former.size > 0;
   // Where class names begin with their flow, a column of flows would only repeat them.
   const named = rows.length > 0 && rows.every((row) => row.consumer_class.startsWith(row.flow));
@@ -166,6 +173,9 @@ export function ClassesPanel({
       sub={`${countText(count, "class", "classes")}, highest rank first`}
       right={
         <>
+          {rows.length > FIRST ? (
+            <FindField label="Find class, flow, node" value={sought} onChange={setSought} />
+          ) : null}
           <Segments
             label="Outcome"
             value={filter}
@@ -184,12 +194,15 @@ export function ClassesPanel({
       }
       flush
       footer={
-        shown.length > visible.length ? (
+        paged.open || paged.close || count > rows.length ? (
           <>
-            {fixed(visible.length)} of {fixed(shown.length)} classes.{" "}
-            <button type="button" className="link" onClick={() => setAll(true)}>
-              Show all {fixed(shown.length)}
-            </button>
+            <PageFoot paged={paged} what="classes" />
+            {count > rows.length ? (
+              <div>
+                Only the first {fixed(rows.length)} of {fixed(count)} classes are read here; the API
+                has all of them.
+              </div>
+            ) : null}
           </>
         ) : undefined
       }
@@ -198,7 +211,9 @@ export function ClassesPanel({
         <Empty>
           {rows.length === 0
             ? "The problem has no consumer classes."
-            : "No class has this outcome."}
+            : wanted === ""
+              ? "No class has this outcome."
+              : `No class, flow or node has "${sought.trim()}" in its name.`}
         </Empty>
       ) : (
         <DataTable

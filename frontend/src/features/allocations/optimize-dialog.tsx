@@ -8,7 +8,7 @@ import { keys } from "@/api/query-keys";
 import type { System } from "@/api/systems";
 import { Command } from "@/components/ui/command";
 import { Dialog, Note } from "@/components/ui/dialogs";
-import { ChoiceField, NumberField } from "@/components/ui/fields";
+import { CheckField, ChoiceField, NumberField } from "@/components/ui/fields";
 import { ParameterFields } from "@/components/ui/parameter-fields";
 import { QueryBody } from "@/components/ui/panel";
 import { to } from "@/lib/kinds";
@@ -51,11 +51,13 @@ function OptimizeForm({
 }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
-  const [name, setName] = useState(methods[0]?.name ?? "");
+  const usual = methods.find((entry) => entry.is_default) ?? methods[0];
+  const [name, setName] = useState(usual?.name ?? "");
   const [drafts, setDrafts] = useState<Record<string, ParameterDraft>>({});
   const [seed, setSeed] = useState("0");
   const [limit, setLimit] = useState("");
   const [errors, setErrors] = useState<FieldProblem[]>([]);
+  const [cold, setCold] = useState(false);
   const [busy, setBusy] = useState(false);
   const [showAll, setShowAll] = useState(false);
   const method = methods.find((entry) => entry.name === name);
@@ -84,6 +86,7 @@ function OptimizeForm({
           parameters: parameters.values,
           seed: seedNumber,
           time_limit_s: limitNumber,
+          cold,
         },
         crypto.randomUUID(),
       );
@@ -142,6 +145,12 @@ function OptimizeForm({
           error={messageFor(errors, "time_limit_s")}
         />
       </div>
+      <CheckField
+        label="Begin cold"
+        hint="Left off, it begins at the prices of the system's last allocation and saves iterations."
+        value={cold}
+        onChange={setCold}
+      />
       {described.length > 0 ? (
         <>
           <span>

@@ -1,10 +1,12 @@
 /** What the tables of an allocation say about its rows. */
 import type { ClassPopulation, Comparison, ResourceLoad } from "@/api/allocations";
-import { outcomeOf } from "@/components/ui/why-panel";
 
-export type Outcome = ReturnType<typeof outcomeOf>;
+export type Outcome = "all" | "part" | "refused";
 
-export const outcomeOfRow = (row: ClassPopulation): Outcome => outcomeOf(row.admitted, row.wanted);
+export function outcomeOfRow({ admitted, wanted }: ClassPopulation): Outcome {
+  if (admitted >= wanted) return "all";
+  return admitted === 0 ? "refused" : "part";
+}
 
 export function tally(rows: readonly ClassPopulation[]): Record<Outcome, number> {
   const counts = { all: 0, part: 0, refused: 0 };
@@ -38,16 +40,4 @@ export function scarcest(
     .sort((a, b) => b.price - a.price);
   const first = priced[0];
   return first ? { load: first, next: priced[1] ?? null } : null;
-}
-
-/** Work per message and consumer of every class, from the frozen problem. */
-export function costsOf(problem: unknown): ReadonlyMap<string, Readonly<Record<string, number>>> {
-  const classes = (problem as { classes?: unknown } | null)?.classes;
-  if (!Array.isArray(classes)) return new Map();
-  return new Map(
-    (classes as { id?: unknown; costs?: unknown }[]).map((entry) => [
-      String(entry.id),
-      (entry.costs ?? {}) as Record<string, number>,
-    ]),
-  );
 }

@@ -1,10 +1,9 @@
 /** Rate per flow against its bounds, with the previous rate. */
-import { useState } from "react";
-
 import type { FlowRate } from "@/api/allocations";
 import { BoundBar } from "@/components/ui/bars";
 import { DataTable, type Column } from "@/components/ui/data-table";
 import { Icon } from "@/components/ui/icons";
+import { PageFoot, usePaged } from "@/components/ui/paged";
 import { Empty, Panel } from "@/components/ui/panel";
 import { download, toCsv } from "@/lib/csv";
 import { countText, fixed, rateChange, rateText } from "@/lib/numbers";
@@ -67,9 +66,9 @@ export function RatesPanel({
   count: number;
   former: ReadonlyMap<string, number | null>;
 }) {
-  const [all, setAll] = useState(false);
   const compared = former.size > 0;
-  const visible = all || rows.length <= FIRST * 1.2 ? rows : rows.slice(0, FIRST);
+  const paged = usePaged(rows, FIRST, "rates");
+  const { visible } = paged;
   const columns: Column<FlowRate>[] = [
     {
       key: "flow",
@@ -171,14 +170,7 @@ export function RatesPanel({
       }
       flush
       footer={
-        visible.length < rows.length ? (
-          <>
-            {fixed(visible.length)} of {fixed(count)} flows.{" "}
-            <button type="button" className="link" onClick={() => setAll(true)}>
-              Show all {fixed(rows.length)}
-            </button>
-          </>
-        ) : undefined
+        paged.open || paged.close ? <PageFoot paged={paged} what="flows" /> : undefined
       }
     >
       {rows.length === 0 ? (

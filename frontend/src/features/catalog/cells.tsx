@@ -5,7 +5,7 @@ import type { LooseRow } from "./spec";
 
 import type { CatalogKind } from "@/api/catalog";
 import type { Column } from "@/components/ui/data-table";
-import { to } from "@/lib/kinds";
+import { opened, to } from "@/lib/kinds";
 import { durationText, fixed, rateText, UNKNOWN } from "@/lib/numbers";
 import { ageText, exactTime } from "@/lib/time";
 
@@ -26,7 +26,7 @@ export const nameColumn = (kind: CatalogKind): Cells => ({
   title: "Name",
   orderBy: "name",
   cell: (row) => (
-    <Link className="ent" to={to.object(row.system, kind, row.id)}>
+    <Link className="ent" to={opened(row.system, kind, row.id)}>
       {row.name}
     </Link>
   ),

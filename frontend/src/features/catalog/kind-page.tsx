@@ -13,7 +13,7 @@ import { FilterSelect, Pager, SearchField, useListAddress } from "@/components/u
 import { PageHead } from "@/components/ui/page";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { useCurrentSystemIs } from "@/lib/current-system";
-import { isKind, KINDS, sectionTabs, to } from "@/lib/kinds";
+import { isKind, KINDS, opened, sectionTabs, to } from "@/lib/kinds";
 import { fixed } from "@/lib/numbers";
 
 export default function KindPage() {
@@ -155,7 +155,7 @@ function KindList({ system, kind }: { system: string; kind: CatalogKind }) {
                   rowKey={(row) => row.id}
                   ordering={address.ordering}
                   onOrder={(ordering) => address.set({ ordering })}
-                  onOpen={(row) => void navigate(to.object(system, kind, row.id))}
+                  onOpen={(row) => void navigate(opened(system, kind, row.id))}
                   keys
                 />
               )

@@ -1,7 +1,7 @@
 /** One object: its form, what belongs to it, its history; delete and the way back. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { useNavigate, useParams } from "react-router";
+import { Link, useNavigate, useParams } from "react-router";
 
 import { DESCRIPTORS } from "./descriptors";
 import { HistoryPanel } from "./history-panel";
@@ -22,6 +22,7 @@ import { keys } from "@/api/query-keys";
 import { useSystem } from "@/api/systems";
 import { Command } from "@/components/ui/command";
 import { ConfirmDialog, Note } from "@/components/ui/dialogs";
+import { Icon } from "@/components/ui/icons";
 import { PageHead } from "@/components/ui/page";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { tell, tellFailure, tellWithUndo } from "@/components/ui/toast";
@@ -184,6 +185,12 @@ function ObjectView({
         ]}
         commands={
           <>
+            {kind === "utility-functions" ? (
+              <Link className="btn" to={to.utilityEditor(system, latest.id)}>
+                <Icon name="chart" small />
+                Draw the curve
+              </Link>
+            ) : null}
             {mayDelete ? (
               <Command danger icon="trash" onClick={() => setDeleting(true)}>
                 Delete

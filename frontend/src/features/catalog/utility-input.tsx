@@ -23,14 +23,17 @@ export function KindPicker({
   value,
   onChange,
   disabled,
+  detailed = false,
 }: {
   kinds: readonly UtilityKind[];
   value: string;
   onChange: (kind: UtilityKind) => void;
   disabled: boolean;
+  /** With the formula of each, where there is room for it. */
+  detailed?: boolean;
 }) {
   return (
-    <div className="kinds" role="group" aria-label="Kind">
+    <div className={detailed ? "kinds detailed" : "kinds"} role="group" aria-label="Kind">
       {kinds.map((kind) => (
         <button
           key={kind.kind}
@@ -50,7 +53,14 @@ export function KindPicker({
               strokeLinejoin="round"
             />
           </svg>
-          <b>{labelOf(kind.kind)}</b>
+          {detailed ? (
+            <span>
+              <b>{labelOf(kind.kind)}</b>
+              <small>{kind.summary.replace(/\.$/, "")}</small>
+            </span>
+          ) : (
+            <b>{labelOf(kind.kind)}</b>
+          )}
         </button>
       ))}
     </div>

@@ -210,3 +210,21 @@ describe("a plan's other states", () => {
     expect(screen.getByRole("button", { name: /Approve hash/ })).toBeInTheDocument();
   });
 });
+
+it("lists what the policy leaves out, with each reason", async () => {
+  const left = {
+    kind: "set_flow_rate",
+    label: "f3 at S1",
+    unit: "msg/s",
+    before: 100,
+    wanted: 102,
+    reason: "band",
+    because: "It would move by 2.0 %, from 100 to 102 msg/s; the band is 5.0 %.",
+  };
+  serve(answers(planDetail({ left_out: [left] })));
+  open();
+  await heading();
+  const table = within(screen.getByRole("table", { name: "Left out" }));
+  expect(table.getByText("f3 at S1")).toBeInTheDocument();
+  expect(table.getByText(/the band is 5.0 %/)).toBeInTheDocument();
+});

@@ -12,6 +12,7 @@ import { ExecutionCommands } from "./execution-commands";
 import { ExecutionSteps } from "./execution-steps";
 import { HistoryPanel } from "./history-panel";
 import { PlanLifecycle } from "./lifecycle";
+import { LeftOutPanel } from "./left-out-panel";
 import { MapPanel } from "./map-panel";
 import { MeasuredPanel } from "./measured-panel";
 import { currentStep, secondsLeft } from "./phases";
@@ -106,7 +107,13 @@ function factsOf(plan: PlanDetail, execution: Execution | undefined): Fact[] {
         </>
       ),
     },
-    { key: "author", icon: "user", text: plan.author ?? "Weir" },
+    {
+      key: "author",
+      icon: "user",
+      text: plan.answerable
+        ? `${plan.author ?? "Weir"}, set up by ${plan.answerable}`
+        : (plan.author ?? "Weir"),
+    },
     {
       key: "hash",
       icon: "fingerprint",
@@ -234,6 +241,7 @@ function PlanView({ plan }: { plan: PlanDetail }) {
             )}
             <MapPanel plan={plan} map={map} execution={execution} />
             <ChangesPanel plan={plan} kept={keptOf(plan, map.proposal)} />
+            <LeftOutPanel plan={plan} />
             {carried ? (
               <>
                 <WhyPanel plan={plan} />

@@ -3,6 +3,8 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 
+import { InfeasibilityPanel } from "./infeasibility-panel";
+
 import { allocationQuery } from "@/api/allocations";
 import { useLive } from "@/api/live";
 import { usePlansOf } from "@/api/plans";
@@ -11,7 +13,7 @@ import { valueText } from "@/components/ui/audit-trail";
 import { Command } from "@/components/ui/command";
 import { ConvergenceChart, pointsOf } from "@/components/ui/convergence-chart";
 import { ConfirmDialog, Note } from "@/components/ui/dialogs";
-import { FigureStrip } from "@/components/ui/figure-strip";
+import { FigureStrip, type Figure } from "@/components/ui/figure-strip";
 import { Icon } from "@/components/ui/icons";
 import { PageHead } from "@/components/ui/page";
 import { Panel, QueryBody } from "@/components/ui/panel";
@@ -70,6 +72,40 @@ function limitOf(run: RunDetail): number | null {
   return typeof given === "number" && given > 0 ? given : null;
 }
 
+/** What was found: answers of a study, what is short, else utility and iterations. */
+function figuresOf(run: RunDetail, ended: boolean): Figure[] {
+  const { done, total, best_utility: best, iteration } = run.progress;
+  if (total !== undefined) {
+    const note = "one per scenario and method";
+    return [{ label: "Answers", value: fixed(done), unit: `of ${fixed(total)}`, note }];
+  }
+  if (run.infeasibility) {
+    const short = run.infeasibility.shortages.length;
+    return [{ label: "Places short", value: fixed(short), note: "brokers' resources and links" }];
+  }
+  const limit = limitOf(run);
+  return [
+    {
+      label: run.state === "succeeded" ? "Utility" : "Best utility so far",
+      value: fixed(best, 1),
+      note:
+        best === undefined
+          ? "no iteration reported yet"
+          : run.state === "succeeded"
+            ? "best feasible allocation found"
+            : ended
+              ? "no allocation is kept of it"
+              : "an allocation of this worth is known",
+    },
+    {
+      label: "Iterations",
+      value: fixed(iteration),
+      unit: limit === null ? undefined : `of at most ${fixed(limit)}`,
+      note: run.state === "running" ? "counting" : undefined,
+    },
+  ];
+}
+
 function RunView({ stored }: { stored: RunDetail }) {
   const run = useLatest(stored);
   useCurrentSystemIs(run.system);
@@ -93,11 +129,13 @@ function RunView({ stored }: { stored: RunDetail }) {
   const iteration = run.progress.iteration;
   const share = ended
     ? 1
-    : limit !== null && iteration !== undefined
-      ? Math.min(1, iteration / limit)
-      : run.state === "queued"
-        ? 0
-        : null;
+    : run.progress.total
+      ? (run.progress.done ?? 0) / run.progress.total
+      : limit !== null && iteration !== undefined
+        ? Math.min(1, iteration / limit)
+        : run.state === "queued"
+          ? 0
+          : null;
   const took =
     run.started_at && run.finished_at
       ? (new Date(run.finished_at).getTime() - new Date(run.started_at).getTime()) / 1000
@@ -178,6 +216,12 @@ function RunView({ stored }: { stored: RunDetail }) {
                 Cancel run
               </Command>
             ) : null}
+            {run.study ? (
+              <Link className="btn pri" to={to.study(run.study)}>
+                <Icon name="half" small />
+                Open study
+              </Link>
+            ) : null}
             {run.allocation ? (
               <Link className="btn pri" to={to.allocation(run.allocation)}>
                 <Icon name="adjustments" small />
@@ -202,24 +246,7 @@ function RunView({ stored }: { stored: RunDetail }) {
         ) : null}
         <FigureStrip
           figures={[
-            {
-              label: run.state === "succeeded" ? "Utility" : "Best utility so far",
-              value: fixed(run.progress.best_utility, 1),
-              note:
-                run.progress.best_utility === undefined
-                  ? "no iteration reported yet"
-                  : run.state === "succeeded"
-                    ? "best feasible allocation found"
-                    : ended
-                      ? "no allocation is kept of it"
-                      : "an allocation of this worth is known",
-            },
-            {
-              label: "Iterations",
-              value: fixed(iteration),
-              unit: limit === null ? undefined : `of at most ${fixed(limit)}`,
-              note: run.state === "running" ? "counting" : undefined,
-            },
+            ...figuresOf(run, ended),
             {
               label: ended ? "Took" : "Running for",
               value: ended ? (
@@ -240,7 +267,9 @@ function RunView({ stored }: { stored: RunDetail }) {
         />
         <div className="cols c-8-4">
           <div className="stack">
-            {trace && trace.length > 0 ? (
+            {stored.infeasibility ? (
+              <InfeasibilityPanel infeasibility={stored.infeasibility} system={run.system} />
+            ) : trace && trace.length > 0 ? (
               <ConvergenceChart
                 convergence={{
                   name: `R-${run.number}`,
@@ -267,12 +296,15 @@ function RunView({ stored }: { stored: RunDetail }) {
             )}
             <Panel title="Parameters" sub={run.method}>
               <dl className="kv kvcols">
-                {Object.entries(run.parameters).map(([name, value]) => (
-                  <div key={name}>
-                    <dt>{labelOf(name)}</dt>
-                    <dd>{valueText(value)}</dd>
-                  </div>
-                ))}
+                {Object.entries(run.parameters)
+                  // What a study asks is shown on its own page.
+                  .filter(([name]) => name !== "study")
+                  .map(([name, value]) => (
+                    <div key={name}>
+                      <dt>{labelOf(name)}</dt>
+                      <dd>{valueText(value)}</dd>
+                    </div>
+                  ))}
                 <div>
                   <dt>Seed</dt>
                   <dd>{run.seed}</dd>

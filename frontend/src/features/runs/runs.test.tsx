@@ -44,6 +44,87 @@ it("says why a run failed", async () => {
   expect(await screen.findByRole("alert")).toHaveTextContent("The worker died twice.");
 });
 
+it("says what is short, who loads it and what would help where nothing fits", async () => {
+  serve({
+    [`GET ${path}`]: ok(
+      runDetail({
+        state: "infeasible",
+        allocation: null,
+        failure: "n cannot carry the minimum rates: 1,000 cpu short",
+        infeasibility: {
+          shortages: [
+            {
+              kind: "node",
+              id: "n",
+              object: "55555555-5555-4555-8555-555555555551",
+              resource: "cpu",
+              load: 2000,
+              capacity: 1000,
+              short: 1000,
+              flows: [
+                { flow: "orders", object: null, load: 1500 },
+                { flow: "quotes", object: null, load: 500 },
+              ],
+            },
+            {
+              kind: "link",
+              id: "n-m",
+              object: null,
+              resource: null,
+              load: 8,
+              capacity: 7,
+              short: 1,
+              flows: [{ flow: "orders", object: null, load: 8 }],
+            },
+          ],
+          relaxations: [
+            {
+              kind: "all_rates",
+              sentence: "Lower every minimum rate to 50 % of what it is.",
+              changes: [
+                { kind: "flow", id: "orders", object: null, resource: null, before: 10, after: 5 },
+              ],
+              change_count: 1,
+            },
+            {
+              kind: "few_rates",
+              sentence: "Lower the minimum rate of orders from 10 to 2.5 (messages per second).",
+              changes: [
+                {
+                  kind: "flow",
+                  id: "orders",
+                  object: "55555555-5555-4555-8555-555555555552",
+                  resource: null,
+                  before: 10,
+                  after: 2.5,
+                },
+              ],
+              change_count: 1,
+            },
+          ],
+        },
+      }),
+    ),
+  });
+  renderPage(<RunPage />, "/runs/:id", `/runs/${R.id}`);
+  const table = within(await screen.findByRole("table", { name: "What is short" }));
+  const [first, second] = table.getAllByRole("row").slice(1);
+  expect(first).toHaveTextContent(/cpu of n\s*2,000\s*1,000\s*1,000\s*orders 75 %, quotes 25 %/);
+  expect(second).toHaveTextContent(/link n-m/);
+  expect(screen.getByText("Lower every minimum rate to 50 % of what it is.")).toBeInTheDocument();
+  expect(table.getByRole("link", { name: "n" })).toHaveAttribute(
+    "href",
+    `/systems/${R.system}/brokers/55555555-5555-4555-8555-555555555551`,
+  );
+  expect(table.queryByRole("link", { name: "n-m" })).toBeNull();
+  const rates = within(screen.getByRole("table", { name: "A few minimum rates lower" }));
+  expect(rates.getByRole("row", { name: /orders 10 2.500 −75/ })).toBeInTheDocument();
+  expect(rates.getByRole("link", { name: "orders" })).toHaveAttribute(
+    "href",
+    `/systems/${R.system}/topics/55555555-5555-4555-8555-555555555552`,
+  );
+});
+
 it("lists runs and filters by state on the server", async () => {
   const asked = serve({
     "GET /api/v1/runs": ok(page([run()])),

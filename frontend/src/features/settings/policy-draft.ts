@@ -20,6 +20,10 @@ export type PolicyDraft = {
   parallel: string;
   pace: string;
   threshold: string;
+  judgedBand: string;
+  dwell: string;
+  perConsumer: string;
+  perRate: string;
   ttl: string;
   rateControl: boolean;
   band: string;
@@ -48,6 +52,10 @@ export const draftOf = (policy: Policy): PolicyDraft => ({
   parallel: plain(policy.max_parallel_actions ?? 1),
   pace: plain(policy.pace_s ?? 0),
   threshold: percent(policy.enactment_threshold),
+  judgedBand: percent(policy.enactment_band),
+  dwell: plain(policy.enactment_dwell_s ?? 0),
+  perConsumer: plain(policy.churn_per_consumer ?? 0),
+  perRate: plain(policy.churn_per_rate_change ?? 0),
   ttl: plain((policy.approval_ttl_s ?? 0) / 3600),
   rateControl: policy.rate_control ?? false,
   band: percent(policy.rate_control_band),
@@ -61,6 +69,10 @@ export type PolicyBody = {
   max_parallel_actions: number;
   pace_s: number;
   enactment_threshold: number;
+  enactment_band: number;
+  enactment_dwell_s: number;
+  churn_per_consumer: number;
+  churn_per_rate_change: number;
   approval_ttl_s: number;
   rate_control: boolean;
   rate_control_band: number;
@@ -96,6 +108,10 @@ export function bodyOf(draft: PolicyDraft): { body: PolicyBody } | { errors: Fie
     max_parallel_actions: number(draft.parallel, "max_parallel_actions"),
     pace_s: number(draft.pace, "pace_s"),
     enactment_threshold: number(draft.threshold, "enactment_threshold", 0.01),
+    enactment_band: number(draft.judgedBand, "enactment_band", 0.01),
+    enactment_dwell_s: number(draft.dwell, "enactment_dwell_s"),
+    churn_per_consumer: number(draft.perConsumer, "churn_per_consumer"),
+    churn_per_rate_change: number(draft.perRate, "churn_per_rate_change"),
     approval_ttl_s: Math.round(number(draft.ttl, "approval_ttl_s", 3600)),
     rate_control: draft.rateControl,
     rate_control_band: number(draft.band, "rate_control_band", 0.01),

@@ -3,6 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { bodyOf, draftOf, type PolicyDraft } from "./policy-draft";
+import { JudgementPanel, type Figure } from "./policy-judgement";
 import { RulesPanel } from "./policy-rules";
 import { WindowsPanel } from "./policy-windows";
 
@@ -15,8 +16,6 @@ import { Panel } from "@/components/ui/panel";
 import { tell } from "@/components/ui/toast";
 import { messageFor, problemOf, unclaimed, type FieldProblem } from "@/lib/problem";
 
-type Figure = Exclude<keyof PolicyDraft, "rules" | "windows" | "rateControl">;
-
 const DRAWN = [
   "approval_rules",
   "windows",
@@ -25,6 +24,10 @@ const DRAWN = [
   "max_parallel_actions",
   "pace_s",
   "enactment_threshold",
+  "enactment_band",
+  "enactment_dwell_s",
+  "churn_per_consumer",
+  "churn_per_rate_change",
   "approval_ttl_s",
   "rate_control",
   "rate_control_band",
@@ -156,6 +159,7 @@ export function PolicyForm({ policy, name }: { policy: Policy; name: string }) {
           </div>
         </Panel>
       </div>
+      <JudgementPanel field={field} />
       <Panel title="Save">
         {may ? (
           <div style={{ display: "flex", gap: 12, alignItems: "end", flexWrap: "wrap" }}>

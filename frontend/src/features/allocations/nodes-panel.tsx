@@ -1,22 +1,23 @@
-/** Load of nodes and links against capacity, with the price of each. */
+/** Load of nodes against capacity, with the price of each resource in words. */
 import { useState } from "react";
 
 import { scarcest } from "./outcome";
 
 import type { ResourceLoad } from "@/api/allocations";
-import { LoadBar } from "@/components/ui/bars";
 import { BrokerTanks } from "@/components/ui/broker-tank";
 import { DataTable, type Column } from "@/components/ui/data-table";
 import { Segments } from "@/components/ui/page";
+import { PageFoot, usePaged } from "@/components/ui/paged";
 import { Empty, Panel } from "@/components/ui/panel";
 import { PriceTag } from "@/components/ui/price-tag";
 import { Badge } from "@/components/ui/state-badge";
 import { AT_CREST, isOver, NEAR_CREST } from "@/lib/load";
-import { countText, fixed, percentText, priceDecimals, signed } from "@/lib/numbers";
+import { fixed, percentText, priceDecimals, signed } from "@/lib/numbers";
 
 const MOST_TANKS = 12;
+const FIRST = 20;
 
-const fractionOf = (load: ResourceLoad) => (load.capacity > 0 ? load.load / load.capacity : 0);
+export const fractionOf = (load: ResourceLoad) => (load.capacity > 0 ? load.load / load.capacity : 0);
 const keyOf = (load: ResourceLoad) => (load.resource ? `${load.name}.${load.resource}` : load.name);
 const order = (a: ResourceLoad, b: ResourceLoad) =>
   a.name.localeCompare(b.name, "en", { numeric: true });
@@ -62,8 +63,10 @@ export function NodesPanel({
   const nodes = loads.filter((load) => load.place === "node");
   const resources = [...new Set(nodes.map((load) => load.resource ?? ""))];
   const [chosen, setChosen] = useState<string | null>(null);
+  const [picked, setPicked] = useState<string | null>(null);
   const resource = chosen ?? resources[0] ?? "";
   const rows = nodes.filter((load) => load.resource === resource).sort(order);
+  const paged = usePaged(rows, FIRST, resource);
   const decimals = priceDecimals(rows.map((row) => row.price));
   const compared = formerPrices.size > 0;
   // The former capacity drawn on today's vessel, where it was another one.
@@ -74,7 +77,9 @@ export function NodesPanel({
       : null;
   };
   const moved = rows.find((row) => previous(row) !== null);
-  const most = scarcest(rows);
+  const most = scarcest(rows)?.load;
+  // The scarcest unless one asks about another: what one more unit there is worth.
+  const asked = rows.find((row) => row.name === picked) ?? most;
   const columns: Column<ResourceLoad>[] = [
     { key: "name", title: "Node", cell: (row) => <span className="ent">{row.name}</span> },
     ...(rows.length > MOST_TANKS
@@ -138,23 +143,26 @@ export function NodesPanel({
       }
       flush
       footer={
-        most ? (
+        rows.length > 0 ? (
           <>
-            <PriceTag
-              price={most.load.price}
-              resource={most.load.resource ?? ""}
-              place={most.load.name}
-            />
-            {moved ? (
+            {asked ? (
               <>
-                {" "}
-                The dashed line is {moved.name}&rsquo;s capacity before,{" "}
-                {fixed(formerCapacities.get(keyOf(moved)))}.
+                <PriceTag price={asked.price} resource={asked.resource ?? ""} place={asked.name} />
+                {moved ? (
+                  <>
+                    {" "}
+                    The dashed line is {moved.name}&rsquo;s capacity before,{" "}
+                    {fixed(formerCapacities.get(keyOf(moved)))}.
+                  </>
+                ) : null}
               </>
-            ) : null}
+            ) : rows.some((row) => fractionOf(row) >= AT_CREST) ? (
+              "Every price is 0 although a node is full: this method gives no prices."
+            ) : (
+              "No node is short of this resource: its price is 0 everywhere."
+            )}
+            <PageFoot paged={paged} what="nodes" />
           </>
-        ) : rows.length > 0 ? (
-          "No node is short of this resource: its price is 0 everywhere."
         ) : undefined
       }
     >
@@ -173,64 +181,16 @@ export function NodesPanel({
               />
             </div>
           ) : null}
-          <DataTable label="Node load and price" columns={columns} rows={rows} rowKey={keyOf} />
+          <DataTable
+            label="Node load and price"
+            columns={columns}
+            rows={paged.visible}
+            rowKey={keyOf}
+            selected={picked === null || !asked ? null : keyOf(asked)}
+            onSelect={(row) => setPicked(row.name)}
+          />
         </>
       )}
-    </Panel>
-  );
-}
-
-export function LinksPanel({ loads }: { loads: readonly ResourceLoad[] }) {
-  const links = loads
-    .filter((load) => load.place === "link")
-    .sort((a, b) => fractionOf(b) - fractionOf(a) || order(a, b));
-  const [all, setAll] = useState(false);
-  if (links.length === 0) return null;
-  const shown = all ? links : links.slice(0, 12);
-  const decimals = priceDecimals(links.map((link) => link.price));
-  return (
-    <Panel
-      title="Link load and price"
-      sub={`${countText(links.length, "link")}, busiest first`}
-      flush
-      footer={
-        shown.length < links.length ? (
-          <button type="button" className="link" onClick={() => setAll(true)}>
-            Show all {fixed(links.length)}
-          </button>
-        ) : undefined
-      }
-    >
-      <DataTable
-        label="Link load and price"
-        rows={shown}
-        rowKey={(row) => row.name}
-        columns={[
-          {
-            key: "name",
-            title: "Link",
-            cell: (row) => <span className="ent">{row.name}</span>,
-          },
-          {
-            key: "bar",
-            title: "",
-            cell: (row) => <LoadBar fraction={fractionOf(row)} width={84} />,
-          },
-          {
-            key: "load",
-            title: "Load",
-            number: true,
-            strong: true,
-            cell: (row) => percentText(fractionOf(row)),
-          },
-          {
-            key: "price",
-            title: "Price",
-            number: true,
-            cell: (row) => (row.price === 0 ? "0" : fixed(row.price, decimals)),
-          },
-        ]}
-      />
     </Panel>
   );
 }

@@ -1,0 +1,86 @@
+"""What a draft of utility functions would change, over REST; stores nothing."""
+
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.accounts.roles import Permission
+from apps.allocations.changes import KINDS
+from apps.allocations.preview import Preview, PreviewChange, utilities_preview
+from apps.systems.models import System
+
+MOST_DRAFTS = 100
+
+
+class UtilityDraftSerializer(serializers.Serializer[dict[str, Any]]):
+    """A utility function as it is edited."""
+
+    kind = serializers.CharField(max_length=32)
+    parameters = serializers.DictField()
+
+
+class PreviewRequestSerializer(serializers.Serializer[dict[str, Any]]):
+    """Drafts by the id of the utility function that each would replace."""
+
+    utilities = serializers.DictField(child=UtilityDraftSerializer(), allow_empty=False)
+
+    def validate_utilities(self, drafts: dict[str, Any]) -> dict[Any, Any]:
+        if len(drafts) > MOST_DRAFTS:
+            raise serializers.ValidationError(f"At most {MOST_DRAFTS} drafts.")
+        field = serializers.UUIDField()
+        return {field.run_validation(key): draft for key, draft in drafts.items()}
+
+
+class PreviewChangeSerializer(serializers.Serializer[PreviewChange]):
+    """One quantity without and with the draft."""
+
+    kind = serializers.ChoiceField(choices=KINDS)
+    name = serializers.CharField()
+    detail = serializers.CharField(help_text="Resource of a node's price; flow of a class.")
+    before = serializers.FloatField()
+    after = serializers.FloatField()
+    of_draft = serializers.BooleanField(help_text="One of the draft's own classes or topics.")
+
+
+class PreviewSerializer(serializers.Serializer[Preview]):
+    """The model solved without and with the draft, by the same method from the same prices."""
+
+    status = serializers.CharField()
+    reason = serializers.CharField(help_text="Why nothing is feasible, where nothing is.")
+    method = serializers.CharField()
+    model_version = serializers.IntegerField()
+    start = serializers.UUIDField(
+        source="start.public_id",
+        allow_null=True,
+        default=None,
+        help_text="The allocation whose prices the computation began with.",
+    )
+    utility_before = serializers.FloatField()
+    utility_after = serializers.FloatField()
+    admitted_before = serializers.IntegerField()
+    admitted_after = serializers.IntegerField()
+    changes = PreviewChangeSerializer(many=True, help_text="The draft's own first.")
+    changes_in_all = serializers.IntegerField()
+    runtime_s = serializers.FloatField()
+
+
+class PreviewView(APIView):
+    """A look ahead while one edits."""
+
+    needs = {"post": Permission.EDIT_MODEL}
+
+    @extend_schema(
+        operation_id="system_preview", request=PreviewRequestSerializer, responses=PreviewSerializer
+    )
+    def post(self, request: Request, id: str) -> Response:
+        """Rates, admissions and prices without and with the draft, within about a second."""
+        form = PreviewRequestSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        system = get_object_or_404(System, public_id=id)
+        preview = utilities_preview(system=system, drafts=form.validated_data["utilities"])
+        return Response(PreviewSerializer(preview).data)

@@ -1,0 +1,15 @@
+"""The best upper bound after each iteration, beside the utilities that are already kept."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("allocations", "0001_allocations")]
+
+    operations = [
+        migrations.AddField(
+            model_name="allocation",
+            name="bounds",
+            field=models.JSONField(default=list),
+        ),
+    ]

@@ -1,0 +1,25 @@
+"""Frozen models read back as plain data, as long as they are of a size that a page may wait for."""
+
+import json
+from typing import Any
+
+from django.db.models.functions import Length
+
+from apps.runs.models import Run, Snapshot
+
+LARGEST_BYTES = 50_000_000
+"""About 300,000 classes: reading more would keep a reader waiting for seconds."""
+
+
+def snapshot_plain(run: Run) -> dict[str, Any] | None:
+    """The problem that the run saw (formats.md, section 1); None where it is too large to read."""
+    size = (
+        Snapshot.objects.annotate(size=Length("payload"))
+        .values_list("size", flat=True)
+        .get(pk=run.snapshot_id)
+    )
+    if size > LARGEST_BYTES:
+        return None
+    payload = Snapshot.objects.values_list("payload", flat=True).get(pk=run.snapshot_id)
+    plain: dict[str, Any] = json.loads(bytes(payload))
+    return plain

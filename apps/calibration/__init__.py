@@ -1,0 +1,1 @@
+"""Resource models: fitted from telemetry, corrected while running, bounded by latency."""

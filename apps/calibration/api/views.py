@@ -1,0 +1,207 @@
+"""Fit resource models, decide on them, and see what corrects them meanwhile."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django_filters import rest_framework as filters
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.accounts.models import User
+from apps.accounts.roles import Permission
+from apps.calibration.api.serializers import (
+    CalibrationSettingsSerializer,
+    CalibrationStateSerializer,
+    FitApplySerializer,
+    FitDecisionSerializer,
+    FitDetailSerializer,
+    FitRequestSerializer,
+    FitSerializer,
+)
+from apps.calibration.models import CalibrationSettings, Fit
+from apps.calibration.selectors import bounds_of, corrections_of, fit_rows
+from apps.calibration.services import (
+    fit_apply,
+    fit_discard,
+    fit_request,
+    fit_undo,
+    settings_for,
+    settings_update,
+)
+from apps.common.api.filters import Ordering
+from apps.common.api.preconditions import etag, expected_version, once
+from apps.runs.api.views import RunSerializer, accepted
+from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, SystemReference
+from apps.systems.models import System
+
+SYSTEM = OpenApiParameter("system", OpenApiTypes.UUID, required=True)
+
+
+def _actor(request: Request) -> User:
+    assert isinstance(request.user, User)
+    return request.user
+
+
+class FitFilter(filters.FilterSet):
+    """By system, run and state."""
+
+    system = filters.UUIDFilter(field_name="system__public_id")
+    run = filters.UUIDFilter(field_name="run__public_id")
+
+    class Meta:
+        model = Fit
+        fields = ["state"]
+
+
+class FitViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Fit]):
+    """Fits of the resource models: what one message and one consumer cost a broker."""
+
+    queryset = fit_rows()
+    serializer_class = FitSerializer
+    filterset_class = FitFilter
+    filter_backends = [filters.DjangoFilterBackend, Ordering]
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    ordering_fields = ["number", "created_at"]
+    ordering = ["-id"]
+    needs = {
+        "create": Permission.START_RUN,
+        **dict.fromkeys(["apply", "discard", "undo"], Permission.EDIT_MODEL),
+    }
+
+    def get_queryset(self) -> QuerySet[Fit]:
+        return fit_rows(whole=self.action != "list")
+
+    def _answer(self, fit: Fit) -> Response:
+        fresh = fit_rows(whole=True).get(pk=fit.pk)
+        body = FitDetailSerializer(fresh, context=self.get_serializer_context()).data
+        return Response(body, headers={"ETag": etag(fresh.version)})
+
+    @extend_schema(responses=FitDetailSerializer)
+    def retrieve(self, request: Request, id: str) -> Response:
+        """One fit with its coefficients, residuals and advice."""
+        return self._answer(self.get_object())
+
+    @extend_schema(
+        parameters=[IDEMPOTENCY_KEY], request=FitRequestSerializer, responses={202: RunSerializer}
+    )
+    def create(self, request: Request) -> Response:
+        """Fit the resource models of a system to its telemetry."""
+
+        def run() -> Response:
+            form = FitRequestSerializer(data=request.data)
+            form.is_valid(raise_exception=True)
+            return accepted(fit_request(actor=_actor(request), **form.validated_data), request)
+
+        return once(request, run)
+
+    @extend_schema(parameters=[IF_MATCH], request=FitApplySerializer, responses=FitDetailSerializer)
+    @action(detail=True, methods=["post"])
+    def apply(self, request: Request, id: str) -> Response:
+        """Write chosen coefficients into topics and consumer classes."""
+        return self._command(request, FitApplySerializer, fit_apply)
+
+    @extend_schema(
+        parameters=[IF_MATCH], request=FitDecisionSerializer, responses=FitDetailSerializer
+    )
+    @action(detail=True, methods=["post"])
+    def undo(self, request: Request, id: str) -> Response:
+        """Put the costs back that applying replaced."""
+        return self._command(request, FitDecisionSerializer, fit_undo)
+
+    @extend_schema(
+        parameters=[IF_MATCH], request=FitDecisionSerializer, responses=FitDetailSerializer
+    )
+    @action(detail=True, methods=["post"])
+    def discard(self, request: Request, id: str) -> Response:
+        """Say that the fit will not be used."""
+        return self._command(request, FitDecisionSerializer, fit_discard)
+
+    def _command(self, request: Request, form_class: Any, service: Any) -> Response:
+        version = expected_version(request)
+        fit = self.get_object()
+        form = form_class(data=request.data)
+        form.is_valid(raise_exception=True)
+        return self._answer(
+            service(fit=fit, actor=_actor(request), expected_version=version, **form.validated_data)
+        )
+
+
+class CalibrationSettingsViewSet(viewsets.GenericViewSet[CalibrationSettings]):
+    """One row per system, made when first asked for."""
+
+    queryset = CalibrationSettings.objects.select_related("system")
+    serializer_class = CalibrationSettingsSerializer
+    filter_backends = [Ordering]
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    ordering_fields = ["updated_at"]
+    ordering = ["id"]
+    needs = {"partial_update": Permission.EDIT_MODEL}
+
+    def _answer(self, row: CalibrationSettings) -> Response:
+        return Response(self.get_serializer(row).data, headers={"ETag": etag(row.version)})
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("system", OpenApiTypes.UUID, description="Of this system alone.")
+        ]
+    )
+    def list(self, request: Request) -> Response:
+        """Settings of all systems that have some; with `system` exactly that system's."""
+        rows = self.filter_queryset(self.get_queryset())
+        wanted = request.query_params.get("system")
+        if wanted:
+            system_id = serializers.UUIDField().run_validation(wanted)
+            row = settings_for(get_object_or_404(System, public_id=system_id))
+            rows = rows.filter(pk=row.pk)
+        page: Any = self.paginate_queryset(rows)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    def retrieve(self, request: Request, id: str) -> Response:
+        """One row with its ETag."""
+        return self._answer(self.get_object())
+
+    @extend_schema(parameters=[IF_MATCH])
+    def partial_update(self, request: Request, id: str) -> Response:
+        """Change what is given."""
+        version = expected_version(request)
+        row = self.get_object()
+        form = self.get_serializer(row, data=request.data, partial=True)
+        form.is_valid(raise_exception=True)
+        values = dict(form.validated_data)
+        reason = values.pop("reason", "")
+        return self._answer(
+            settings_update(
+                settings=row,
+                actor=_actor(request),
+                expected_version=version,
+                values=values,
+                reason=reason,
+            )
+        )
+
+
+class _OfSystem(serializers.Serializer[dict[str, Any]]):
+    system = SystemReference()
+
+
+class CalibrationStateView(APIView):
+    """Error corrections and latency bounds as of now."""
+
+    @extend_schema(parameters=[SYSTEM], responses=CalibrationStateSerializer)
+    def get(self, request: Request) -> Response:
+        """What is measured against what is predicted, broker by broker and topic by topic."""
+        form = _OfSystem(data=request.query_params)
+        form.is_valid(raise_exception=True)
+        system = form.validated_data["system"]
+        body = {"corrections": corrections_of(system), "latency_bounds": bounds_of(system)}
+        return Response(CalibrationStateSerializer(body).data)

@@ -1,0 +1,70 @@
+"""Make and change a system's calibration settings; each change is audited."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from apps.accounts.models import User
+from apps.audit.services import record
+from apps.calibration.models import CalibrationSettings
+from apps.common.errors import ApplicationError, FieldError, PreconditionFailed
+from apps.common.events import publish
+from apps.systems.models import System
+
+
+def settings_for(system: System) -> CalibrationSettings:
+    """The system's row; made on demand."""
+    row, _ = CalibrationSettings.objects.select_related("system").get_or_create(system=system)
+    return row
+
+
+@transaction.atomic
+def settings_update(
+    *,
+    settings: CalibrationSettings,
+    actor: User | None,
+    expected_version: int,
+    values: Mapping[str, Any],
+    reason: str = "",
+) -> CalibrationSettings:
+    """Change what is given. Raises PreconditionFailed, or ApplicationError naming the field."""
+    row = (
+        CalibrationSettings.objects.select_for_update(of=("self",))
+        .select_related("system")
+        .get(pk=settings.pk)
+    )
+    if row.version != expected_version:
+        raise PreconditionFailed(
+            "version_mismatch",
+            f"The {row} was changed meanwhile: you edit version {expected_version}, "
+            f"the latest is {row.version}. Reload and apply your change again.",
+        )
+    before = {name: getattr(row, name) for name in values}
+    for name, value in values.items():
+        setattr(row, name, value)
+    row.version += 1
+    try:
+        row.full_clean()
+    except ValidationError as error:
+        message = "; ".join(error.messages)
+        field = next(iter(values), "")
+        raise ApplicationError(
+            "invalid", message, errors=[FieldError(field=field, message=message)]
+        ) from error
+    row.save()
+    record(
+        actor=actor,
+        action="update",
+        object_kind="calibration_settings",
+        object_id=row.public_id,
+        object_name=str(row),
+        system_id=row.system.public_id,
+        model_version=row.system.model_version,
+        before=before,
+        after=dict(values),
+        reason=reason,
+    )
+    publish("calibration", system=row.system.public_id)
+    return row

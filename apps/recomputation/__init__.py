@@ -1,0 +1,1 @@
+"""Computing again by itself: schedules, triggers, and every time one of them fired."""

@@ -1,0 +1,248 @@
+"""Edit schedules and triggers; read what fired."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db.models import QuerySet
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, status, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.accounts.models import User
+from apps.accounts.roles import Permission
+from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.preconditions import etag, expected_version, once
+from apps.recomputation.api.serializers import (
+    FIRING_STATES,
+    FiringSerializer,
+    SchedulePreviewQuery,
+    SchedulePreviewSerializer,
+    ScheduleSerializer,
+    TriggerSerializer,
+)
+from apps.recomputation.models import Firing, Schedule, Trigger
+from apps.recomputation.selectors import (
+    firing_rows,
+    last_firings,
+    preview,
+    schedule_rows,
+    trigger_rows,
+)
+from apps.recomputation.services import (
+    rule_delete,
+    schedule_create,
+    schedule_run,
+    schedule_update,
+    trigger_create,
+    trigger_update,
+)
+from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, REASON, reason_of
+
+
+class RuleViewSet(viewsets.GenericViewSet[Any]):
+    """What schedules and triggers have in common."""
+
+    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    search_fields = ["name"]
+    ordering_fields = ["name", "created_at", "updated_at"]
+    ordering = ["name", "id"]
+    needs = dict.fromkeys(["create", "partial_update", "destroy", "run"], Permission.PROPOSE_PLAN)
+    make: Callable[..., Any]
+    change: Callable[..., Any]
+
+    def _body(self, rows: list[Any], many: bool) -> Any:
+        context = {**self.get_serializer_context(), "firings": last_firings(rows)}
+        serializer = self.get_serializer_class()
+        return serializer(rows if many else rows[0], many=many, context=context).data
+
+    def _answer(self, row: Any, http_status: int = status.HTTP_200_OK) -> Response:
+        fresh = self.get_queryset().get(pk=row.pk)
+        headers = {"ETag": etag(fresh.version)}
+        if http_status == status.HTTP_201_CREATED:
+            headers["Location"] = f"{self.request.path.rstrip('/')}/{fresh.public_id}"
+        return Response(self._body([fresh], many=False), status=http_status, headers=headers)
+
+    def list(self, request: Request) -> Response:
+        """By page."""
+        page: Any = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        return self.get_paginated_response(self._body(list(page), many=True))
+
+    def retrieve(self, request: Request, id: str) -> Response:
+        """One with its ETag."""
+        return self._answer(self.get_object())
+
+    @extend_schema(parameters=[IDEMPOTENCY_KEY])
+    def create(self, request: Request) -> Response:
+        """Add one to a system."""
+
+        def run() -> Response:
+            values, reason = self._checked(request)
+            row = type(self).make(actor=_person(request), reason=reason, **values)
+            return self._answer(row, status.HTTP_201_CREATED)
+
+        return once(request, run)
+
+    @extend_schema(parameters=[IF_MATCH])
+    def partial_update(self, request: Request, id: str) -> Response:
+        """Change what is given; who changes it answers for its plans from then on."""
+        version = expected_version(request)
+        row = self.get_object()
+        values, reason = self._checked(request, row)
+        return self._answer(
+            type(self).change(
+                row, actor=_person(request), expected_version=version, values=values, reason=reason
+            )
+        )
+
+    @extend_schema(parameters=[IF_MATCH, REASON])
+    def destroy(self, request: Request, id: str) -> Response:
+        """Delete it; the record of its firings stays."""
+        rule_delete(
+            rule=self.get_object(),
+            actor=_person(request),
+            expected_version=expected_version(request),
+            reason=reason_of(request),
+        )
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _checked(self, request: Request, row: Any = None) -> tuple[dict[str, Any], str]:
+        form = self.get_serializer_class()(
+            row, data=request.data, partial=row is not None, context=self.get_serializer_context()
+        )
+        form.is_valid(raise_exception=True)
+        values = dict(form.validated_data)
+        return values, values.pop("reason", "")
+
+
+def _person(request: Request) -> User:
+    assert isinstance(request.user, User)
+    return request.user
+
+
+class ScheduleFilter(filters.FilterSet):
+    """By system."""
+
+    system = filters.UUIDFilter(field_name="system__public_id")
+
+    class Meta:
+        model = Schedule
+        fields = ["enabled"]
+
+
+class ScheduleViewSet(RuleViewSet):
+    """Schedules that compute a system again."""
+
+    queryset = schedule_rows()
+    serializer_class = ScheduleSerializer
+    filterset_class = ScheduleFilter
+
+    def get_queryset(self) -> QuerySet[Any]:
+        return schedule_rows()
+
+    @staticmethod
+    def make(*, actor: User, reason: str, system: Any, **values: Any) -> Schedule:
+        """Through the service."""
+        return schedule_create(system=system, actor=actor, values=values, reason=reason)
+
+    @staticmethod
+    def change(row: Schedule, **asked: Any) -> Schedule:
+        """Through the service."""
+        return schedule_update(schedule=row, **asked)
+
+    @extend_schema(request=None, responses={202: FiringSerializer}, parameters=[IDEMPOTENCY_KEY])
+    @action(detail=True, methods=["post"])
+    def run(self, request: Request, id: str) -> Response:
+        """Fire it now; its own times do not move."""
+
+        def start() -> Response:
+            firing = schedule_run(schedule=self.get_object(), actor=_person(request))
+            body = FiringSerializer(firing_rows().get(pk=firing.pk)).data
+            location = {"Location": f"/api/v1/recomputation/firings/{firing.public_id}"}
+            return Response(body, status=status.HTTP_202_ACCEPTED, headers=location)
+
+        return once(request, start)
+
+
+class TriggerFilter(filters.FilterSet):
+    """By system and kind."""
+
+    system = filters.UUIDFilter(field_name="system__public_id")
+
+    class Meta:
+        model = Trigger
+        fields = ["enabled", "kind"]
+
+
+class TriggerViewSet(RuleViewSet):
+    """Triggers that compute a system again, with what they see now."""
+
+    queryset = trigger_rows()
+    serializer_class = TriggerSerializer
+    filterset_class = TriggerFilter
+
+    def get_queryset(self) -> QuerySet[Any]:
+        return trigger_rows()
+
+    @staticmethod
+    def make(*, actor: User, reason: str, system: Any, **values: Any) -> Trigger:
+        """Through the service."""
+        return trigger_create(system=system, actor=actor, values=values, reason=reason)
+
+    @staticmethod
+    def change(row: Trigger, **asked: Any) -> Trigger:
+        """Through the service."""
+        return trigger_update(trigger=row, **asked)
+
+
+class FiringFilter(filters.FilterSet):
+    """By system, schedule, trigger and state."""
+
+    system = filters.UUIDFilter(field_name="system__public_id")
+    schedule = filters.UUIDFilter(field_name="schedule__public_id")
+    trigger = filters.UUIDFilter(field_name="trigger__public_id")
+    state = filters.MultipleChoiceFilter(choices=FIRING_STATES)
+
+    class Meta:
+        model = Firing
+        fields: list[str] = []
+
+
+class FiringViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Firing]
+):
+    """Every time that something was computed again by itself, and what became of it."""
+
+    queryset = firing_rows()
+    serializer_class = FiringSerializer
+    filterset_class = FiringFilter
+    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    search_fields = ["cause", "why", "detail"]
+    ordering_fields = ["created_at"]
+    ordering = ["-id"]
+
+
+class SchedulePreviewView(APIView):
+    """What a schedule would do."""
+
+    @extend_schema(
+        operation_id="recomputation_preview_retrieve",
+        parameters=[SchedulePreviewQuery],
+        responses=SchedulePreviewSerializer,
+    )
+    def get(self, request: Request) -> Response:
+        """A schedule in plain words, and its next five times."""
+        form = SchedulePreviewQuery(data=request.query_params)
+        form.is_valid(raise_exception=True)
+        asked = form.validated_data
+        found = preview(every_s=asked["every_s"], cron=asked["cron"], zone=asked["timezone"])
+        return Response(SchedulePreviewSerializer(found).data)

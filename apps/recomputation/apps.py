@@ -1,0 +1,9 @@
+"""The application."""
+
+from django.apps import AppConfig
+
+
+class RecomputationConfig(AppConfig):
+    """Schedules and triggers of recomputation."""
+
+    name = "apps.recomputation"

@@ -1,0 +1,201 @@
+"""Schedules, triggers, and the record of every time one of them fired."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from apps.common.models import BaseModel
+from apps.plans.models import Plan
+from apps.recomputation.timing import LEAST_EVERY_S, LONGEST_EVERY_S
+from apps.runs.models import Run
+from apps.systems.models import System
+from weir.lifecycle.firings import FIRINGS, FiringState
+
+# Sorted, so that the constraints read the same in every process and need no new migration.
+STATE_NAMES = sorted(state.value for state in FiringState)
+ENDED_NAMES = sorted(state.value for state in FIRINGS.ended)
+LONGEST_WAIT_S = 7 * 86_400
+
+
+class Then(models.TextChoices):
+    """What happens with the allocation that comes out."""
+
+    NONE = "none", "Compute only"
+    DRAFT = "draft", "Make a draft plan"
+    SUBMIT = "submit", "Make a plan and submit it"
+
+
+class Kind(models.TextChoices):
+    """What a trigger watches."""
+
+    CAPACITY_CHANGE = "capacity_change", "Capacities in the model changed"
+    POPULATION_CHANGE = "population_change", "Populations in the model changed"
+    SLO_BREACH = "slo_breach", "Service-level objectives are missed"
+    LOAD_DRIFT = "load_drift", "Measured load left the model's"
+
+
+class Outcome(models.TextChoices):
+    """What became of a firing that is done."""
+
+    COMPUTED = "computed", "Computed"
+    DRAFTED = "drafted", "Draft made"
+    SUBMITTED = "submitted", "Submitted for review"
+    APPROVED = "approved", "Approved by the policy"
+    NOTHING = "nothing", "Nothing to change"
+    KEPT = "kept", "Another plan stands"
+    STALE = "stale", "The model moved meanwhile"
+
+
+def named(prefix: str) -> list[models.BaseConstraint]:
+    """What schedules and triggers have in common."""
+    return [
+        models.UniqueConstraint(fields=["system", "name"], name=f"{prefix}_name_once_per_system"),
+        models.CheckConstraint(condition=~Q(name=""), name=f"{prefix}_name_given"),
+        models.CheckConstraint(condition=Q(then__in=Then.values), name=f"{prefix}_then_known"),
+        models.CheckConstraint(
+            condition=Q(time_limit_s=None) | Q(time_limit_s__gte=0.1, time_limit_s__lte=86_400),
+            name=f"{prefix}_time_limit_sound",
+        ),
+    ]
+
+
+class Rule(BaseModel):
+    """When to compute again, how, and what to do with what comes out."""
+
+    system = models.ForeignKey(System, on_delete=models.CASCADE)
+    name = models.CharField(max_length=100)
+    enabled = models.BooleanField(default=True)
+    method = models.CharField(max_length=64, blank=True, help_text="Empty: the installation's.")
+    time_limit_s = models.FloatField(null=True, blank=True)
+    then = models.CharField(max_length=8, choices=Then.choices, default=Then.DRAFT)
+    # Who changed it last answers for the plans that it makes.
+    answerable = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    version = models.PositiveIntegerField(default=1, editable=False)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Schedule(Rule):
+    """Computes again every so often, or at the times of a cron expression."""
+
+    every_s = models.PositiveIntegerField(null=True, blank=True)
+    cron = models.CharField(max_length=100, blank=True)
+    timezone = models.CharField(max_length=64, default="UTC")
+    next_at = models.DateTimeField(null=True, help_text="Null while it is paused.")
+
+    class Meta:
+        ordering = ["system", "name"]
+        indexes = [models.Index(fields=["next_at"], name="schedule_by_next_time")]
+        constraints = [
+            *named("schedule"),
+            models.CheckConstraint(
+                condition=Q(every_s=None) & ~Q(cron="")
+                | Q(every_s__gte=LEAST_EVERY_S, every_s__lte=LONGEST_EVERY_S, cron=""),
+                name="schedule_interval_or_cron",
+            ),
+            models.CheckConstraint(
+                condition=Q(enabled=True) | Q(next_at=None), name="schedule_paused_is_never_due"
+            ),
+        ]
+
+
+class Trigger(Rule):
+    """Computes again when a watched value stays above its threshold for long enough."""
+
+    kind = models.CharField(max_length=24, choices=Kind.choices)
+    threshold = models.FloatField(default=0.0)
+    for_s = models.FloatField(default=10.0, help_text="How long the value must stay above.")
+    cooldown_s = models.FloatField(default=300.0, help_text="Least time between two firings.")
+
+    value = models.FloatField(null=True, help_text="Null: it cannot be said now.")
+    detail = models.TextField(blank=True)
+    basis = models.PositiveIntegerField(null=True, help_text="Model version that was looked at.")
+    looked_at = models.DateTimeField(null=True)
+    above_since = models.DateTimeField(null=True)
+    fired_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["system", "name"]
+        indexes = [models.Index(fields=["enabled", "looked_at"], name="trigger_by_look")]
+        constraints = [
+            *named("trigger"),
+            models.CheckConstraint(condition=Q(kind__in=Kind.values), name="trigger_kind_known"),
+            models.CheckConstraint(
+                condition=Q(threshold__gte=0, threshold__lt=float("inf")),
+                name="trigger_threshold_finite_not_negative",
+            ),
+            models.CheckConstraint(
+                condition=Q(for_s__gte=0, for_s__lte=LONGEST_WAIT_S)
+                & Q(cooldown_s__gte=0, cooldown_s__lte=LONGEST_WAIT_S),
+                name="trigger_times_at_most_a_week",
+            ),
+        ]
+
+
+class Firing(BaseModel):
+    """One time that a schedule came due, a trigger fired, or a person asked; never deleted."""
+
+    system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="firings")
+    schedule = models.ForeignKey(
+        Schedule, on_delete=models.SET_NULL, null=True, related_name="firings"
+    )
+    trigger = models.ForeignKey(
+        Trigger, on_delete=models.SET_NULL, null=True, related_name="firings"
+    )
+    cause = models.CharField(max_length=100, help_text="The name it had then.")
+    why = models.TextField()
+    value = models.FloatField(null=True)
+    threshold = models.FloatField(null=True)
+    method = models.CharField(max_length=64, blank=True)
+    time_limit_s = models.FloatField(null=True)
+    then = models.CharField(max_length=8, choices=Then.choices)
+    account = models.CharField(max_length=16, help_text="In whose name: schedule or trigger.")
+    answerable = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    state = models.CharField(max_length=16, default=FiringState.WAITING)
+    outcome = models.CharField(max_length=16, blank=True)
+    detail = models.TextField(blank=True)
+    merged_into = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="+")
+    run = models.ForeignKey(Run, on_delete=models.SET_NULL, null=True, related_name="+")
+    plan = models.ForeignKey(Plan, on_delete=models.SET_NULL, null=True, related_name="+")
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["system", "-id"], name="firing_by_system")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["system"],
+                condition=Q(state=FiringState.WAITING.value),
+                name="one_firing_waits_per_system",
+            ),
+            models.UniqueConstraint(
+                fields=["system"],
+                condition=Q(state=FiringState.COMPUTING.value),
+                name="one_firing_computes_per_system",
+            ),
+            models.CheckConstraint(condition=Q(state__in=STATE_NAMES), name="firing_state_known"),
+            models.CheckConstraint(
+                condition=Q(state__in=ENDED_NAMES, ended_at__isnull=False)
+                | Q(~Q(state__in=ENDED_NAMES), ended_at=None),
+                name="firing_ended_has_a_time",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state=FiringState.DONE.value) | Q(outcome__in=Outcome.values),
+                name="firing_done_has_an_outcome",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state=FiringState.FAILED.value) | ~Q(detail=""),
+                name="firing_failed_has_a_reason",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cause} at {self.created_at:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,124 @@
+"""Service-level objectives against what agents measure. Reads only.
+
+An SLO's target must hold in a share of its window. Samples are kept for half an hour, so at most
+the last LONGEST_S of the window are looked at, in steps of STEP_S.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.utils import timezone
+
+from apps.catalog.models import Quantity, Slo
+from apps.common.words import figure, percent
+from apps.systems.models import System
+from apps.telemetry.models import Sample
+
+STEP_S = 5
+LONGEST_S = 300
+LEAST_STEPS = 3
+"""With fewer measured steps nothing is said."""
+
+SHORT = 1e-3
+"""Relative shortfall of a rate that is not one: counting messages over a second is coarse."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SloReading:
+    """One objective; `share_held` None: nobody measures its quantity."""
+
+    name: str
+    share_held: float | None
+    objective: float
+    sentence: str
+
+    @property
+    def missed(self) -> bool:
+        """The target held in less than the objective's share of what was looked at."""
+        return self.share_held is not None and self.share_held < self.objective
+
+
+@dataclass(slots=True)
+class _Step:
+    """Rates of one topic in one step, msg/s, summed over brokers."""
+
+    offered: float = 0.0
+    passed: float = 0.0
+    shed: float = 0.0
+
+
+def slo_readings(system: System) -> list[SloReading]:
+    """Every SLO of the system, by name. Two queries."""
+    slos = list(Slo.objects.filter(system=system).select_related("topic").order_by("name"))
+    if not slos:
+        return []
+    steps = _steps(system, max(min(slo.window_s, LONGEST_S) for slo in slos))
+    return [_reading(slo, steps.get(slo.topic.name, {})) for slo in slos]
+
+
+def _steps(system: System, seconds: int) -> dict[str, dict[int, _Step]]:
+    """Topic -> step, counted back from now -> its rates."""
+    now = timezone.now()
+    rows = Sample.objects.filter(
+        broker__system=system, at__gte=now - timedelta(seconds=seconds), at__lte=now
+    ).values_list("broker_id", "at", "payload")
+    count: dict[tuple[int, int], int] = defaultdict(int)
+    kept = []
+    for broker, at, payload in rows:
+        index = int((now - at).total_seconds() // STEP_S)
+        count[broker, index] += 1
+        kept.append((broker, index, payload.get("flows", {})))
+    found: dict[str, dict[int, _Step]] = defaultdict(lambda: defaultdict(_Step))
+    for broker, index, flows in kept:
+        share = 1 / count[broker, index]
+        for topic, row in flows.items():
+            step = found[topic][index]
+            step.offered += share * float(row.get("offered_per_s") or 0.0)
+            step.passed += share * float(row.get("passed_per_s") or 0.0)
+            step.shed += share * float(row.get("shed_per_s") or 0.0)
+    return found
+
+
+def _reading(slo: Slo, steps: dict[int, _Step]) -> SloReading:
+    last = min(slo.window_s, LONGEST_S) // STEP_S
+    seen = [step for index, step in sorted(steps.items()) if index < max(1, last)]
+    held = _held(slo, seen)
+    if held is None or len(held) < LEAST_STEPS:
+        return SloReading(
+            name=slo.name, share_held=None, objective=slo.objective, sentence="not measured"
+        )
+    share = sum(held) / len(held)
+    return SloReading(
+        name=slo.name,
+        share_held=share,
+        objective=slo.objective,
+        sentence=f"{slo.name} of {slo.topic.name} held in {percent(share, 1)} of the last "
+        f"{len(held) * STEP_S} s, wanted are {percent(slo.objective, 1)} "
+        f"(latest {_latest(slo, seen[0])})",
+    )
+
+
+def _held(slo: Slo, seen: Sequence[_Step]) -> list[bool] | None:
+    """Step by step whether the target held; None where no agent measures the quantity."""
+    if slo.quantity == Quantity.RATE_PER_S:
+        # Who sends less than was promised has what they asked for, as long as all of it passes.
+        return [
+            step.passed >= slo.target * (1 - SHORT) or step.shed <= SHORT * step.offered
+            for step in seen
+        ]
+    if slo.quantity == Quantity.LOSS_RATIO:
+        return [_loss(step) <= slo.target for step in seen]
+    return None
+
+
+def _loss(step: _Step) -> float:
+    """What the gate sheds is lost: share of the messages offered."""
+    return step.shed / step.offered if step.offered > 0 else 0.0
+
+
+def _latest(slo: Slo, step: _Step) -> str:
+    if slo.quantity == Quantity.RATE_PER_S:
+        return f"{figure(step.passed)} msg/s, wanted {figure(slo.target)}"
+    return f"{percent(_loss(step), 2)} lost, allowed {percent(slo.target, 2)}"

@@ -1,0 +1,1 @@
+"""What-if studies: sweeps and schedules over a frozen model, solved on Spark, kept as rows."""

@@ -1,0 +1,210 @@
+"""Studies and their points over REST."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
+from django_filters import rest_framework as filters
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import mixins, status, viewsets
+from rest_framework.decorators import action
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.models import User
+from apps.accounts.roles import Permission
+from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.preconditions import etag, expected_version, once
+from apps.runs.api.views import RUN_STATES
+from apps.studies.api.serializers import (
+    StudyChangeSerializer,
+    StudyCheckRequestSerializer,
+    StudyCheckSerializer,
+    StudyDetailSerializer,
+    StudyPointSerializer,
+    StudyRequestSerializer,
+    StudySerializer,
+)
+from apps.studies.models import Study, StudyKind, StudyPoint
+from apps.studies.rows import row_of
+from apps.studies.selectors import study_points_in_order, study_rows
+from apps.studies.services import (
+    study_cancel,
+    study_check,
+    study_delete,
+    study_rename,
+    study_rerun,
+    study_start,
+)
+from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH
+from weir.scenarios import study_csv, study_from_dict
+
+
+class CsvRenderer(JSONRenderer):
+    """Lets a client ask for text/csv; what it renders itself are only problem documents."""
+
+    media_type = "text/csv"
+    format = "csv"
+
+
+class StudyFilter(filters.FilterSet):
+    """By system, kind, state and allocation."""
+
+    system = filters.UUIDFilter(field_name="system__public_id")
+    allocation = filters.UUIDFilter(field_name="allocation__public_id")
+    run = filters.UUIDFilter(field_name="run__public_id")
+    kind = filters.MultipleChoiceFilter(choices=StudyKind.choices)
+    state = filters.MultipleChoiceFilter(field_name="run__state", choices=RUN_STATES)
+
+    class Meta:
+        model = Study
+        fields: list[str] = []
+
+
+class StudyViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Study]):
+    """What-if studies."""
+
+    queryset = study_rows()
+    serializer_class = StudySerializer
+    filterset_class = StudyFilter
+    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    search_fields = ["name", "author__username", "run__method"]
+    ordering_fields = ["created_at", "number", "name", "points_total"]
+    ordering = ["-id"]
+    needs = {
+        "create": Permission.START_RUN,
+        "check": Permission.START_RUN,
+        "partial_update": Permission.START_RUN,
+        "destroy": Permission.START_RUN,
+        "cancel": Permission.START_RUN,
+        "rerun": Permission.START_RUN,
+    }
+
+    def _answer(self, study: Study, http_status: int = status.HTTP_200_OK) -> Response:
+        fresh = study_rows().get(pk=study.pk)
+        body = StudyDetailSerializer(fresh, context=self.get_serializer_context()).data
+        headers = {"ETag": etag(fresh.version)}
+        if http_status == status.HTTP_202_ACCEPTED:
+            headers["Location"] = f"/api/v1/studies/{fresh.public_id}"
+        return Response(body, status=http_status, headers=headers)
+
+    @extend_schema(responses=StudyDetailSerializer)
+    def retrieve(self, request: Request, id: str) -> Response:
+        """One study with what it asks."""
+        return self._answer(self.get_object())
+
+    @extend_schema(
+        request=StudyRequestSerializer,
+        responses={202: StudyDetailSerializer},
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    def create(self, request: Request) -> Response:
+        """Freeze the system's model, or take an allocation's, and start the study on it."""
+
+        def start() -> Response:
+            assert isinstance(request.user, User)
+            form = StudyRequestSerializer(data=request.data)
+            form.is_valid(raise_exception=True)
+            study = study_start(actor=request.user, **form.validated_data)
+            return self._answer(study, status.HTTP_202_ACCEPTED)
+
+        return once(request, start)
+
+    @extend_schema(request=StudyCheckRequestSerializer, responses=StudyCheckSerializer)
+    @action(detail=False, methods=["post"])
+    def check(self, request: Request) -> Response:
+        """Whether the study fits the model, how many answers it has, how long it may take."""
+        form = StudyCheckRequestSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        return Response(StudyCheckSerializer(study_check(**form.validated_data)).data)
+
+    @extend_schema(
+        request=StudyChangeSerializer, responses=StudyDetailSerializer, parameters=[IF_MATCH]
+    )
+    def partial_update(self, request: Request, id: str) -> Response:
+        """Give the study another name."""
+        assert isinstance(request.user, User)
+        version = expected_version(request)
+        form = StudyChangeSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        study = study_rename(
+            study=self.get_object(),
+            actor=request.user,
+            expected_version=version,
+            **form.validated_data,
+        )
+        return self._answer(study)
+
+    @extend_schema(responses={204: None}, parameters=[IF_MATCH])
+    def destroy(self, request: Request, id: str) -> Response:
+        """Throw the study and its points away; its runs stay in the record."""
+        assert isinstance(request.user, User)
+        version = expected_version(request)
+        study_delete(study=self.get_object(), actor=request.user, expected_version=version)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(request=None, responses={202: StudyDetailSerializer})
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, id: str) -> Response:
+        """Stop the study and its Spark job; the answers so far stay."""
+        assert isinstance(request.user, User)
+        study = study_cancel(study=self.get_object(), actor=request.user)
+        return self._answer(study, status.HTTP_202_ACCEPTED)
+
+    @extend_schema(
+        request=None, responses={202: StudyDetailSerializer}, parameters=[IDEMPOTENCY_KEY]
+    )
+    @action(detail=True, methods=["post"])
+    def rerun(self, request: Request, id: str) -> Response:
+        """Solve the same study on the same snapshot again."""
+
+        def start() -> Response:
+            assert isinstance(request.user, User)
+            study = study_rerun(study=self.get_object(), actor=request.user)
+            return self._answer(study, status.HTTP_202_ACCEPTED)
+
+        return once(request, start)
+
+
+class StudyPointViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[StudyPoint]):
+    """The answers of one study, also while it runs."""
+
+    queryset = StudyPoint.objects.all()
+    serializer_class = StudyPointSerializer
+    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
+    filterset_fields = ["method", "status"]
+    search_fields = ["label", "method", "reason"]
+    ordering_fields = ["index", "label", "method", "utility", "gap", "admitted", "runtime_s"]
+    ordering = ["index"]
+
+    def get_queryset(self) -> QuerySet[StudyPoint]:
+        rows = super().get_queryset()
+        if getattr(self, "swagger_fake_view", False):
+            return rows.none()
+        return rows.filter(study=get_object_or_404(Study, public_id=self.kwargs["study_id"]))
+
+    @extend_schema(
+        responses={(200, "text/csv"): OpenApiResponse(OpenApiTypes.STR, "One line per point.")},
+        filters=False,
+    )
+    @action(
+        detail=False,
+        methods=["get"],
+        pagination_class=None,
+        filter_backends=[],
+        renderer_classes=[JSONRenderer, CsvRenderer],
+    )
+    def csv(self, request: Request, study_id: str) -> HttpResponse:
+        """All points as CSV (RFC 4180), numbers in full precision."""
+        study = get_object_or_404(Study, public_id=study_id)
+        rows: list[dict[str, Any]] = [row_of(point) for point in study_points_in_order(study)]
+        text = study_csv(study_from_dict(study.spec), rows)
+        answer = HttpResponse(text, content_type="text/csv; charset=utf-8")
+        answer["Content-Disposition"] = f'attachment; filename="study-{study.number}.csv"'
+        return answer

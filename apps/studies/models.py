@@ -1,0 +1,95 @@
+"""Studies and their points; how far a study is stands in its run."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from apps.allocations.models import Allocation
+from apps.common.models import BaseModel
+from apps.runs.models import Run
+from apps.systems.models import System
+
+
+class StudyKind(models.TextChoices):
+    """What a study varies."""
+
+    SWEEP = "sweep", "Sweep"
+    SCHEDULE = "schedule", "Schedule"
+
+
+class Study(BaseModel):
+    """A question to a frozen model: which scenarios, solved with which methods."""
+
+    system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="studies")
+    number = models.PositiveIntegerField()
+    name = models.CharField(max_length=200)
+    kind = models.CharField(max_length=16, choices=StudyKind)
+    spec: "models.JSONField[Any, Any]" = models.JSONField()
+    run = models.OneToOneField(
+        Run, on_delete=models.CASCADE, related_name="study", help_text="The latest run."
+    )
+    allocation = models.ForeignKey(
+        Allocation,
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="studies",
+        help_text="Whose snapshot is studied; none where the model was frozen for the study.",
+    )
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    points_total = models.PositiveIntegerField()
+    version = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["system", "number"], name="study_number_once_per_system"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind__in=sorted(StudyKind.values)), name="study_kind_known"
+            ),
+            models.CheckConstraint(condition=Q(points_total__gte=1), name="study_has_points"),
+        ]
+
+    def __str__(self) -> str:
+        return f"W-{self.number}"
+
+
+class StudyPoint(models.Model):
+    """The answer to one scenario with one method, or the reason why there is none."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="points")
+    index = models.PositiveIntegerField(help_text="Position in the study.")
+    label = models.CharField(max_length=1000)
+    method = models.CharField(max_length=200)
+    coordinates: "models.JSONField[Any, Any]" = models.JSONField(default=list)
+    status = models.CharField(max_length=16)
+    reason = models.TextField(blank=True)
+    utility = models.FloatField(null=True)
+    upper_bound = models.FloatField(null=True)
+    gap = models.FloatField(null=True, help_text="Relative distance to the bound.")
+    admitted = models.BigIntegerField(null=True)
+    wanted = models.BigIntegerField(null=True)
+    rate_average_per_s = models.FloatField(null=True)
+    moved = models.BigIntegerField(
+        null=True, help_text="Consumers changed since the segment before."
+    )
+    iterations = models.PositiveIntegerField()
+    runtime_s = models.FloatField()
+    quantities: "models.JSONField[Any, Any]" = models.JSONField(default=list)
+    marginals: "models.JSONField[Any, Any]" = models.JSONField(default=list)
+    prices: "models.JSONField[Any, Any]" = models.JSONField(default=list)
+    groups: "models.JSONField[Any, Any]" = models.JSONField(default=list)
+    division: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
+    rates: "models.JSONField[Any, Any]" = models.JSONField(null=True)
+
+    class Meta:
+        ordering = ["index"]
+        constraints = [models.UniqueConstraint(fields=["study", "index"], name="study_point_once")]
+
+    def __str__(self) -> str:
+        return f"{self.study} {self.label} {self.method}"

@@ -1,0 +1,1 @@
+"""The experiments of the Gryphon paper (ICAC 2006, section V), run again on Weir's kernel."""

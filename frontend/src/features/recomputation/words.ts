@@ -1,0 +1,68 @@
+/** The words of recomputation: what triggers watch, what happens then, what became of it. */
+import type { Firing, Then, Trigger, TriggerKind } from "@/api/recomputation";
+import type { Option } from "@/components/ui/fields";
+import { fixed, percentText, UNKNOWN } from "@/lib/numbers";
+
+export const THENS: readonly Option[] = [
+  { value: "none", label: "Compute only" },
+  { value: "draft", label: "Make a draft plan" },
+  { value: "submit", label: "Make a plan and submit it" },
+];
+
+export const thenWord = (then: Then | undefined) =>
+  THENS.find((option) => option.value === then)?.label ?? UNKNOWN;
+
+type KindWords = { label: string; unit: "%" | "SLOs"; about: string };
+
+export const TRIGGER_KINDS: Record<TriggerKind, KindWords> = {
+  capacity_change: {
+    label: "Capacities changed",
+    unit: "%",
+    about: "The largest relative change of a capacity in the model since the last run.",
+  },
+  population_change: {
+    label: "Populations changed",
+    unit: "%",
+    about: "Consumers that came or went in the model since the last run, over those that were.",
+  },
+  slo_breach: {
+    label: "SLOs missed",
+    unit: "SLOs",
+    about:
+      "Objectives whose target held too seldom in the last 5 minutes, by what agents measure. Delays are not measured.",
+  },
+  load_drift: {
+    label: "Load drifted",
+    unit: "%",
+    about:
+      "The largest relative distance of a measured load from what the model predicts for what is in force.",
+  },
+};
+
+export const valueText = (kind: TriggerKind, value: number | null | undefined) =>
+  value === null || value === undefined
+    ? UNKNOWN
+    : TRIGGER_KINDS[kind].unit === "%"
+      ? percentText(value, 1)
+      : fixed(value);
+
+/** How a trigger stands now, and how that is drawn. */
+export function standing(row: Trigger): { state: string; word: string } {
+  if (row.enabled === false) return { state: "paused", word: "Paused" };
+  if (row.value === null) return { state: "pending", word: "Cannot say" };
+  if (row.above_since !== null) return { state: "stale", word: "Above" };
+  return { state: "live", word: "Below" };
+}
+
+const OUTCOMES: Record<string, string> = {
+  computed: "Computed",
+  drafted: "Draft made",
+  submitted: "In review",
+  approved: "Approved by policy",
+  nothing: "Nothing to change",
+  kept: "Another plan stands",
+  stale: "Model moved meanwhile",
+};
+
+export const outcomeWord = (firing: Firing) =>
+  firing.outcome === "" ? null : (OUTCOMES[firing.outcome] ?? firing.outcome);

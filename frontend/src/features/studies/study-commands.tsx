@@ -1,0 +1,112 @@
+/** What a person may ask of a study now: cancel, run again, rename, delete. */
+import { useState } from "react";
+import { Link, useNavigate } from "react-router";
+
+import { useCancelStudy, useDeleteStudy, useRenameStudy, useRerunStudy, type StudyDetail } from "@/api/studies";
+import { Command } from "@/components/ui/command";
+import { ConfirmDialog } from "@/components/ui/dialogs";
+import { TextField } from "@/components/ui/fields";
+import { Icon } from "@/components/ui/icons";
+import { tell, tellFailure } from "@/components/ui/toast";
+import { to } from "@/lib/kinds";
+
+type Asking = "cancel" | "delete" | "rename" | null;
+
+export function StudyCommands({ study }: { study: StudyDetail }) {
+  const navigate = useNavigate();
+  const [asking, setAsking] = useState<Asking>(null);
+  const [name, setName] = useState(study.name);
+  const cancel = useCancelStudy();
+  const rerun = useRerunStudy();
+  const rename = useRenameStudy();
+  const remove = useDeleteStudy();
+  const may = (command: string) => study.allowed_commands.includes(command);
+  const close = () => setAsking(null);
+  return (
+    <>
+      {may("rename") ? (
+        <Command
+          icon="edit"
+          onClick={() => {
+            setName(study.name);
+            setAsking("rename");
+          }}
+        >
+          Rename
+        </Command>
+      ) : null}
+      {may("delete") ? (
+        <Command danger icon="trash" onClick={() => setAsking("delete")}>
+          Delete
+        </Command>
+      ) : null}
+      {study.allowed_commands.length > 0 ? (
+        <Link className="btn" to={to.copyOfStudy(study.system, study.id)}>
+          <Icon name="copy" small />
+          Duplicate and edit
+        </Link>
+      ) : null}
+      {may("rerun") ? (
+        <Command
+          icon="refresh"
+          disabled={rerun.isPending}
+          onClick={() =>
+            rerun.mutate(study.id, {
+              onSuccess: () => tell(`W-${study.number} runs again`, "Same snapshot, same scenarios."),
+              onError: (error) => tellFailure("Not started", error),
+            })
+          }
+        >
+          Run again
+        </Command>
+      ) : null}
+      {may("cancel") ? (
+        <Command
+          danger
+          icon="ban"
+          onClick={() => setAsking("cancel")}
+          disabled={study.cancel_requested}
+          reason="The study is being cancelled."
+        >
+          Cancel study
+        </Command>
+      ) : null}
+      <ConfirmDialog
+        title={`Cancel W-${study.number}`}
+        command="Cancel study"
+        open={asking === "cancel"}
+        onClose={close}
+        run={() => cancel.mutateAsync(study.id)}
+      >
+        <p>
+          The Spark job stops within two seconds. The {study.points_done} answers found so far stay.
+        </p>
+      </ConfirmDialog>
+      <ConfirmDialog
+        title={`Delete W-${study.number}`}
+        command="Delete"
+        open={asking === "delete"}
+        onClose={close}
+        run={async () => {
+          await remove.mutateAsync({ id: study.id, version: study.version });
+          await navigate(to.studies(study.system));
+        }}
+      >
+        <p>
+          The study and its {study.points_done} answers are gone. Its runs stay in the record, and
+          the model is not touched.
+        </p>
+      </ConfirmDialog>
+      <ConfirmDialog
+        title={`Rename W-${study.number}`}
+        command="Rename"
+        dangerous={false}
+        open={asking === "rename"}
+        onClose={close}
+        run={() => rename.mutateAsync({ id: study.id, version: study.version, name })}
+      >
+        <TextField label="Name" value={name} onChange={setName} maxLength={200} focus />
+      </ConfirmDialog>
+    </>
+  );
+}

@@ -1,0 +1,183 @@
+"""Triggers: what they see, when they fire, and that they fire no more often than they may."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from apps.catalog.models import ConsumerClass, Slo
+from apps.recomputation.drift import load_drift
+from apps.recomputation.models import Trigger
+from apps.recomputation.services import recomputation_tick, triggers_look
+from apps.recomputation.slo import slo_readings
+from apps.recomputation.watching import look
+from apps.systems.services import entity_create, entity_update
+from apps.telemetry.models import Sample
+
+pytestmark = pytest.mark.django_db
+
+
+def seen(trigger: Trigger) -> Trigger:
+    trigger.refresh_from_db()
+    return trigger
+
+
+def test_a_capacity_that_changed_fires_once_and_the_new_run_settles_it(clockwork):
+    trigger = clockwork.trigger("capacity_change", threshold=0.1)
+    recomputation_tick()
+    assert seen(trigger).value == 0.0
+    assert clockwork.firings() == []
+    clockwork.change_capacity(800.0)
+    clockwork.again()
+    recomputation_tick()
+    (firing,) = clockwork.firings()
+    assert firing.value == pytest.approx(0.2)
+    assert firing.threshold == 0.1
+    assert "cpu of b1 changed by 20.0 %" in firing.why
+    assert firing.run.asked_by.display_name == "Trigger"
+    for _ in range(2):
+        clockwork.again()
+        recomputation_tick()
+    # The run on its way has seen the new model: no further firing.
+    assert len(clockwork.firings()) == 1
+    assert seen(trigger).value == 0.0
+
+
+def test_a_change_below_the_threshold_does_not_fire(clockwork):
+    trigger = clockwork.trigger("capacity_change", threshold=0.25)
+    clockwork.change_capacity(800.0)
+    assert triggers_look() == 0
+    assert seen(trigger).value == pytest.approx(0.2)
+    assert seen(trigger).above_since is None
+
+
+def test_each_edit_of_the_model_starts_the_wait_again(clockwork):
+    trigger = clockwork.trigger("capacity_change", for_s=30.0)
+    clockwork.change_capacity(800.0)
+    assert triggers_look() == 0
+    Trigger.objects.update(above_since=timezone.now() - timedelta(seconds=29), looked_at=None)
+    clockwork.change_capacity(700.0)
+    assert triggers_look() == 0
+    assert timezone.now() - seen(trigger).above_since < timedelta(seconds=5)
+    Trigger.objects.update(above_since=timezone.now() - timedelta(seconds=31), looked_at=None)
+    assert triggers_look() == 1
+
+
+def test_cooldown_keeps_a_lasting_condition_from_firing_again(clockwork):
+    trigger = clockwork.trigger("load_drift", threshold=0.2, cooldown_s=600.0)
+    clockwork.quay.passed(t1=10.0, t2=10.0)
+    clockwork.quay.measure("b2")
+    assert triggers_look() == 1
+    clockwork.again()
+    assert triggers_look() == 0
+    Trigger.objects.update(fired_at=timezone.now() - timedelta(seconds=601), looked_at=None)
+    assert triggers_look() == 1
+    assert len(clockwork.firings()) == 2
+    assert seen(trigger).value > 0.2
+
+
+def test_a_paused_trigger_does_not_look(clockwork):
+    trigger = clockwork.trigger("capacity_change", enabled=False)
+    clockwork.change_capacity(800.0)
+    assert triggers_look() == 0
+    assert seen(trigger).looked_at is None
+
+
+def test_population_change_counts_consumers_that_came_or_went(clockwork):
+    row = ConsumerClass.objects.get(name="g-t1")
+    entity_update(instance=row, actor=None, expected_version=1, values={"population_max": 6})
+    clockwork.system.refresh_from_db()
+    found = look("population_change", clockwork.system)
+    assert found.value == pytest.approx(2 / 8)
+    assert look("capacity_change", clockwork.system).value == 0.0
+
+
+def test_nothing_can_be_said_before_anything_was_computed(quay):
+    assert look("capacity_change", quay.system).value is None
+    assert look("load_drift", quay.system).value is None
+    assert look("slo_breach", quay.system).value is None
+
+
+def test_load_as_predicted_has_no_drift(clockwork):
+    quay = clockwork.quay
+    rates = quay.approved()
+    admitted = {row.name: {"admitted": 4} for row in ConsumerClass.objects.all()}
+    flows = {name: {"offered_per_s": rate, "passed_per_s": rate} for name, rate in rates.items()}
+    quay.measure("b1", flows=flows, classes=admitted)
+    quay.measure("b2")
+    assert load_drift(quay.system).value == pytest.approx(0.0, abs=1e-9)
+
+
+def test_drift_is_the_largest_relative_distance_of_a_load(clockwork):
+    quay = clockwork.quay
+    rates = quay.approved()
+    admitted = {row.name: {"admitted": 4} for row in ConsumerClass.objects.all()}
+    flows = {name: {"passed_per_s": rate / 2} for name, rate in rates.items()}
+    quay.measure("b1", flows=flows, classes=admitted)
+    quay.measure("b2")
+    found = load_drift(quay.system)
+    assert found.value == pytest.approx(0.5)
+    assert "by what is in force" in found.detail
+
+
+def test_drift_says_nothing_while_a_broker_is_silent(clockwork):
+    assert load_drift(clockwork.system).value is None
+    assert "measures nothing now" in load_drift(clockwork.system).detail
+
+
+def samples(quay, count, **row):
+    now = timezone.now()
+    payload = {"interval_s": 1.0, "flows": {"t1": row}, "classes": {}, "links": {}}
+    Sample.objects.bulk_create(
+        Sample(broker=quay.brokers["b1"], at=now - timedelta(seconds=s + 0.5), payload=payload)
+        for s in range(count)
+    )
+
+
+def slo(clockwork, quantity, target):
+    from apps.catalog.models import Topic
+
+    return entity_create(
+        model=Slo,
+        system=clockwork.system,
+        actor=None,
+        values={
+            "name": f"slo-{quantity}",
+            "topic": Topic.objects.get(name="t1"),
+            "quantity": quantity,
+            "target": target,
+            "objective": 0.9,
+            "window_s": 60,
+        },
+    )
+
+
+def test_an_slo_on_the_rate_is_missed_when_messages_are_shed(clockwork):
+    slo(clockwork, "rate_per_s", 100.0)
+    samples(clockwork.quay, 30, offered_per_s=120.0, passed_per_s=60.0, shed_per_s=60.0)
+    (reading,) = slo_readings(clockwork.system)
+    assert reading.missed
+    assert "held in 0.0 % of the last 30 s" in reading.sentence
+    trigger = clockwork.trigger("slo_breach", threshold=0.0)
+    assert triggers_look() == 1
+    assert seen(trigger).value == 1.0
+
+
+def test_a_publisher_that_sends_less_than_promised_misses_no_slo(clockwork):
+    slo(clockwork, "rate_per_s", 100.0)
+    samples(clockwork.quay, 30, offered_per_s=20.0, passed_per_s=20.0, shed_per_s=0.0)
+    assert not slo_readings(clockwork.system)[0].missed
+
+
+def test_loss_is_what_the_gate_sheds(clockwork):
+    slo(clockwork, "loss_ratio", 0.1)
+    samples(clockwork.quay, 30, offered_per_s=100.0, passed_per_s=80.0, shed_per_s=20.0)
+    assert slo_readings(clockwork.system)[0].missed
+
+
+def test_a_quantity_that_nobody_measures_is_not_judged(clockwork):
+    slo(clockwork, "delay_p99_s", 0.1)
+    samples(clockwork.quay, 30, offered_per_s=1.0, passed_per_s=1.0)
+    (reading,) = slo_readings(clockwork.system)
+    assert reading.share_held is None
+    assert look("slo_breach", clockwork.system).value is None

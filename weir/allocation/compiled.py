@@ -1,0 +1,26 @@
+"""How kernels are compiled: once per machine, without the interpreter's lock.
+
+Importing this module imports numba (some tenths of a second), so optimizers import it when
+they begin to compute, not when they are listed. Compiled code is kept on disk beside its source;
+`python -m weir.allocation.warm_up` fills that cache when the product is installed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numba
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(function: F) -> F:
+    """The function as machine code; floating-point errors give inf or nan, as in numpy."""
+    wrap = cast("Any", numba.njit)
+    try:
+        return cast("F", wrap(cache=True, nogil=True, error_model="numpy")(function))
+    except RuntimeError:  # no folder to keep compiled code in: each process compiles its own
+        return cast("F", wrap(nogil=True, error_model="numpy")(function))

@@ -1,0 +1,1 @@
+"""Exact improvement of a feasible allocation: compiled rate problem, searches over populations."""
