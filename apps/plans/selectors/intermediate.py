@@ -7,11 +7,12 @@ may carry already today.
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from uuid import UUID
 
 from apps.calibration.selectors import calibrated_problem, calibration_stamp
+from apps.catalog.selectors import system_problem
 from apps.common.words import percent
 from apps.plans.models import Plan
 from apps.systems.models import System
@@ -57,8 +58,14 @@ def heaviest_state(plan: Plan, found: InForce) -> Heaviest | None:
     """
     if actions.replay(found, plan.content.steps).settings == found.settings:
         return None
-    stamp = calibration_stamp(plan.system)
-    problem = _problem(plan.system.public_id, plan.system.model_version, stamp)
+    problem = _problem(
+        _Version(
+            public_id=plan.system.public_id,
+            model_version=plan.system.model_version,
+            stamp=calibration_stamp(plan.system),
+            system=plan.system,
+        )
+    )
     state, today = found, _shares(problem, found, found)
     settled = today
     worst: Heaviest | None = None
@@ -81,15 +88,27 @@ def _weight(moment: Heaviest) -> tuple[bool, float]:
     return moment.over, moment.share
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Version:
+    """What a model is known by; the row itself saves reading it again."""
+
+    public_id: UUID
+    model_version: int
+    stamp: tuple[object, ...]
+    system: System = field(compare=False)
+
+
 @lru_cache(maxsize=4)
-def _problem(system: UUID, model_version: int, stamp: tuple[object, ...]) -> Problem:
+def _problem(model: _Version) -> Problem:
     """The model, read once per version and process.
 
     Read without a lock it may show a later version than its key says. No harm: plans of a version
     that has passed are stale, and nobody asks for it again.
     """
     try:
-        return problem_from_dict(calibrated_problem(System.objects.get(public_id=system)))
+        # Without a stamp nothing is calibrated, and the settings need not be read again.
+        read = calibrated_problem if model.stamp else system_problem
+        return problem_from_dict(read(model.system))
     except InvalidProblem as error:
         raise NoModel(f"the model cannot be read: {error}") from error
 
