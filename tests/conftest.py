@@ -1,7 +1,5 @@
 """Fixtures that every room of tests may use."""
 
-import importlib
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -12,12 +10,15 @@ from apps.accounts.roles import Role
 from apps.systems.models import System
 from tests.factories import make_base_workload, make_user
 
-# schemathesis imports its report writers when the session ends, where threads of the servers under
-# test still run; compiling a module beside another thread that does can fail in CPython 3.11 with
-# "AST constructor recursion depth mismatch" (gh-106905). Imported here, they are there by then.
-for _writer in ("allure", "html.writer", "junitxml"):
-    with suppress(ImportError):
-        importlib.import_module(f"schemathesis.reporting.{_writer}")
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Take out the part of schemathesis that writes reports, which nobody asked it for.
+
+    It tries to import its writers when the session ends, allure's anew each time because allure is
+    not installed; pytest parses a module that it rewrites, and `ast.parse` beside another thread
+    that does fails in CPython 3.11 with "AST constructor recursion depth mismatch" (gh-106905).
+    """
+    config.pluginmanager.unregister(name="schemathesis-xdist")
 
 
 @pytest.fixture
