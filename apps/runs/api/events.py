@@ -4,10 +4,12 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 
+from apps.common.connections import connections_release
 from apps.common.events import hub
 from apps.runs.selectors import active_run_news
 
@@ -20,13 +22,21 @@ def _event(data: str) -> bytes:
     return f"data: {data}\n\n".encode()
 
 
+def _running_now() -> list[dict[str, Any]]:
+    """What runs; the stream that follows may last minutes and needs the database no more."""
+    try:
+        return active_run_news()
+    finally:
+        connections_release()
+
+
 async def _stream() -> AsyncIterator[bytes]:
     end = time.monotonic() + LIFE_S
     yield b"retry: 2000\n\n"
     # Subscribed before the snapshot is read, so that no change falls between the two.
     queue = hub.join()
     try:
-        runs = await sync_to_async(active_run_news)()
+        runs = await sync_to_async(_running_now)()
         yield _event(json.dumps({"kind": "snapshot", "runs": runs}, default=str))
         while time.monotonic() < end:
             try:
