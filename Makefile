@@ -64,13 +64,17 @@ package: runtime
 	fi
 
 # Machine code depends on files that a kernel calls into, which numba's own cache does not notice.
-KERNELS = $(wildcard weir/allocation/*.py weir/allocation/*/*.py weir/utility/*.py)
+KERNELS = $(wildcard weir/allocation/*.py weir/allocation/*/*.py weir/utility/*.py \
+  weir/topologies/*.py weir/transformation/*/*.py)
 compiled: package ## machine code of the kernels; after editing one, before a test by hand
 	@now=$(call hash,requirements/runtime.txt $(KERNELS)); \
 	if [[ $$(cat $(STAMPS)/compiled 2>/dev/null) != "$$now" ]]; then \
 	  echo "compiling the kernels (one to two minutes, once)"; \
 	  find weir -name '*.nb[ci]' -delete; \
 	  $(BIN)/python -m weir.allocation.warm_up; \
+	  $(BIN)/python -m weir.topologies.warm_up; \
+	  $(BIN)/python -m weir.transformation.sliding.warm_up; \
+	  $(BIN)/python -m weir.transformation.stepping.warm_up; \
 	  echo "$$now" > $(STAMPS)/compiled; \
 	fi
 
@@ -164,7 +168,10 @@ bench: install dev ## measure optimizers and agents, as ratios to plain implemen
 	$(BIN)/python -m benchmarks.partitioned
 	$(BIN)/python -m benchmarks.forwarding --fleet
 	$(BIN)/python -m benchmarks.enactment
+	$(BIN)/python -m benchmarks.transformation_fleet
 	$(BIN)/python -m benchmarks.resource_models
+	$(BIN)/python -m benchmarks.planners
+	$(BIN)/python -m benchmarks.goal_topologies
 
 experiments: compiled dev ## the Gryphon paper's experiments: docs/gryphon.md and its pictures
 	$(BIN)/python -m benchmarks.gryphon --out docs/pictures/gryphon --report docs/gryphon.md

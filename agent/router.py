@@ -333,8 +333,11 @@ class Router:
             await self._driver.stop_reading(pump.source)
 
     async def _close_pumps(self, neighbour: str) -> None:
-        for pump in self._link_pumps.pop(neighbour, ()):
+        pumps = self._link_pumps.pop(neighbour, [])
+        # All before any is waited for: whoever reads the counters meanwhile misses none of them.
+        for pump in pumps:
             self._tally.end(pump)
+        for pump in pumps:
             await pump.close()
 
     async def _ensure_delivery(self, flow: str) -> None:

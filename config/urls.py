@@ -37,6 +37,13 @@ from apps.catalog.api.views import (
 )
 from apps.executions.api import agents
 from apps.executions.api.views import ExecutionViewSet
+from apps.overlays.api.tools import (
+    MethodsView,
+    PlannersView,
+    SystemTrafficView,
+    TransformationView,
+)
+from apps.overlays.api.views import CandidateViewSet, EvaluationViewSet
 from apps.plans.api.views import PlanViewSet
 from apps.plans.policies.api.views import PolicyViewSet
 from apps.recomputation.api.views import (
@@ -83,6 +90,8 @@ router.register(
 router.register("allocations/<uuid:allocation_id>/loads", LoadViewSet, basename="allocation-load")
 router.register("studies", StudyViewSet)
 router.register("studies/<uuid:study_id>/points", StudyPointViewSet, basename="study-point")
+router.register("overlay-evaluations", EvaluationViewSet)
+router.register("overlay-candidates", CandidateViewSet)
 router.register("calibrations", FitViewSet, basename="calibration")
 router.register("calibration-settings", CalibrationSettingsViewSet)
 router.register("agents", AgentViewSet)
@@ -105,6 +114,10 @@ api = [
     path("flow-status", FlowStatusView.as_view()),
     path("recomputation/preview", SchedulePreviewView.as_view()),
     path("systems/<uuid:id>/preview", PreviewView.as_view()),
+    path("systems/<uuid:id>/traffic", SystemTrafficView.as_view()),
+    path("overlay-transformations", TransformationView.as_view()),
+    path("topology-planners", PlannersView.as_view()),
+    path("topology-methods", MethodsView.as_view()),
     path("calibration-state", CalibrationStateView.as_view()),
     path("telemetry", TelemetryView.as_view()),
     path("telemetry/series", TelemetrySeriesView.as_view()),

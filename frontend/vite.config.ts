@@ -12,7 +12,7 @@ export default defineConfig({
   build: {
     outDir: "dist",
     assetsDir: "assets",
-    // Cytoscape and ECharts are loaded by the one page that draws with them.
+    // ECharts is loaded by the pages that draw with it.
     chunkSizeWarningLimit: 700,
   },
   server: { host: "127.0.0.1", proxy: { "/api": { target: backend, changeOrigin: false } } },

@@ -7,13 +7,17 @@ from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from spark_tasks import io
-from spark_tasks.jobs import fit, partitioned, solve, sweep
+from spark_tasks.jobs import fit, partitioned, plan, solve, sweep
 from spark_tasks.partitions import cores
 from spark_tasks.session import SparkAway, forget, reachable, session, short
 from weir.errors import WeirError
 
 __all__ = ["JobError", "SparkAway", "interrupt", "reachable", "run"]
-JOBS = {"fit": fit.build, "solve": solve.build, "sweep": sweep.build}
+CLOSED_MEANWHILE = "NO_ACTIVE_SESSION"
+"""What a session says whose client heard, in an answer that pyspark swallowed, that its server is
+another one by now."""
+
+JOBS = {"fit": fit.build, "plan": plan.build, "solve": solve.build, "sweep": sweep.build}
 
 
 class JobError(Exception):
@@ -50,6 +54,9 @@ def run(
         forget()
         raise SparkAway(short(problem)) from problem
     except PySparkException as problem:
+        if problem.getCondition() == CLOSED_MEANWHILE:
+            forget()
+            raise SparkAway(short(problem)) from problem
         raise JobError(short(problem)) from problem
     except WeirError as problem:
         raise JobError(str(problem)) from problem

@@ -34,3 +34,7 @@ def join_path(parent: str, child: str) -> str:
     if not parent or not child or child.startswith("["):
         return parent + child
     return f"{parent}.{child}"
+
+
+class NoPlan(WeirError):
+    """No plan was found in the time given, and nothing proves that there is none."""

@@ -23,8 +23,8 @@ class Progress:
     """What no allocation can exceed, as far as the method knows."""
 
 
-def never(progress: Progress) -> bool:
-    """Leave it to the optimizer's own criteria."""
+def never(progress: object) -> bool:
+    """Leave it to the method's own criteria."""
     return False
 
 
@@ -33,7 +33,7 @@ def after_iterations(limit: int) -> Callable[[Progress], bool]:
     return lambda progress: progress.iteration >= limit
 
 
-def time_limit(seconds: float, clock: Callable[[], float]) -> Callable[[Progress], bool]:
+def time_limit(seconds: float, clock: Callable[[], float]) -> Callable[[object], bool]:
     """Stop once `clock` (seconds, monotonic) has advanced by `seconds` from now."""
     end_s = clock() + seconds
     return lambda progress: clock() >= end_s

@@ -99,10 +99,11 @@ def systems_overview() -> list[dict[str, Any]]:
         row.system_id: row
         for row in Run.objects.select_related(
             *("system", "snapshot", "result", "allocation", "asked_by", "rerun_of"),
-            *("starts_from__allocation", "study"),
+            *("starts_from__allocation", "study", "overlay_evaluation"),
         )
         .defer(
-            *("snapshot__payload", "result__payload"),
+            *("snapshot__payload", "result__payload", "study__spec"),
+            *("overlay_evaluation__edges", "overlay_evaluation__subscribers"),
             *(f"allocation__{name}" for name in ("trace", "bounds", "moments")),
             *(f"starts_from__allocation__{name}" for name in ("trace", "bounds", "moments")),
         )

@@ -81,7 +81,7 @@ def _runs(allocation: Allocation) -> QuerySet[Run]:
         )
         .select_related(
             *("system", "snapshot", "result", "allocation", "asked_by", "rerun_of"),
-            *("starts_from__allocation", "study"),
+            *("starts_from__allocation", "study", "overlay_evaluation"),
         )
         .defer("snapshot__payload", "result__payload", "study__spec")
     )

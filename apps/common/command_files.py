@@ -1,9 +1,13 @@
 """Files of the management commands that read a problem and write an answer (formats.md)."""
 
+import json
 import os
 import sys
 import tempfile
+from argparse import ArgumentParser
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 ANSWER, INFEASIBLE, BAD_INPUT, NO_ANSWER = 0, 1, 2, 3
 """Exit statuses."""
@@ -11,6 +15,21 @@ ANSWER, INFEASIBLE, BAD_INPUT, NO_ANSWER = 0, 1, 2, 3
 
 class Refused(Exception):
     """Bad input: the message is the one line that the user sees."""
+
+
+def add_solver_arguments(parser: ArgumentParser, *, methods: Iterable[str], default: str) -> None:
+    """What every command that solves a problem from a file takes (formats.md)."""
+    parser.add_argument("input", metavar="IN", help="problem file, - for standard input")
+    parser.add_argument("--out", required=True, help="result file, - for standard output")
+    parser.add_argument("--method", default=default, help=", ".join(methods))
+    parser.add_argument(
+        "--param", action="append", default=[], metavar="NAME=VALUE", help="method parameter"
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--time-limit", type=float, metavar="SECONDS")
+    parser.add_argument(
+        "--engine", choices=["local", "spark"], default="local", help="same answer from both"
+    )
 
 
 def read_input(path: str) -> bytes:
@@ -43,3 +62,25 @@ def write_output(path: str, content: bytes) -> None:
         part.write(content)
     os.chmod(part.name, 0o644)
     os.replace(part.name, target)
+
+
+def check_limits(*, time_limit_s: float | None, seed: int) -> None:
+    """The two numbers that every such command takes. Raises Refused."""
+    if time_limit_s is not None and not time_limit_s > 0:
+        raise Refused("--time-limit: must be above 0 seconds")
+    if seed < 0:
+        raise Refused("--seed: must be 0 or more")
+
+
+def named_values(texts: Iterable[str]) -> dict[str, Any]:
+    """What `--param NAME=VALUE`, given any number of times, says; values are JSON or plain text."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise Refused(f"--param {text}: write NAME=VALUE")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found

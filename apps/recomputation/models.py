@@ -17,8 +17,15 @@ ENDED_NAMES = sorted(state.value for state in FIRINGS.ended)
 LONGEST_WAIT_S = 7 * 86_400
 
 
+class Subject(models.TextChoices):
+    """What is computed again."""
+
+    ALLOCATION = "allocation", "Rates and admitted consumers"
+    OVERLAY = "overlay", "The overlay tree"
+
+
 class Then(models.TextChoices):
-    """What happens with the allocation that comes out."""
+    """What happens with the allocation or candidate that comes out."""
 
     NONE = "none", "Compute only"
     DRAFT = "draft", "Make a draft plan"
@@ -32,6 +39,8 @@ class Kind(models.TextChoices):
     POPULATION_CHANGE = "population_change", "Populations in the model changed"
     SLO_BREACH = "slo_breach", "Service-level objectives are missed"
     LOAD_DRIFT = "load_drift", "Measured load left the model's"
+    BROKER_OVERLOAD = "broker_overload", "A broker is near or above its capacity"
+    ROUTING_DRIFT = "routing_drift", "Routing costs moved since the last evaluation"
 
 
 class Outcome(models.TextChoices):
@@ -53,6 +62,13 @@ def named(prefix: str) -> list[models.BaseConstraint]:
         models.CheckConstraint(condition=~Q(name=""), name=f"{prefix}_name_given"),
         models.CheckConstraint(condition=Q(then__in=Then.values), name=f"{prefix}_then_known"),
         models.CheckConstraint(
+            condition=Q(subject__in=Subject.values), name=f"{prefix}_subject_known"
+        ),
+        models.CheckConstraint(
+            condition=Q(least_benefit__gte=0, least_benefit__lt=float("inf")),
+            name=f"{prefix}_least_benefit_sound",
+        ),
+        models.CheckConstraint(
             condition=Q(time_limit_s=None) | Q(time_limit_s__gte=0.1, time_limit_s__lte=86_400),
             name=f"{prefix}_time_limit_sound",
         ),
@@ -65,7 +81,11 @@ class Rule(BaseModel):
     system = models.ForeignKey(System, on_delete=models.CASCADE)
     name = models.CharField(max_length=100)
     enabled = models.BooleanField(default=True)
+    subject = models.CharField(max_length=16, choices=Subject.choices, default=Subject.ALLOCATION)
     method = models.CharField(max_length=64, blank=True, help_text="Empty: the installation's.")
+    least_benefit = models.FloatField(
+        default=0.0, help_text="Net benefit above which a candidate overlay becomes a plan."
+    )
     time_limit_s = models.FloatField(null=True, blank=True)
     then = models.CharField(max_length=8, choices=Then.choices, default=Then.DRAFT)
     # Who changed it last answers for the plans that it makes.
@@ -149,6 +169,8 @@ class Firing(BaseModel):
         Trigger, on_delete=models.SET_NULL, null=True, related_name="firings"
     )
     cause = models.CharField(max_length=100, help_text="The name it had then.")
+    subject = models.CharField(max_length=16, choices=Subject.choices, default=Subject.ALLOCATION)
+    least_benefit = models.FloatField(default=0.0)
     why = models.TextField()
     value = models.FloatField(null=True)
     threshold = models.FloatField(null=True)
@@ -172,16 +194,19 @@ class Firing(BaseModel):
         indexes = [models.Index(fields=["system", "-id"], name="firing_by_system")]
         constraints = [
             models.UniqueConstraint(
-                fields=["system"],
+                fields=["system", "subject"],
                 condition=Q(state=FiringState.WAITING.value),
-                name="one_firing_waits_per_system",
+                name="one_firing_waits_per_subject",
             ),
             models.UniqueConstraint(
-                fields=["system"],
+                fields=["system", "subject"],
                 condition=Q(state=FiringState.COMPUTING.value),
-                name="one_firing_computes_per_system",
+                name="one_firing_computes_per_subject",
             ),
             models.CheckConstraint(condition=Q(state__in=STATE_NAMES), name="firing_state_known"),
+            models.CheckConstraint(
+                condition=Q(subject__in=Subject.values), name="firing_subject_known"
+            ),
             models.CheckConstraint(
                 condition=Q(state__in=ENDED_NAMES, ended_at__isnull=False)
                 | Q(~Q(state__in=ENDED_NAMES), ended_at=None),

@@ -9,6 +9,7 @@ from apps.catalog.selectors import system_problem
 from apps.common.words import percent
 from apps.recomputation.drift import load_drift
 from apps.recomputation.models import Kind
+from apps.recomputation.routing import broker_overload, routing_drift
 from apps.recomputation.slo import slo_readings
 from apps.runs.models import Run, Snapshot
 from apps.systems.models import System
@@ -130,9 +131,21 @@ def _drift(system: System) -> Look:
     return Look(value=found.value, detail=found.detail)
 
 
+def _overload(system: System) -> Look:
+    found = broker_overload(system)
+    return Look(value=found.value, detail=found.detail)
+
+
+def _routing(system: System) -> Look:
+    found = routing_drift(system)
+    return Look(value=found.value, detail=found.detail)
+
+
 WATCHERS: Mapping[Kind, Callable[[System], Look]] = {
     Kind.CAPACITY_CHANGE: _capacity,
     Kind.POPULATION_CHANGE: _population,
     Kind.SLO_BREACH: _slo,
     Kind.LOAD_DRIFT: _drift,
+    Kind.BROKER_OVERLOAD: _overload,
+    Kind.ROUTING_DRIFT: _routing,
 }

@@ -1,14 +1,18 @@
 """Change the overlay in force edge by edge, as executions do."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
-from apps.common.errors import Conflict
+from django.utils import timezone
+
+from apps.common.errors import Conflict, FieldError
 from apps.systems.models import System
 from apps.systems.services import entity_change
 from apps.topology.models import Broker, Overlay, OverlayEdge
 from weir.actions import edge
 
 Edges = frozenset[tuple[str, str]]
+LEADS_MESSAGES = frozenset({"edges", "in_force", "purpose"})
+"""What of an overlay decides where messages go."""
 
 
 def overlay_in_force(system: System) -> Overlay:
@@ -19,6 +23,40 @@ def overlay_in_force(system: System) -> Overlay:
             "no_overlay_in_force", f"{system} has no overlay in force; put one in force first."
         )
     return overlay
+
+
+def edges_of(overlay: Overlay) -> Edges:
+    """The overlay's links, as pairs of broker names."""
+    rows = OverlayEdge.objects.filter(overlay=overlay).values_list("a__name", "b__name")
+    return frozenset(edge(a, b) for a, b in rows)
+
+
+def overlay_edit_check(overlay: Overlay, edited: Collection[str]) -> None:
+    """Refuse to edit by hand the tree that live agents route by.
+
+    A link that is simply replaced loses what is on its way; agents move it without a loss. Names
+    and notes may change, and without live agents everything may. Raises Conflict.
+    """
+    moved = sorted(LEADS_MESSAGES.intersection(edited))
+    if not overlay.in_force or not moved:
+        return
+    live = Broker.objects.filter(
+        system=overlay.system, agent__revoked_at=None, agent__lease_until__gt=timezone.now()
+    )
+    count = live.count()
+    if count:
+        agents = "1 live agent routes" if count == 1 else f"{count} live agents route"
+        raise Conflict(
+            "agents_are_live",
+            f"{agents} by {overlay}, which is in force: an edit would lose messages on their way. "
+            "Find a better overlay or name a goal topology, and carry out its plan.",
+            errors=[
+                FieldError(
+                    field=moved[0],
+                    message="Changes by a plan while agents are live.",
+                )
+            ],
+        )
 
 
 def overlay_rewire(

@@ -8,6 +8,7 @@ import "./styles/components.css";
 import "./styles/app.css";
 import "./styles/plans.css";
 import "./styles/studies.css";
+import "./styles/overlays.css";
 
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";

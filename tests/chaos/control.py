@@ -67,6 +67,8 @@ class State:
     aborts: list[tuple[float, float, str]] = field(default_factory=list)
     """(seconds from the attempt's begin to the abort, to its end, why)."""
     began: dict[str, float] = field(default_factory=dict)
+    ended: dict[str, float] = field(default_factory=dict)
+    """Action -> when its last attempt was prepared, and when it was done."""
     aborted_at: dict[str, float] = field(default_factory=dict)
 
 
@@ -159,6 +161,7 @@ class Control:
             orders=tuple(
                 order
                 for view in state.executions.values()
+                if _under_way(view)
                 for step in view.steps
                 for action in step.actions
                 if (order := order_for(action, broker, addresses)) is not None
@@ -190,6 +193,8 @@ class Control:
 
     def _map_action(self, action: str, change: Any) -> None:
         for name, view in self.state.executions.items():
+            if not _under_way(view):
+                continue
             self.state.executions[name] = replace(
                 view,
                 steps=tuple(
@@ -203,20 +208,25 @@ class Control:
 
     # --- executions
 
-    def shift(self, name: str, roles: dict[str, str]) -> None:
+    def plan(self, name: str, steps: list[list[dict[str, str]]]) -> None:
+        """Carry out steps of shifts, each given as role -> broker; the same name again changes
+        nothing."""
         with self._changed:
             if name not in self.state.executions:
-                action = ActionView(
-                    id=name,
-                    protocol=Protocol.TREE,
-                    kind="shift_link",
-                    state=ActionState.PENDING,
-                    participants=roles,
-                    title=f"shift {roles}",
-                )
-                step = StepView(id=f"{name}s", index=0, state=StepState.PENDING, actions=(action,))
                 self.state.executions[name] = ExecutionView(
-                    state=ExecutionState.PENDING, steps=(step,), live=frozenset()
+                    state=ExecutionState.PENDING,
+                    steps=tuple(
+                        StepView(
+                            id=f"{name}s{s}",
+                            index=s,
+                            state=StepState.PENDING,
+                            actions=tuple(
+                                _shift(f"{name}s{s}a{a}", roles) for a, roles in enumerate(step)
+                            ),
+                        )
+                        for s, step in enumerate(steps)
+                    ),
+                    live=frozenset(),
                 )
             self._advance()
 
@@ -230,6 +240,8 @@ class Control:
         live = frozenset(n for n, a in self.state.agents.items() if a.lease_until > now)
         changed = False
         for name, view in list(self.state.executions.items()):
+            if not _under_way(view):
+                continue
             view = replace(view, live=live)
             for decision in decide(view, now, LIMITS):
                 self._effect(view, decision, now)
@@ -261,13 +273,15 @@ class Control:
                 self.state.edges -= {frozenset({i, j})}
                 self.state.edges |= {frozenset({i, k})}
             case "FinishAction":
+                self.state.ended[decision.action] = now
                 action = actions[decision.action]
                 for said in action.reports.values():
                     for report in said:
                         if report.phase == "switched" and report.pause_s is not None:
                             self.state.pauses_s.append(report.pause_s)
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self, execution: str = "") -> dict[str, Any]:
+        """Everything; of the executions only one, if it is named."""
         with self._changed:
             state, now = self.state, time.time()
             return {
@@ -285,6 +299,16 @@ class Control:
                     name: {
                         "state": view.state,
                         "actions": [a.state for s in view.steps for a in s.actions],
+                        "times": [
+                            {
+                                "brokers": sorted(a.participants.values()),
+                                "attempts": a.attempt,
+                                "began": state.began.get(a.id),
+                                "ended": state.ended.get(a.id),
+                            }
+                            for s in view.steps
+                            for a in s.actions
+                        ],
                         "attempts": max(a.attempt for s in view.steps for a in s.actions),
                         "phases": sorted(
                             {
@@ -297,10 +321,29 @@ class Control:
                         ),
                     }
                     for name, view in state.executions.items()
+                    if name == (execution or name)
                 },
                 "pauses_s": state.pauses_s,
                 "aborts": state.aborts,
             }
+
+
+def _under_way(view: ExecutionView) -> bool:
+    """Whether anything may still come of it: of many that have ended, nobody is asked."""
+    return view.state in ACTIVE or any(
+        action.state is ActionState.DEAD for step in view.steps for action in step.actions
+    )
+
+
+def _shift(name: str, roles: dict[str, str]) -> ActionView:
+    return ActionView(
+        id=name,
+        protocol=Protocol.TREE,
+        kind="shift_link",
+        state=ActionState.PENDING,
+        participants=roles,
+        title=f"shift {roles}",
+    )
 
 
 def _handler(control: Control) -> type[BaseHTTPRequestHandler]:
@@ -327,10 +370,10 @@ def _handler(control: Control) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
-            if parts.path == "/test/state":
-                self._answer(200, control.shown())
-                return
             query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+            if parts.path == "/test/state":
+                self._answer(200, control.shown(query.get("execution", "")))
+                return
             if control.fenced(self._broker, int(query["incarnation"])):
                 self._answer(409, {"code": "fenced", "detail": "a newer agent acts"})
                 return
@@ -342,8 +385,8 @@ def _handler(control: Control) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if self.path == "/test/shift":
-                control.shift(body["name"], body["roles"])
+            if self.path == "/test/plan":
+                control.plan(body["name"], body["steps"])
                 self._answer(200, {})
             elif self.path == "/agent/v1/session":
                 self._answer(200, control.session(self._broker, body["address"]))

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,8 +87,11 @@ class Process:
 class Fleet:
     """A system (`tests.chaos.system`) on real processes. Use as a context manager."""
 
-    def __init__(self, directory: Path, system: dict[str, Any], *, without: str = "") -> None:
-        """`without`: a safeguard of the agents that is taken out (`tests.chaos.sabotage`)."""
+    def __init__(
+        self, directory: Path, system: dict[str, Any], *, without: str = "", together: str = ""
+    ) -> None:
+        """`without`: a safeguard of the agents that is taken out (`tests.chaos.sabotage`).
+        `together`: a module that runs all agents in one process; it is given their folder."""
         self._agent_module = ["tests.chaos.sabotage", without] if without else ["agent"]
         self.directory = directory
         self.system = system
@@ -120,6 +124,13 @@ class Fleet:
             directory / "control.log",
         )
         self.agents = {name: self._agent(name, broker) for name, broker in self.brokers.items()}
+        if together:
+            command = [sys.executable, "-m", together, "--control-plane", self.url]
+            (directory / "brokers.json").write_text(
+                json.dumps({name: broker.url for name, broker in self.brokers.items()})
+            )
+            log = directory / "agents.log"
+            self.agents = {"all": Process([*command, "--fleet", str(directory)], log)}
 
     def _agent(self, name: str, broker: Broker) -> Process:
         folder = self.directory / f"agent-{name}"
@@ -170,12 +181,13 @@ class Fleet:
 
     # --- the control plane
 
-    def state(self, within_s: float = 10.0) -> dict[str, Any]:
-        """What the control plane's state file says, as it tells."""
+    def state(self, within_s: float = 10.0, *, execution: str = "") -> dict[str, Any]:
+        """What the control plane's state file says, as it tells; of one execution, or all."""
         until = time.monotonic() + within_s
+        url = f"{self.url}/test/state?execution={execution}"
         while True:
             try:
-                with urllib.request.urlopen(f"{self.url}/test/state", timeout=3) as answer:
+                with urllib.request.urlopen(url, timeout=3) as answer:
                     return dict(json.load(answer))
             except OSError:
                 if time.monotonic() > until:
@@ -184,10 +196,15 @@ class Fleet:
 
     def shift(self, name: str, i: str, j: str, k: str) -> None:
         """Order a shift; the same name again changes nothing."""
-        body = json.dumps({"name": name, "roles": {"i": i, "j": j, "k": k}}).encode()
+        self.plan(name, [[(i, j, k)]])
+
+    def plan(self, name: str, steps: Sequence[Sequence[tuple[str, str, str]]]) -> None:
+        """Order steps of shifts (i, j, k); the same name again changes nothing."""
+        roles = [[dict(zip("ijk", shift, strict=True)) for shift in step] for step in steps]
+        body = json.dumps({"name": name, "steps": roles}).encode()
         until = time.monotonic() + 10
         while True:
-            request = urllib.request.Request(f"{self.url}/test/shift", data=body)
+            request = urllib.request.Request(f"{self.url}/test/plan", data=body)
             try:
                 with urllib.request.urlopen(request, timeout=3):
                     return
@@ -200,7 +217,7 @@ class Fleet:
         """The state in which an execution ended. Raises TimeoutError with what is known."""
         until = time.monotonic() + within_s
         while True:
-            execution = self.state()["executions"].get(name)
+            execution = self.state(execution=name)["executions"].get(name)
             if execution and execution["state"] in ("succeeded", "failed", "stopped"):
                 return str(execution["state"])
             if time.monotonic() > until:

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from pyspark.errors.exceptions.connect import SparkConnectException
 
 from spark_tasks import entry
 from spark_tasks.jobs.solve import solve_payload
@@ -63,6 +64,31 @@ def test_progress_to_nobody_does_no_harm():
     with Reporter("http://127.0.0.1:1/", "token") as reporter:
         reporter.offer({"iteration": 1})
     assert reporter.told_to_stop is False
+
+
+def test_session_that_was_closed_meanwhile_is_away(payload, tmp_path, monkeypatch):
+    class Closed:
+        """A session whose client has closed itself after it had been handed out."""
+
+        def addTag(self, tag):
+            pass
+
+        removeTag = addTag
+
+        def createDataFrame(self, *args):
+            raise SparkConnectException(errorClass="NO_ACTIVE_SESSION", messageParameters={})
+
+    monkeypatch.setattr(entry, "session", lambda remote: Closed())
+    with pytest.raises(SparkAway, match="NO_ACTIVE_SESSION"):
+        entry.run(
+            remote="sc://127.0.0.1:1",
+            job="solve",
+            tag="t",
+            payload=payload,
+            input_uri=str(tmp_path / "in"),
+            output_uri=str(tmp_path / "out"),
+            parameters=PARAMETERS,
+        )
 
 
 @pytest.mark.filterwarnings("ignore:.*RETRIES_EXCEEDED")

@@ -1,8 +1,6 @@
 """The job `sweep`: the kernel's rows, whoever solves which of them."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -11,6 +9,7 @@ from spark_tasks.jobs import sweep
 from spark_tasks.jobs.sweep import answer_of, solve_share
 from spark_tasks.outbox import Outbox
 from tests.factories.runs import GOLDEN
+from tests.spark_tasks.house import House
 from weir.codec import canonical_bytes, problem_from_json
 from weir.scenarios import expand, repeatable, solve_unit, study_from_dict
 
@@ -59,42 +58,6 @@ def kernel_rows(payload, spec):
 
 def told(spec, **more):
     return {"parameters": {"study": spec}, **more}
-
-
-class House:
-    """A control plane that keeps what is posted, and stops the job after `enough` rows."""
-
-    def __init__(self, enough=10**9, fail=0):
-        self.rows, self.tokens, self.enough, self.fail = [], set(), enough, fail
-        house = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                house.tokens.add(self.headers["Authorization"])
-                if house.fail > 0:
-                    house.fail -= 1
-                    self.send_error(503)
-                    return
-                house.rows += body["points"]
-                answer = json.dumps({"continue": len(house.rows) < house.enough}).encode()
-                self.send_response(200)
-                self.end_headers()
-                self.wfile.write(answer)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/"
-
-    def __enter__(self):
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.server.server_close()
 
 
 @pytest.mark.parametrize("spec", [SWEEP, DAY], ids=["sweep", "schedule"])

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import product
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 from scipy import sparse
 
-from weir.solvers import MixedProgram, growing, highs
+from weir.solvers import BinaryProgram, MixedProgram, cp_sat, growing, highs, highs_binary
+
+if TYPE_CHECKING:
+    from weir.solvers import BinarySolver
+
+BINARY: list[BinarySolver] = [cp_sat, highs_binary]
 
 
 def never() -> bool:
@@ -67,3 +75,81 @@ def test_a_growing_program_ends_when_told_to() -> None:
 def test_says_so_where_nothing_fits() -> None:
     impossible = program(-1.0)
     assert highs.maximise(impossible, start=np.zeros(3), nodes=100, stop=never) is None
+
+
+def yes_or_no(seed: int, *, whole: bool = True) -> BinaryProgram:
+    """Eight choices, equalities among the rows; some have no point."""
+    chance = np.random.default_rng(seed)
+    matrix = chance.integers(-1, 3, size=(5, 8)).astype(float)
+    most = chance.integers(1, 4, size=5).astype(float)
+    least = np.where(np.arange(5) < 2, most, -np.inf)
+    cost = chance.integers(-3, 6, size=8) / (1.0 if whole else 7.0)
+    return BinaryProgram(cost=cost, matrix=sparse.csr_array(matrix), least=least, most=most)
+
+
+@pytest.mark.parametrize("solver", BINARY)
+@pytest.mark.parametrize("whole", [True, False])
+def test_choices_agree_with_trying_all_of_them(solver: BinarySolver, whole: bool) -> None:
+    outcomes = set()
+    for seed in range(12):
+        program = yes_or_no(seed, whole=whole)
+        points = np.array(list(product((0, 1), repeat=8)))
+        load = points @ program.matrix.toarray().T
+        fits = np.all((load >= program.least) & (load <= program.most), axis=1)
+        answer = solver.minimise(program, start=None, seed=seed, stop=never)
+        assert answer.is_closed
+        outcomes.add(bool(fits.any()))
+        if not fits.any():
+            assert answer.values is None
+            assert answer.bound == np.inf
+            continue
+        best = (points[fits] @ program.cost).min()
+        assert answer.values is not None
+        assert program.cost @ answer.values == pytest.approx(best, abs=1e-5)
+        assert best - 1e-4 <= answer.bound <= best + 1e-6
+    assert outcomes == {True, False}
+
+
+def hard(seed: int) -> BinaryProgram:
+    """A cover that takes either solver far more than a second."""
+    chance = np.random.default_rng(seed)
+    matrix = (chance.random((300, 400)) < 0.03).astype(float)
+    matrix[:, 0] = 1.0
+    return BinaryProgram(
+        cost=np.concatenate([[900.0], chance.integers(5, 9, 399).astype(float)]),
+        matrix=sparse.csr_array(matrix),
+        least=np.full(300, 2.0),
+        most=np.full(300, np.inf),
+    )
+
+
+@pytest.mark.parametrize("solver", BINARY)
+def test_a_search_ends_when_told_to_and_what_it_says_is_true(solver: BinarySolver) -> None:
+    asked = 0
+
+    def soon() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 10
+
+    answer = solver.minimise(hard(1), start=np.ones(400, dtype=bool), seed=0, stop=soon)
+    assert not answer.is_closed
+    if answer.values is not None:
+        assert np.all(hard(1).matrix @ answer.values >= 2.0)
+        assert answer.bound <= hard(1).cost @ answer.values
+
+
+@pytest.mark.parametrize("solver", BINARY)
+def test_an_error_in_the_question_ends_the_search_and_is_raised(solver: BinarySolver) -> None:
+    def broken() -> bool:
+        raise ValueError("no answer")
+
+    with pytest.raises(ValueError, match="no answer"):
+        solver.minimise(hard(2), start=None, seed=0, stop=broken)
+
+
+def test_both_solvers_share_a_process_in_either_order() -> None:
+    program = yes_or_no(0)
+    for order in (BINARY, BINARY[::-1]):
+        bounds = [s.minimise(program, start=None, seed=0, stop=never).bound for s in order]
+        assert bounds[0] == pytest.approx(bounds[1])

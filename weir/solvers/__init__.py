@@ -38,3 +38,45 @@ class Solver(Protocol):
         the answer. Same program, same point: no clock is asked.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinaryProgram:
+    """min cost x subject to least <= matrix x <= most, every x 0 or 1; whole coefficients."""
+
+    cost: FloatArray
+    matrix: sparse.csr_array
+    least: FloatArray
+    """-inf where a row has no lower limit, equal to `most` in an equality."""
+    most: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinaryAnswer:
+    """What is known about a binary program when the solver returns."""
+
+    values: np.ndarray | None
+    """The best point found, bool; None if there is none yet."""
+    bound: float
+    """No point costs less; -inf where nothing is proven, inf where there is proof of no point."""
+    is_closed: bool
+    """Whether nothing is left to search: the best point is optimal, or there is none."""
+
+
+class BinarySolver(Protocol):
+    """What a module of this folder offers for programs of yes and no."""
+
+    def minimise(
+        self,
+        program: BinaryProgram,
+        *,
+        start: np.ndarray | None,
+        seed: int,
+        stop: Callable[[], bool],
+    ) -> BinaryAnswer:
+        """The best point until `stop`, which is asked every 20 ms or so, says enough.
+
+        `start` is a point to begin with, feasible or nearly so. Unless `stop` says so, the same
+        program and seed give the same answer: one thread, no clock.
+        """
+        ...

@@ -44,6 +44,26 @@ LINKS = (
     ("nyc-1", "chi-1", 1_000.0, 0.0093),
     ("fra-1", "sin-1", 1_300.0, 0.0812),
 )
+# Cables that are there and that today's tree does not use.
+SPARE = (
+    ("lon-1", "ams-1", 1_500.0, 0.0042),
+    ("lon-1", "chi-1", 1_000.0, 0.0409),
+    ("lon-1", "sin-1", 1_300.0, 0.0735),
+)
+GOALS = {
+    "singapore-on-london": (
+        "Singapore's traffic comes from London; take Frankfurt out of its way.",
+        {("fra-1", "sin-1"): ("lon-1", "sin-1")},
+    ),
+    "hub-london": (
+        "Every place speaks to London directly; Frankfurt and New York relay nothing any more.",
+        {
+            ("fra-1", "sin-1"): ("lon-1", "sin-1"),
+            ("fra-1", "ams-1"): ("lon-1", "ams-1"),
+            ("nyc-1", "chi-1"): ("lon-1", "chi-1"),
+        },
+    ),
+}
 VENUES = {
     "london": "lon-1",
     "frankfurt": "fra-1",
@@ -202,8 +222,8 @@ class _Loader:
                 map_y=y,
                 children={"capacities": [{"resource": "cpu", "capacity": cpu}]},
             )
-        for source, target, capacity, latency_s in LINKS:
-            self.tree.add_edge(source, target)
+        self.tree.add_edges_from((source, target) for source, target, *_ in LINKS)
+        for source, target, capacity, latency_s in (*LINKS, *SPARE):
             self.links[frozenset((source, target))] = self.make(
                 Link,
                 name=f"{source}.{target}",
@@ -220,15 +240,17 @@ class _Loader:
             note="As built.",
             children={"edges": edges},
         )
-        moved = [e if e[:2] != ("fra-1", "sin-1") else ("lon-1", "sin-1") for e in LINKS]
-        goal = [{"a": self.brokers[e[0]], "b": self.brokers[e[1]]} for e in moved]
-        self.make(
-            Overlay,
-            name="singapore-on-london",
-            purpose="goal",
-            note="Singapore's traffic comes from London; take Frankfurt out of its way.",
-            children={"edges": goal},
-        )
+        for name, (note, moved) in GOALS.items():
+            pairs = [moved.get((a, b), (a, b)) for a, b, *_ in LINKS]
+            self.make(
+                Overlay,
+                name=name,
+                purpose="goal",
+                note=note,
+                children={
+                    "edges": [{"a": self.brokers[a], "b": self.brokers[b]} for a, b in pairs]
+                },
+            )
 
     def topic(self, name: str, kind: Kind, source: str, stream: Stream) -> None:
         others = [b for b in self.brokers if b != source]

@@ -62,7 +62,7 @@ def _facts(reading: DetailReading) -> list[str]:
         ("State", reading.state.replace("_", " ")),
         ("Author", reading.author or "Weir"),
         ("Made", f"{plan.created_at:%Y-%m-%d %H:%M} UTC"),
-        ("Source", f"{plan.source_kind} {plan.source_name}".strip()),
+        ("Source", f"{plan.source_kind.replace('_', ' ')} {plan.source_name}".strip()),
         ("Model version", str(plan.model_version)),
         ("Content hash", plan.content_hash),
     ]

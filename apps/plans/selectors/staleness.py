@@ -14,7 +14,10 @@ from weir.lifecycle.plans import UNSETTLED, PlanState
 
 MOVED = Q(state__in=UNSETTLED_NAMES) & ~Q(model_version=F("system__model_version"))
 # Entries of these also carry the model version but change nothing of the model.
-NOT_OF_THE_MODEL = ("run", "allocation", "plan", "execution", "policy", "agent")
+NOT_OF_THE_MODEL = (
+    *("run", "allocation", "plan", "execution", "policy", "agent"),
+    *("study", "overlay_evaluation"),
+)
 EDITS = {"create": "added", "update": "changed", "delete": "deleted"}
 SHOWN = 3
 
@@ -75,12 +78,18 @@ def _sentence(plan: Plan, entries: list[AuditEntry]) -> str:
         f"the plan was made for version {plan.model_version}"
     )
     if not entries:
-        return f"{moved}. Optimize again and make a new plan."
+        return f"{moved}. {_next_move(plan)}"
     shown = [_edit(entry) for entry in entries[:SHOWN]]
     if len(entries) > SHOWN:
         shown.append(f"{len(entries) - SHOWN} more changes")
     listed = shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + " and " + shown[-1]
-    return f"{moved}: {listed}. Optimize again and make a new plan."
+    return f"{moved}: {listed}. {_next_move(plan)}"
+
+
+def _next_move(plan: Plan) -> str:
+    """What leads to a plan that fits again."""
+    verb = {"overlay": "Evaluate the overlay"}.get(plan.kind, "Optimize")
+    return f"{verb} again and make a new plan."
 
 
 def _edit(entry: AuditEntry) -> str:

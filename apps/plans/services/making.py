@@ -69,7 +69,7 @@ def plan_create(
     if actor is not None and actor.automatic:
         _leave_people_alone(plan)
     plan.save()
-    source = f"from {plan.source_kind} {plan.source_name}".strip()
+    source = f"from {plan.source_kind.replace('_', ' ')} {plan.source_name}".strip()
     tell(plan, "create", actor=actor, title=f"made the plan {source}")
     _supersede(plan, actor)
     return plan

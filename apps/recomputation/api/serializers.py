@@ -9,7 +9,7 @@ from apps.accounts.api.permissions import granted
 from apps.accounts.roles import Permission
 from apps.common.api.fields import Amount
 from apps.plans.policies.windows import cron_error, timezone_error
-from apps.recomputation.models import LONGEST_WAIT_S, Firing, Kind, Schedule, Then
+from apps.recomputation.models import LONGEST_WAIT_S, Firing, Kind, Schedule, Subject, Then
 from apps.recomputation.timing import LEAST_EVERY_S, LONGEST_EVERY_S, in_words
 from apps.systems.api.entities import SystemReference
 from weir.lifecycle.firings import FiringState
@@ -49,7 +49,8 @@ class FiringSerializer(serializers.ModelSerializer[Firing]):
     class Meta:
         model = Firing
         fields = [
-            *("id", "system", "schedule", "trigger", "cause", "why", "value", "threshold"),
+            *("id", "system", "schedule", "trigger", "cause", "subject", "why", "value"),
+            "threshold",
             *("then", "state", "outcome", "detail", "answerable", "merged_into"),
             *("run", "run_name", "plan", "plan_name", "fired_at", "ended_at"),
         ]
@@ -63,11 +64,20 @@ class RuleSerializer(serializers.Serializer[Any]):
     system = SystemReference()
     name = serializers.CharField(max_length=100)
     enabled = serializers.BooleanField(required=False, help_text="false: paused.")
+    subject = serializers.ChoiceField(
+        choices=Subject.choices, required=False, help_text="What is computed again."
+    )
     method = serializers.CharField(
         max_length=64,
         required=False,
         allow_blank=True,
-        help_text="A name from /optimizers; empty: the installation's.",
+        help_text="A name from /optimizers, or of an overlay from /topology-methods; empty: "
+        "the installation's.",
+    )
+    least_benefit = Amount(
+        required=False,
+        help_text="Overlays: net benefit, in messages over one link, above which a candidate "
+        "becomes a plan.",
     )
     time_limit_s = serializers.FloatField(
         required=False, allow_null=True, min_value=0.1, max_value=86_400
@@ -152,7 +162,8 @@ class TriggerSerializer(RuleSerializer):
     kind = serializers.ChoiceField(choices=Kind.choices)
     threshold = Amount(
         required=False,
-        help_text="Fires above it. A share for changes and drift, a number of missed objectives.",
+        help_text="Fires above it. A share for changes, drift and loads, a number of missed "
+        "objectives.",
     )
     for_s = Amount(
         max_value=LONGEST_WAIT_S,

@@ -133,7 +133,7 @@ class ScheduleFilter(filters.FilterSet):
 
     class Meta:
         model = Schedule
-        fields = ["enabled"]
+        fields = ["enabled", "subject"]
 
 
 class ScheduleViewSet(RuleViewSet):
@@ -177,7 +177,7 @@ class TriggerFilter(filters.FilterSet):
 
     class Meta:
         model = Trigger
-        fields = ["enabled", "kind"]
+        fields = ["enabled", "kind", "subject"]
 
 
 class TriggerViewSet(RuleViewSet):
@@ -211,7 +211,7 @@ class FiringFilter(filters.FilterSet):
 
     class Meta:
         model = Firing
-        fields: list[str] = []
+        fields = ["subject"]
 
 
 class FiringViewSet(

@@ -1,6 +1,6 @@
 """Make, change and delete schedules and triggers; each change has a version and an audit entry."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError
@@ -12,15 +12,21 @@ from apps.audit.services import record
 from apps.common.errors import ApplicationError, Conflict, FieldError, PreconditionFailed
 from apps.common.events import publish
 from apps.plans.policies.windows import cron_error, timezone_error
-from apps.recomputation.models import Rule, Schedule, Trigger
+from apps.recomputation.models import Rule, Schedule, Subject, Trigger
 from apps.recomputation.services.beat import beat_forget, beat_sync
 from apps.recomputation.timing import next_time
 from apps.systems.models import System
 from weir.errors import UnknownMethod
 from weir.optimizers import method as find_method
+from weir.topologies import designer
 
 R = TypeVar("R", bound=Rule)
-SHARED = ("name", "enabled", "method", "time_limit_s", "then")
+FINDS: Mapping[Subject, Callable[[str], object]] = {
+    Subject.ALLOCATION: find_method,
+    Subject.OVERLAY: designer,
+}
+"""Where the methods of each subject are known by name."""
+SHARED = ("name", "enabled", "subject", "method", "least_benefit", "time_limit_s", "then")
 FIELDS: dict[type[Rule], tuple[str, ...]] = {
     Schedule: (*SHARED, "every_s", "cron", "timezone"),
     Trigger: (*SHARED, "kind", "threshold", "for_s", "cooldown_s"),
@@ -153,7 +159,7 @@ def _check_time(row: Schedule) -> None:
 def _save(row: Rule, actor: User) -> None:
     try:
         if row.method:
-            find_method(row.method)
+            FINDS[Subject(row.subject)](row.method)
     except UnknownMethod as error:
         raise _refused("method", str(error)) from error
     row.answerable = actor

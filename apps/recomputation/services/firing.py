@@ -59,13 +59,16 @@ def fire(
 ) -> Firing:
     """Record a firing of a locked system. `person`: who asked, instead of time or a value.
 
-    Where one waits already the two become one: the one that does more with what comes out stays.
+    Where one of the same subject waits already the two become one: the one that does more with
+    what comes out stays.
     """
     firing = Firing(
         system=system,
         schedule=rule if isinstance(rule, Schedule) else None,
         trigger=rule if isinstance(rule, Trigger) else None,
         cause=rule.name,
+        subject=rule.subject,
+        least_benefit=rule.least_benefit,
         why=why,
         value=value,
         threshold=threshold,
@@ -75,7 +78,9 @@ def fire(
         account=SCHEDULE if isinstance(rule, Schedule) else TRIGGER,
         answerable=person or rule.answerable,
     )
-    waiting = Firing.objects.filter(system=system, state=FiringState.WAITING).first()
+    waiting = Firing.objects.filter(
+        system=system, subject=rule.subject, state=FiringState.WAITING
+    ).first()
     if waiting is None:
         firing.save()
     elif STRENGTH[Then(firing.then)] > STRENGTH[Then(waiting.then)]:

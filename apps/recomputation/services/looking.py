@@ -22,6 +22,8 @@ PACE_S = {
     Kind.POPULATION_CHANGE: 1.0,
     Kind.SLO_BREACH: 5.0,
     Kind.LOAD_DRIFT: 5.0,
+    Kind.BROKER_OVERLOAD: 5.0,
+    Kind.ROUTING_DRIFT: 5.0,
 }
 """How often each kind is looked at: telemetry comes once a second and is read in windows."""
 

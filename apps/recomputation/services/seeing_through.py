@@ -5,18 +5,17 @@ dies in the middle has done nothing, and the next tick does it again.
 """
 
 import logging
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db import InterfaceError, OperationalError, transaction
 
 from apps.accounts.services import automatic_account
-from apps.allocations.models import Allocation
-from apps.allocations.planning import allocation_plan
-from apps.allocations.services import DEFAULT_METHOD, allocation_request
 from apps.common.errors import ApplicationError, Conflict
 from apps.plans.models import Plan
 from apps.plans.services import plan_submit
-from apps.recomputation.models import Firing, Outcome, Then
+from apps.recomputation.models import Firing, Outcome, Subject, Then
+from apps.recomputation.services import of_allocation, of_overlay
 from apps.recomputation.services.firing import lock_system, move
 from apps.runs.models import ENDED_NAMES, Run
 from weir.lifecycle.firings import FiringCommand, FiringState
@@ -24,7 +23,11 @@ from weir.lifecycle.plans import PlanState
 from weir.lifecycle.runs import RunState
 
 logger = logging.getLogger(__name__)
-KIND = "allocation"
+SUBJECTS: Mapping[Subject, Any] = {
+    Subject.ALLOCATION: of_allocation,
+    Subject.OVERLAY: of_overlay,
+}
+"""Each says how its run is asked for, what came out, and what plan that makes."""
 REFUSED = {
     "nothing_to_change": Outcome.NOTHING,
     "plan_exists": Outcome.KEPT,
@@ -79,18 +82,16 @@ def _fail(row: Firing, reason: str) -> bool:
 
 
 def _start(row: Firing) -> bool:
-    busy = Run.objects.filter(system=row.system, kind=KIND).exclude(state__in=ENDED_NAMES)
-    computing = Firing.objects.filter(system=row.system, state=FiringState.COMPUTING)
+    subject = SUBJECTS[Subject(row.subject)]
+    busy = Run.objects.filter(system=row.system, kind=subject.KIND).exclude(state__in=ENDED_NAMES)
+    computing = Firing.objects.filter(
+        system=row.system, subject=row.subject, state=FiringState.COMPUTING
+    )
     if busy.exists() or computing.exists():
         return False
     try:
         with transaction.atomic():
-            run = allocation_request(
-                system=row.system,
-                actor=automatic_account(row.account),
-                method=row.method or DEFAULT_METHOD,
-                time_limit_s=row.time_limit_s,
-            )
+            run = subject.request(row)
     except ApplicationError as error:
         return _fail(row, error.message)
     move(row, FiringCommand.START, run=run)
@@ -106,14 +107,14 @@ def _settle(row: Firing) -> bool:
     if run.state != RunState.SUCCEEDED:
         why = run.failure or f"{run} was {run.state}."
         return _fail(row, f"{run} is {run.state}: {why}" if run.failure else why)
-    allocation = Allocation.objects.select_related("run__snapshot").get(run=run)
+    subject = SUBJECTS[Subject(row.subject)]
+    proposal = subject.found(run)
     if row.then == Then.NONE:
-        text = f"{allocation} is worth {allocation.utility:,.6g} utility."
-        move(row, FiringCommand.FINISH, outcome=Outcome.COMPUTED, detail=text)
+        move(row, FiringCommand.FINISH, outcome=Outcome.COMPUTED, detail=subject.told(proposal))
         return True
     try:
         with transaction.atomic():
-            plan = _planned(row, allocation)
+            plan = _planned(row, lambda: subject.planned(row, proposal))
             outcome = _submitted(row, plan)
     except Conflict as refusal:
         if refusal.code not in REFUSED:
@@ -132,15 +133,11 @@ def _settle(row: Firing) -> bool:
     return True
 
 
-def _planned(row: Firing, allocation: Allocation) -> Plan:
+def _planned(row: Firing, make: Callable[[], Plan]) -> Plan:
     """The plan; where an automatic draft says exactly the same and is to be submitted, that."""
     try:
         with transaction.atomic():
-            return allocation_plan(
-                allocation=allocation,
-                actor=automatic_account(row.account),
-                answerable=row.answerable,
-            )
+            return make()
     except Conflict as refusal:
         twin = _plan_named(refusal) if refusal.code == "plan_exists" else None
         waits = twin is not None and twin.state == PlanState.DRAFT

@@ -90,6 +90,13 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         default=None,
         help_text="The what-if study whose latest run this is.",
     )
+    overlay_evaluation = serializers.UUIDField(
+        source="overlay_evaluation.public_id",
+        read_only=True,
+        allow_null=True,
+        default=None,
+        help_text="The overlay evaluation whose latest run this is.",
+    )
     asked_by = serializers.CharField(
         source="asked_by.display_name", read_only=True, allow_null=True, default=None
     )
@@ -128,6 +135,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "kernel_version",
             "allocation",
             "study",
+            "overlay_evaluation",
             "asked_by",
             "rerun_of",
             "starts_from",
@@ -199,9 +207,10 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
 
     queryset = Run.objects.select_related(
         *("system", "snapshot", "result", "allocation", "asked_by", "rerun_of"),
-        *("starts_from__allocation", "study"),
+        *("starts_from__allocation", "study", "overlay_evaluation"),
     ).defer(
         *("snapshot__payload", "result__payload", "study__spec"),
+        *("overlay_evaluation__edges", "overlay_evaluation__subscribers"),
         *(f"allocation__{name}" for name in ("trace", "bounds", "moments")),
         *(f"starts_from__allocation__{name}" for name in ("trace", "bounds", "moments")),
     )

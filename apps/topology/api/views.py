@@ -2,9 +2,14 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
 
 from apps.systems.api.entities import (
+    IF_MATCH,
+    REASON,
     EntityFilter,
     EntitySerializer,
     EntityViewSet,
@@ -13,6 +18,7 @@ from apps.systems.api.entities import (
     reference_filter,
 )
 from apps.topology.models import Broker, BrokerCapacity, Link, Overlay, OverlayEdge, OverlayPurpose
+from apps.topology.services import LEADS_MESSAGES, overlay_edit_check
 
 
 class BrokerCapacitySerializer(RowSerializer[BrokerCapacity]):
@@ -164,6 +170,25 @@ class LinkViewSet(EntityViewSet[Link]):
     ordering_fields = ["name", "capacity", "latency_s", "updated_at", "created_at"]
 
 
+def _moved(overlay: Overlay, data: Any) -> set[str]:
+    """Members of an edit that say something else than the overlay; what is odd counts as such."""
+    if not isinstance(data, dict):
+        return set()
+    moved = {
+        name
+        for name in ("in_force", "purpose")
+        if data.get(name, None) not in (None, getattr(overlay, name))
+    }
+    given = data.get("edges")
+    if given is not None:
+        rows = given if isinstance(given, list) else []
+        ends = [{str(row.get("a")), str(row.get("b"))} for row in rows if isinstance(row, dict)]
+        now = [{str(row.a.public_id), str(row.b.public_id)} for row in overlay.edges.all()]
+        if sorted(map(sorted, ends)) != sorted(map(sorted, now)):
+            moved.add("edges")
+    return moved
+
+
 class OverlayViewSet(EntityViewSet[Overlay]):
     """Overlays (versioned trees) and goal topologies."""
 
@@ -172,3 +197,16 @@ class OverlayViewSet(EntityViewSet[Overlay]):
     filterset_class = OverlayFilter
     search_fields = ["name", "note"]
     ordering_fields = ["name", "purpose", "updated_at", "created_at"]
+
+    @extend_schema(parameters=[IF_MATCH])
+    def partial_update(self, request: Request, id: str) -> Response:
+        """Change the fields that are given; the links of a tree that live agents route by stay."""
+        overlay = self.get_object()
+        overlay_edit_check(overlay, _moved(overlay, request.data))
+        return super().partial_update(request, id)
+
+    @extend_schema(parameters=[IF_MATCH, REASON])
+    def destroy(self, request: Request, id: str) -> Response:
+        """Delete the overlay; refused where live agents route by it."""
+        overlay_edit_check(self.get_object(), LEADS_MESSAGES)
+        return super().destroy(request, id)

@@ -100,6 +100,7 @@ type Message =
   | ({ kind: "run" } & RunNews)
   | { kind: "allocation"; id: string; system: string | null }
   | { kind: "study"; id: string; system: string; state: string; done: number; total: number }
+  | { kind: "overlay"; id: string; system: string }
   | { kind: "system"; id: string; model_version: number | null }
   | { kind: "plan"; id: string; system: string; state: string }
   | { kind: "execution"; id: string; plan: string; system: string; state: string }
@@ -149,7 +150,7 @@ function hearRun(queries: QueryClient, run: RunNews) {
     before?.state !== run.state ||
     before.attempt !== run.attempt ||
     before.cancel_requested !== run.cancel_requested;
-  if (moved) freshen(queries, [keys.runs.all, keys.studies.all, keys.overview]);
+  if (moved) freshen(queries, [keys.runs.all, keys.studies.all, keys.overlays.all, keys.overview]);
 }
 
 export function hear(queries: QueryClient, message: Message) {
@@ -175,6 +176,9 @@ export function hear(queries: QueryClient, message: Message) {
     case "study":
       // Its points come in batches, several a second.
       freshenPaced(queries, [keys.studies.all]);
+      break;
+    case "overlay":
+      freshenPaced(queries, [keys.overlays.all]);
       break;
     case "system":
       freshen(queries, [keys.systems.all, keys.catalog.all, keys.overview, keys.audit.all]);

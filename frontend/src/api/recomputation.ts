@@ -8,6 +8,7 @@ export type Schedule = Schemas["Schedule"];
 export type Trigger = Schemas["Trigger"];
 export type Firing = Schemas["Firing"];
 export type Then = Schemas["ThenEnum"];
+export type Subject = Schemas["SubjectEnum"];
 export type TriggerKind = Schemas["TriggerKindEnum"];
 
 const MOST = 100;

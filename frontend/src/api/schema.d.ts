@@ -862,6 +862,184 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/overlay-candidates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Trees that evaluations compared, best first within each. */
+        get: operations["overlay_candidates_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/overlay-candidates/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One candidate: its tree, every step to it and every state between. */
+        get: operations["overlay_candidates_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/overlay-candidates/{id}/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Make a draft of the plan that leads from the overlay in force to this candidate.
+         *
+         *     Role: editor.
+         */
+        post: operations["overlay_candidates_plan_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/overlay-candidates/{id}/plan-again": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Plan on to the same tree from where a broken-off execution left the overlay.
+         *
+         *     Role: editor.
+         */
+        post: operations["overlay_candidates_plan_again_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/overlay-evaluations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Is there a better overlay than the one in force, and is it worth the way there? */
+        get: operations["overlay_evaluations_list"];
+        put?: never;
+        /**
+         * @description Freeze traffic and overlay of a system and compare candidates; doing nothing is one.
+         *
+         *     Role: editor.
+         */
+        post: operations["overlay_evaluations_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/overlay-evaluations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One evaluation with what is recommended. */
+        get: operations["overlay_evaluations_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/overlay-evaluations/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Stop the evaluation and its Spark job.
+         *
+         *     Role: editor.
+         */
+        post: operations["overlay_evaluations_cancel_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/overlay-evaluations/{id}/rerun": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Compare again on the same snapshot; the candidates of the last run go.
+         *
+         *     Role: editor.
+         */
+        post: operations["overlay_evaluations_rerun_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/overlay-transformations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description The best plan found within the time limit; for longer ones there is plan_topology.
+         *
+         *     Role: editor.
+         */
+        post: operations["overlay_transformations_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/overlays": {
         parameters: {
             query?: never;
@@ -896,7 +1074,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * @description Delete the object; refused while others refer to it.
+         * @description Delete the overlay; refused where live agents route by it.
          *
          *     Role: editor.
          */
@@ -904,7 +1082,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * @description Change the fields that are given; lists are replaced as a whole.
+         * @description Change the fields that are given; the links of a tree that live agents route by stay.
          *
          *     Role: editor.
          */
@@ -1910,6 +2088,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/systems/{id}/traffic": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The matrix, measured or from the model, and what it means on the overlay in force. */
+        get: operations["system_traffic"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/telemetry": {
         parameters: {
             query?: never;
@@ -2037,6 +2232,40 @@ export interface paths {
         };
         /** @description The common range of all targets, and what is wrong with the topic's own rates. */
         get: operations["topic_rate_range"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/topology-methods": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Every method with the description of its parameters. */
+        get: operations["topology_methods_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/topology-planners": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Every planner with the description of its parameters. */
+        get: operations["topology_planners_list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2533,6 +2762,256 @@ export interface components {
             corrections: components["schemas"]["Correction"][];
             latency_bounds: components["schemas"]["LatencyBound"][];
         };
+        /** @description One candidate in a comparison. Costs are in link messages: one message over one link. */
+        Candidate: {
+            /** Format: uuid */
+            readonly id: string;
+            /** Format: uuid */
+            readonly evaluation: string;
+            readonly evaluation_name: string;
+            /** Format: uuid */
+            readonly system: string;
+            /** @description Position in the evaluation; 0 is today's tree. */
+            readonly index: number;
+            readonly kind: components["schemas"]["CandidateKindEnum"];
+            readonly name: string;
+            readonly method: string;
+            readonly seed: number;
+            readonly title: string;
+            /** Format: uuid */
+            readonly goal: string | null;
+            /** @description By net benefit, 1 first. */
+            readonly rank: number;
+            /** @description The one that Weir recommends. */
+            readonly chosen: boolean;
+            /** @description today, designed, time_limit, infeasible or failed. */
+            readonly status: string;
+            /** @description Why there is no tree, or no way. */
+            readonly reason: string;
+            /** @description An earlier candidate with the same links. */
+            readonly same_as: string;
+            /**
+             * Format: double
+             * @description By the weights, overload included: what is compared.
+             */
+            readonly routing_cost_per_s: number | null;
+            /**
+             * Format: double
+             * @description Messages over links, msg/s.
+             */
+            readonly traffic_per_s: number | null;
+            /**
+             * Format: double
+             * @description Messages on links at any moment.
+             */
+            readonly in_flight: number | null;
+            readonly busiest_broker: string;
+            /**
+             * Format: double
+             * @description Of the capacity of `busiest_broker`, 0 to 1 and above.
+             */
+            readonly busiest_share: number | null;
+            readonly overloaded: string[];
+            /** @description Links of the broker with most. */
+            readonly max_degree: number | null;
+            readonly links_changed: number;
+            /**
+             * Format: double
+             * @description Routing cost below that of today's tree.
+             */
+            readonly saved_per_s: number | null;
+            readonly planner: string;
+            /** @description optimal, solved, time_limit, infeasible, failed, or empty. */
+            readonly plan_status: string;
+            /** @description Actions of its plan. */
+            readonly actions: number | null;
+            /** @description No plan has fewer. */
+            readonly lower_bound_actions: number | null;
+            /** @description Steps of its plan. */
+            readonly steps_count: number | null;
+            /** @description No plan has fewer. */
+            readonly lower_bound_steps: number | null;
+            /**
+             * Format: double
+             * @description Of the way there, in link messages.
+             */
+            readonly transformation_cost: number | null;
+            /**
+             * Format: double
+             * @description Messages that wait for an action somewhere.
+             */
+            readonly held_messages: number | null;
+            /**
+             * Format: double
+             * @description The shortest time that the steps can take, s.
+             */
+            readonly pause_s: number | null;
+            /** @description Subscribers of topics that cross a link while it moves. */
+            readonly disturbed_subscribers: number | null;
+            /**
+             * Format: double
+             * @description Saved over the horizon, less the transformation cost.
+             */
+            readonly net_benefit: number | null;
+            /** Format: double */
+            readonly runtime_s: number;
+            readonly frontier: components["schemas"]["FrontierPoint"][];
+            readonly allowed_commands: string[];
+        };
+        /** @description What a broker handles, now and in the candidate. */
+        CandidateBroker: {
+            broker: string;
+            /**
+             * Format: double
+             * @description msg/s in and out.
+             */
+            now_per_s: number;
+            /** Format: double */
+            then_per_s: number;
+            /**
+             * Format: double
+             * @description null: not known.
+             */
+            capacity_per_s: number | null;
+        };
+        /** @description A candidate with its tree, the way to it and every state between. */
+        CandidateDetail: {
+            /** Format: uuid */
+            readonly id: string;
+            /** Format: uuid */
+            readonly evaluation: string;
+            readonly evaluation_name: string;
+            /** Format: uuid */
+            readonly system: string;
+            /** @description Position in the evaluation; 0 is today's tree. */
+            readonly index: number;
+            readonly kind: components["schemas"]["CandidateKindEnum"];
+            readonly name: string;
+            readonly method: string;
+            readonly seed: number;
+            readonly title: string;
+            /** Format: uuid */
+            readonly goal: string | null;
+            /** @description By net benefit, 1 first. */
+            readonly rank: number;
+            /** @description The one that Weir recommends. */
+            readonly chosen: boolean;
+            /** @description today, designed, time_limit, infeasible or failed. */
+            readonly status: string;
+            /** @description Why there is no tree, or no way. */
+            readonly reason: string;
+            /** @description An earlier candidate with the same links. */
+            readonly same_as: string;
+            /**
+             * Format: double
+             * @description By the weights, overload included: what is compared.
+             */
+            readonly routing_cost_per_s: number | null;
+            /**
+             * Format: double
+             * @description Messages over links, msg/s.
+             */
+            readonly traffic_per_s: number | null;
+            /**
+             * Format: double
+             * @description Messages on links at any moment.
+             */
+            readonly in_flight: number | null;
+            readonly busiest_broker: string;
+            /**
+             * Format: double
+             * @description Of the capacity of `busiest_broker`, 0 to 1 and above.
+             */
+            readonly busiest_share: number | null;
+            readonly overloaded: string[];
+            /** @description Links of the broker with most. */
+            readonly max_degree: number | null;
+            readonly links_changed: number;
+            /**
+             * Format: double
+             * @description Routing cost below that of today's tree.
+             */
+            readonly saved_per_s: number | null;
+            readonly planner: string;
+            /** @description optimal, solved, time_limit, infeasible, failed, or empty. */
+            readonly plan_status: string;
+            /** @description Actions of its plan. */
+            readonly actions: number | null;
+            /** @description No plan has fewer. */
+            readonly lower_bound_actions: number | null;
+            /** @description Steps of its plan. */
+            readonly steps_count: number | null;
+            /** @description No plan has fewer. */
+            readonly lower_bound_steps: number | null;
+            /**
+             * Format: double
+             * @description Of the way there, in link messages.
+             */
+            readonly transformation_cost: number | null;
+            /**
+             * Format: double
+             * @description Messages that wait for an action somewhere.
+             */
+            readonly held_messages: number | null;
+            /**
+             * Format: double
+             * @description The shortest time that the steps can take, s.
+             */
+            readonly pause_s: number | null;
+            /** @description Subscribers of topics that cross a link while it moves. */
+            readonly disturbed_subscribers: number | null;
+            /**
+             * Format: double
+             * @description Saved over the horizon, less the transformation cost.
+             */
+            readonly net_benefit: number | null;
+            /** Format: double */
+            readonly runtime_s: number;
+            readonly frontier: components["schemas"]["FrontierPoint"][];
+            readonly allowed_commands: string[];
+            /** @description The candidate's links, as pairs of broker names. */
+            readonly edges: string[][];
+            /** @description Links of the overlay in force that the evaluation began from. */
+            readonly edges_before: string[][];
+            readonly steps: components["schemas"]["Move"][][];
+            readonly moments: components["schemas"]["Moment"][];
+            readonly brokers: components["schemas"]["CandidateBroker"][];
+            readonly links: components["schemas"]["CandidateLink"][];
+            /** @description Made of it, newest first. */
+            readonly plans: components["schemas"]["CandidatePlan"][];
+        };
+        /** @enum {string} */
+        CandidateKindEnum: "today" | "goal" | "method";
+        /** @description What crosses a link of the candidate. */
+        CandidateLink: {
+            a: string;
+            b: string;
+            /** Format: double */
+            traffic_per_s: number;
+            /** Format: double */
+            latency_s: number;
+            /** @description The latency is the model's, not estimated. */
+            measured: boolean;
+        };
+        /** @description A plan that was made of the candidate. */
+        CandidatePlan: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            state: components["schemas"]["PlanStateEnum"];
+            /** Format: date-time */
+            created_at: string;
+        };
+        /** @description How to call the plan, and which of the candidate's ways to take. */
+        CandidatePlanRequestRequest: {
+            /** @default  */
+            title: string;
+            /**
+             * @description Which end of the candidate's frontier; left out: the plan that was ranked.
+             * @default
+             */
+            objective: components["schemas"]["ObjectiveEnum"] | components["schemas"]["BlankEnum"];
+        };
         /** @description Former and new value of one quantity. */
         Change: {
             name: string;
@@ -2550,6 +3029,13 @@ export interface components {
         };
         /** @enum {string} */
         CheckStateEnum: "pass" | "fail" | "warn" | "unknown";
+        /** @description A method or planner with its parameters. */
+        ChoiceOfMethodRequest: {
+            name: string;
+            parameters?: {
+                [key: string]: unknown;
+            };
+        };
         /** @enum {string} */
         ClampedEnum: "low" | "high";
         /** @description Admitted over wanted of one class. */
@@ -2860,6 +3346,115 @@ export interface components {
             /** Format: uuid */
             broker: string;
         };
+        /** @description An evaluation; its candidates have a list of their own. */
+        Evaluation: {
+            /** Format: uuid */
+            readonly id: string;
+            readonly number: number;
+            readonly name: string;
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            readonly state: components["schemas"]["RunStateEnum"];
+            /** Format: uuid */
+            readonly run: string;
+            readonly run_number: number;
+            readonly failure: string;
+            readonly progress: {
+                [key: string]: unknown;
+            };
+            readonly cancel_requested: boolean;
+            /** Format: date-time */
+            readonly created_at: string;
+            /** Format: date-time */
+            readonly started_at: string | null;
+            /** Format: date-time */
+            readonly finished_at: string | null;
+            readonly model_version: number | null;
+            readonly snapshot_hash: string;
+            /** Format: uuid */
+            readonly overlay: string | null;
+            /** @description The overlay in force it began from. */
+            readonly overlay_name: string;
+            /** @description The model is still the one that was evaluated, so a candidate can be planned. */
+            readonly current: boolean;
+            readonly goals: string[];
+            readonly objective: components["schemas"]["ObjectiveEnum"];
+            readonly methods: {
+                [key: string]: unknown;
+            }[];
+            readonly planners: {
+                [key: string]: unknown;
+            }[];
+            readonly seeds: number[];
+            readonly options: {
+                [key: string]: unknown;
+            };
+            /** Format: double */
+            readonly horizon_s: number;
+            /** Format: double */
+            readonly window_s: number;
+            readonly traffic: components["schemas"]["TrafficSummary"];
+            readonly note: string;
+            /** @description What is recommended, with the figures that decide. */
+            readonly why: string[];
+            /** Format: uuid */
+            readonly continues: string | null;
+            readonly author: string | null;
+            readonly candidates_count: number;
+            /**
+             * Format: uuid
+             * @description The best candidate.
+             */
+            readonly chosen: string | null;
+            readonly allowed_commands: string[];
+        };
+        /** @description Which system to evaluate, by what, and how plans may look. */
+        EvaluationRequestRequest: {
+            /** Format: uuid */
+            system: string;
+            /** @description Stored goal topologies to compare, too. */
+            goals?: string[];
+            /** @description From /topology-methods; left out: all of them. */
+            methods?: components["schemas"]["ChoiceOfMethodRequest"][];
+            /** @description From /topology-planners; left out: slides. */
+            planners?: components["schemas"]["ChoiceOfMethodRequest"][];
+            /** @default actions */
+            objective: components["schemas"]["ObjectiveEnum"];
+            /**
+             * @default [
+             *       0
+             *     ]
+             */
+            seeds: number[];
+            /** @description As in formats.md section 4: max_degree, parallel, action_costs, frozen, move_goal_links. */
+            options?: {
+                [key: string]: unknown;
+            };
+            weights?: components["schemas"]["WeightsRequest"];
+            /**
+             * Format: double
+             * @description How long what is saved counts.
+             * @default 3600
+             */
+            horizon_s: number;
+            /**
+             * Format: double
+             * @description Measured rates are means over so long.
+             * @default 60
+             */
+            window_s: number;
+            /**
+             * Format: double
+             * @default 60
+             */
+            time_limit_s: number;
+            /**
+             * @description Why.
+             * @default
+             */
+            note: string;
+        };
         /** @description One attempt at a plan. */
         Execution: {
             /** Format: uuid */
@@ -3038,6 +3633,7 @@ export interface components {
             readonly trigger: string | null;
             /** @description The name it had then. */
             readonly cause: string;
+            readonly subject: components["schemas"]["SubjectEnum"];
             readonly why: string;
             /** Format: double */
             readonly value: number | null;
@@ -3296,6 +3892,17 @@ export interface components {
             /** @description Messages waiting at the gate. */
             backlog: number | null;
         };
+        /** @description A plan of which none has fewer actions and fewer steps. */
+        FrontierPoint: {
+            actions: number;
+            steps_count: number;
+            /** Format: double */
+            transformation_cost: number;
+            /** Format: double */
+            net_benefit: number;
+            planner: string;
+            objective: components["schemas"]["ObjectiveEnum"];
+        };
         /** @description A token bucket: at most burst + rate x t messages in any t seconds. */
         Gate: {
             /** Format: double */
@@ -3459,6 +4066,39 @@ export interface components {
             before_text: string;
             after_text: string;
         };
+        /** @description The overlay before the first step, or after a step; null: too large for figures. */
+        Moment: {
+            /** Format: double */
+            routing_cost_per_s: number | null;
+            /**
+             * Format: double
+             * @description Messages on links, msg/s.
+             */
+            traffic_per_s: number | null;
+            /**
+             * Format: double
+             * @description Messages on their way over links.
+             */
+            in_flight: number | null;
+            busiest_broker: string;
+            /**
+             * Format: double
+             * @description Of its capacity, 0 to 1 and above.
+             */
+            busiest_share: number | null;
+            /** @description Links that this step takes away. */
+            removed: string[][];
+            /** @description Links that this step makes. */
+            added: string[][];
+        };
+        /** @description One action, spelt as in formats.md section 4. */
+        Move: {
+            op: components["schemas"]["OpEnum"];
+            broker: string;
+            to?: string;
+            at?: string;
+            from?: string;
+        };
         /** @description What one consumer takes of one resource of its node. */
         Need: {
             resource: string;
@@ -3552,6 +4192,8 @@ export interface components {
         };
         /** @enum {unknown} */
         NullEnum: null;
+        /** @enum {string} */
+        ObjectiveEnum: "actions" | "steps";
         /** @description What is really in force at the broker, by its agent's own look. */
         Observed: {
             version: string;
@@ -3570,6 +4212,8 @@ export interface components {
             links: string[];
             problems: string[];
         };
+        /** @enum {string} */
+        OpEnum: "shift" | "append" | "detach" | "move" | "exchange";
         /** @description A method with its parameters. */
         Optimizer: {
             name: string;
@@ -3721,6 +4365,15 @@ export interface components {
             previous: string | null;
             results: components["schemas"]["CalibrationSettings"][];
         };
+        PaginatedCandidateList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /** Format: uri */
+            next: string | null;
+            /** Format: uri */
+            previous: string | null;
+            results: components["schemas"]["Candidate"][];
+        };
         PaginatedClassPopulationList: {
             /** @description Rows on all pages together. */
             count: number;
@@ -3747,6 +4400,15 @@ export interface components {
             /** Format: uri */
             previous: string | null;
             results: components["schemas"]["CorrelationKey"][];
+        };
+        PaginatedEvaluationList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /** Format: uri */
+            next: string | null;
+            /** Format: uri */
+            previous: string | null;
+            results: components["schemas"]["Evaluation"][];
         };
         PaginatedExecutionList: {
             /** @description Rows on all pages together. */
@@ -4191,8 +4853,15 @@ export interface components {
             name?: string;
             /** @description false: paused. */
             enabled?: boolean;
-            /** @description A name from /optimizers; empty: the installation's. */
+            /** @description What is computed again. */
+            subject?: components["schemas"]["SubjectEnum"];
+            /** @description A name from /optimizers, or of an overlay from /topology-methods; empty: the installation's. */
             method?: string;
+            /**
+             * Format: double
+             * @description Overlays: net benefit, in messages over one link, above which a candidate becomes a plan.
+             */
+            least_benefit?: number;
             /** Format: double */
             time_limit_s?: number | null;
             then?: components["schemas"]["ThenEnum"];
@@ -4308,8 +4977,15 @@ export interface components {
             name?: string;
             /** @description false: paused. */
             enabled?: boolean;
-            /** @description A name from /optimizers; empty: the installation's. */
+            /** @description What is computed again. */
+            subject?: components["schemas"]["SubjectEnum"];
+            /** @description A name from /optimizers, or of an overlay from /topology-methods; empty: the installation's. */
             method?: string;
+            /**
+             * Format: double
+             * @description Overlays: net benefit, in messages over one link, above which a candidate becomes a plan.
+             */
+            least_benefit?: number;
             /** Format: double */
             time_limit_s?: number | null;
             then?: components["schemas"]["ThenEnum"];
@@ -4317,7 +4993,7 @@ export interface components {
             kind?: components["schemas"]["TriggerKindEnum"];
             /**
              * Format: double
-             * @description Fires above it. A share for changes and drift, a number of missed objectives.
+             * @description Fires above it. A share for changes, drift and loads, a number of missed objectives.
              */
             threshold?: number;
             /**
@@ -4918,6 +5594,11 @@ export interface components {
              * @description The what-if study whose latest run this is.
              */
             readonly study: string | null;
+            /**
+             * Format: uuid
+             * @description The overlay evaluation whose latest run this is.
+             */
+            readonly overlay_evaluation: string | null;
             readonly asked_by: string | null;
             /** Format: uuid */
             readonly rerun_of: string | null;
@@ -4972,6 +5653,11 @@ export interface components {
              * @description The what-if study whose latest run this is.
              */
             readonly study: string | null;
+            /**
+             * Format: uuid
+             * @description The overlay evaluation whose latest run this is.
+             */
+            readonly overlay_evaluation: string | null;
             readonly asked_by: string | null;
             /** Format: uuid */
             readonly rerun_of: string | null;
@@ -5033,8 +5719,15 @@ export interface components {
             name: string;
             /** @description false: paused. */
             enabled?: boolean;
-            /** @description A name from /optimizers; empty: the installation's. */
+            /** @description What is computed again. */
+            subject?: components["schemas"]["SubjectEnum"];
+            /** @description A name from /optimizers, or of an overlay from /topology-methods; empty: the installation's. */
             method?: string;
+            /**
+             * Format: double
+             * @description Overlays: net benefit, in messages over one link, above which a candidate becomes a plan.
+             */
+            least_benefit?: number;
             /** Format: double */
             time_limit_s?: number | null;
             then?: components["schemas"]["ThenEnum"];
@@ -5069,8 +5762,15 @@ export interface components {
             name: string;
             /** @description false: paused. */
             enabled?: boolean;
-            /** @description A name from /optimizers; empty: the installation's. */
+            /** @description What is computed again. */
+            subject?: components["schemas"]["SubjectEnum"];
+            /** @description A name from /optimizers, or of an overlay from /topology-methods; empty: the installation's. */
             method?: string;
+            /**
+             * Format: double
+             * @description Overlays: net benefit, in messages over one link, above which a candidate becomes a plan.
+             */
+            least_benefit?: number;
             /** Format: double */
             time_limit_s?: number | null;
             then?: components["schemas"]["ThenEnum"];
@@ -5411,6 +6111,8 @@ export interface components {
              */
             name: string;
         };
+        /** @enum {string} */
+        SubjectEnum: "allocation" | "overlay";
         /** @description A subscriber with its interests. */
         Subscriber: {
             /** Format: uuid */
@@ -5506,6 +6208,33 @@ export interface components {
             product?: components["schemas"]["ProductEnum"];
             resources?: string[];
             reason?: string;
+        };
+        /** @description Traffic between the brokers of a system, on its overlay in force. */
+        SystemTraffic: {
+            source: components["schemas"]["TrafficSourceEnum"];
+            detail: string;
+            /** Format: double */
+            window_s: number;
+            model_version: number;
+            /** Format: uuid */
+            overlay: string | null;
+            overlay_name: string;
+            /** Format: double */
+            published_per_s: number;
+            /**
+             * Format: double
+             * @description Messages over links, msg/s.
+             */
+            traffic_per_s: number;
+            /**
+             * Format: double
+             * @description Messages on links at any moment.
+             */
+            in_flight: number;
+            overloaded: string[];
+            pairs: components["schemas"]["TrafficPair"][];
+            links: components["schemas"]["TrafficLink"][];
+            brokers: components["schemas"]["TrafficBroker"][];
         };
         SystemsOverview: {
             results: components["schemas"]["Overview"][];
@@ -5674,6 +6403,118 @@ export interface components {
             node_costs?: components["schemas"]["TopicNodeCostRequest"][];
             link_costs?: components["schemas"]["TopicLinkCostRequest"][];
         };
+        TopologyMethods: {
+            results: components["schemas"]["TopologyTool"][];
+        };
+        TopologyPlanners: {
+            results: components["schemas"]["TopologyTool"][];
+        };
+        /** @description A planner or method with its parameters. */
+        TopologyTool: {
+            name: string;
+            /** @description What a request that names none gets. */
+            is_default: boolean;
+            title: string;
+            summary: string;
+            /** @description Whether another seed may give another answer. */
+            seeded: boolean;
+            parameters: components["schemas"]["ParameterDescription"][];
+        };
+        /** @description What a broker handles. */
+        TrafficBroker: {
+            broker: string;
+            /** Format: double */
+            published_per_s: number;
+            /**
+             * Format: double
+             * @description Over links, for its own clients.
+             */
+            received_per_s: number;
+            /**
+             * Format: double
+             * @description Over links, for other brokers only.
+             */
+            relayed_per_s: number;
+            /**
+             * Format: double
+             * @description To its own clients.
+             */
+            delivered_per_s: number;
+            /** Format: double */
+            handled_per_s: number;
+            /** Format: double */
+            capacity_per_s: number | null;
+            links: number;
+        };
+        /** @description What crosses a link of the overlay in force. */
+        TrafficLink: {
+            a: string;
+            b: string;
+            /**
+             * Format: double
+             * @description By the routing of the topics' traffic.
+             */
+            traffic_per_s: number;
+            /**
+             * Format: double
+             * @description What agents sent over it; null where they do not say.
+             */
+            measured_per_s: number | null;
+            /** Format: double */
+            latency_s: number | null;
+            /** Format: double */
+            capacity_per_s: number | null;
+        };
+        /** @description What one broker's publishers send that another broker's consumers want. */
+        TrafficPair: {
+            source: string;
+            target: string;
+            /** Format: double */
+            rate_per_s: number;
+        };
+        /** @enum {string} */
+        TrafficSourceEnum: "measured" | "model";
+        /** @description The traffic that the candidates were judged by. */
+        TrafficSummary: {
+            source: components["schemas"]["TrafficSourceEnum"];
+            /** @description Where the rates come from, in words. */
+            detail: string;
+            /**
+             * Format: double
+             * @description Rates are means over so long.
+             */
+            window_s: number;
+            /** @description Flows that cross at least one link. */
+            flows: number;
+            /**
+             * Format: double
+             * @description All that publishers send, msg/s.
+             */
+            published_per_s: number;
+        };
+        /** @description A problem as in formats.md section 4, and how to plan it. */
+        TransformationRequestRequest: {
+            brokers: unknown[];
+            initial: unknown[];
+            goal: unknown[];
+            options?: {
+                [key: string]: unknown;
+            };
+            /** @default actions */
+            objective: components["schemas"]["ObjectiveEnum"];
+            /** @default slides */
+            method: string;
+            parameters?: {
+                [key: string]: unknown;
+            };
+            /** @default 0 */
+            seed: number;
+            /**
+             * Format: double
+             * @default 2
+             */
+            time_limit_s: number;
+        };
         /** @description A lever where it stood at last, and what solving again then gave. */
         Trial: {
             lever: components["schemas"]["LeverEnum"];
@@ -5717,8 +6558,15 @@ export interface components {
             name: string;
             /** @description false: paused. */
             enabled?: boolean;
-            /** @description A name from /optimizers; empty: the installation's. */
+            /** @description What is computed again. */
+            subject?: components["schemas"]["SubjectEnum"];
+            /** @description A name from /optimizers, or of an overlay from /topology-methods; empty: the installation's. */
             method?: string;
+            /**
+             * Format: double
+             * @description Overlays: net benefit, in messages over one link, above which a candidate becomes a plan.
+             */
+            least_benefit?: number;
             /** Format: double */
             time_limit_s?: number | null;
             then?: components["schemas"]["ThenEnum"];
@@ -5734,7 +6582,7 @@ export interface components {
             kind: components["schemas"]["TriggerKindEnum"];
             /**
              * Format: double
-             * @description Fires above it. A share for changes and drift, a number of missed objectives.
+             * @description Fires above it. A share for changes, drift and loads, a number of missed objectives.
              */
             threshold?: number;
             /**
@@ -5761,7 +6609,7 @@ export interface components {
             readonly fired_at: string | null;
         };
         /** @enum {string} */
-        TriggerKindEnum: "capacity_change" | "population_change" | "slo_breach" | "load_drift";
+        TriggerKindEnum: "capacity_change" | "population_change" | "slo_breach" | "load_drift" | "broker_overload" | "routing_drift";
         /** @description Computes again when a watched value stays above its threshold for long enough. */
         TriggerRequest: {
             /** Format: uuid */
@@ -5769,8 +6617,15 @@ export interface components {
             name: string;
             /** @description false: paused. */
             enabled?: boolean;
-            /** @description A name from /optimizers; empty: the installation's. */
+            /** @description What is computed again. */
+            subject?: components["schemas"]["SubjectEnum"];
+            /** @description A name from /optimizers, or of an overlay from /topology-methods; empty: the installation's. */
             method?: string;
+            /**
+             * Format: double
+             * @description Overlays: net benefit, in messages over one link, above which a candidate becomes a plan.
+             */
+            least_benefit?: number;
             /** Format: double */
             time_limit_s?: number | null;
             then?: components["schemas"]["ThenEnum"];
@@ -5778,7 +6633,7 @@ export interface components {
             kind: components["schemas"]["TriggerKindEnum"];
             /**
              * Format: double
-             * @description Fires above it. A share for changes and drift, a number of missed objectives.
+             * @description Fires above it. A share for changes, drift and loads, a number of missed objectives.
              */
             threshold?: number;
             /**
@@ -5893,6 +6748,24 @@ export interface components {
         };
         /** @enum {string} */
         VerdictEnum: "nobody" | "worthless" | "free" | "pays" | "margin" | "costs_more" | "against_prices";
+        /** @description What routing costs, in link messages. */
+        WeightsRequest: {
+            /**
+             * Format: double
+             * @description Per message and link; 1 if left out.
+             */
+            per_message?: number;
+            /**
+             * Format: double
+             * @description Per message and second on a link; 10 if left out.
+             */
+            per_second?: number;
+            /**
+             * Format: double
+             * @description Per message above a capacity; 10 if left out.
+             */
+            per_overload?: number;
+        };
         /** @enum {string} */
         WhatEnum: "node" | "link" | "flow" | "class";
         /** @description A maintenance window; deny beats allow, and without allow windows all times are open. */
@@ -8151,6 +9024,364 @@ export interface operations {
             };
         };
     };
+    overlay_candidates_list: {
+        parameters: {
+            query?: {
+                chosen?: boolean;
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                evaluation?: string;
+                kind?: ("goal" | "method" | "today")[];
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                /** @description Words that must all appear in the name or description. */
+                search?: string;
+                status?: string;
+                system?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedCandidateList"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    overlay_candidates_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CandidateDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    overlay_candidates_plan_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CandidatePlanRequestRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    overlay_candidates_plan_again_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CandidatePlanRequestRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    overlay_evaluations_list: {
+        parameters: {
+            query?: {
+                /** @description The pagination cursor value. */
+                cursor?: string;
+                objective?: "actions" | "steps";
+                /** @description Which field to use when ordering the results. */
+                ordering?: string;
+                /** @description Number of results to return per page. */
+                page_size?: number;
+                run?: string;
+                /** @description Words that must all appear in the name or description. */
+                search?: string;
+                state?: ("cancelled" | "failed" | "infeasible" | "queued" | "running" | "succeeded")[];
+                system?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedEvaluationList"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    overlay_evaluations_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EvaluationRequestRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Evaluation"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    overlay_evaluations_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Evaluation"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    overlay_evaluations_cancel_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Evaluation"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    overlay_evaluations_rerun_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Evaluation"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    overlay_transformations_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TransformationRequestRequest"];
+            };
+        };
+        responses: {
+            /** @description A result as in formats.md, section 4. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     overlays_list: {
         parameters: {
             query?: {
@@ -9066,6 +10297,7 @@ export interface operations {
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
                 state?: ("computing" | "done" | "failed" | "merged" | "waiting")[];
+                subject?: "allocation" | "overlay";
                 system?: string;
                 trigger?: string;
             };
@@ -9168,6 +10400,7 @@ export interface operations {
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
+                subject?: "allocation" | "overlay";
                 system?: string;
             };
             header?: never;
@@ -9379,13 +10612,14 @@ export interface operations {
                 /** @description The pagination cursor value. */
                 cursor?: string;
                 enabled?: boolean;
-                kind?: "capacity_change" | "load_drift" | "population_change" | "slo_breach";
+                kind?: "broker_overload" | "capacity_change" | "load_drift" | "population_change" | "routing_drift" | "slo_breach";
                 /** @description Which field to use when ordering the results. */
                 ordering?: string;
                 /** @description Number of results to return per page. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
+                subject?: "allocation" | "overlay";
                 system?: string;
             };
             header?: never;
@@ -10962,6 +12196,39 @@ export interface operations {
             };
         };
     };
+    system_traffic: {
+        parameters: {
+            query?: {
+                /** @description Mean over so long, 1 to 1800; 60 when not given. */
+                window_s?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SystemTraffic"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     telemetry_list: {
         parameters: {
             query: {
@@ -11327,6 +12594,62 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TopicRateRange"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    topology_methods_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TopologyMethods"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    topology_planners_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TopologyPlanners"];
                 };
             };
             /** @description The request was refused or failed. */

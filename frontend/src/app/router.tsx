@@ -12,6 +12,8 @@ const SystemsPage = lazy(() => import("@/features/systems/systems-page"));
 const SystemPage = lazy(() => import("@/features/systems/system-page"));
 const NewSystemPage = lazy(() => import("@/features/systems/new-system-page"));
 const TopologyPage = lazy(() => import("@/features/topology/topology-page"));
+const EvaluationsPage = lazy(() => import("@/features/topology/evaluations-page"));
+const EvaluationPage = lazy(() => import("@/features/topology/evaluation-page"));
 const KindPage = lazy(() => import("@/features/catalog/kind-page"));
 const ObjectPage = lazy(() => import("@/features/catalog/object-page"));
 const UtilityEditorPage = lazy(() => import("@/features/catalog/editor/utility-editor-page"));
@@ -42,6 +44,8 @@ export const routes: RouteObject[] = [
       { path: "systems/new", element: <NewSystemPage /> },
       { path: "systems/:systemId", element: <SystemPage /> },
       { path: "systems/:systemId/topology", element: <TopologyPage /> },
+      { path: "systems/:systemId/overlays/evaluations", element: <EvaluationsPage /> },
+      { path: "systems/:systemId/overlays/evaluations/:id", element: <EvaluationPage /> },
       { path: "systems/:systemId/allocations", element: <AllocationsPage /> },
       { path: "systems/:systemId/studies", element: <StudiesPage /> },
       { path: "systems/:systemId/studies/new", element: <NewStudyPage /> },

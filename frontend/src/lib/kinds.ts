@@ -104,6 +104,9 @@ export const to = {
   newSystem: "/systems/new",
   system: (id: string) => `/systems/${id}`,
   topology: (system: string) => `/systems/${system}/topology`,
+  betterOverlay: (system: string) => `/systems/${system}/topology?evaluate=1`,
+  evaluations: (system: string) => `/systems/${system}/overlays/evaluations`,
+  evaluation: (system: string, id: string) => `/systems/${system}/overlays/evaluations/${id}`,
   kind: (system: string, kind: CatalogKind) => `/systems/${system}/${kind}`,
   newOf: (system: string, kind: CatalogKind) => `/systems/${system}/${kind}/new`,
   object: (system: string, kind: CatalogKind, id: string) => `/systems/${system}/${kind}/${id}`,
@@ -130,6 +133,11 @@ export const opened = (system: string, kind: CatalogKind, id: string): string =>
   kind === "utility-functions" ? to.utilityEditor(system, id) : to.object(system, kind, id);
 
 export const sectionTabs = (system: string, section: Section) => [
-  ...(section === "topology" ? [{ to: to.topology(system), label: "Map" }] : []),
+  ...(section === "topology"
+    ? [
+        { to: to.topology(system), label: "Map" },
+        { to: to.evaluations(system), label: "Evaluations" },
+      ]
+    : []),
   ...kindsOf(section).map((kind) => ({ to: to.kind(system, kind), label: KINDS[kind].many })),
 ];

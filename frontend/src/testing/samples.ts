@@ -111,6 +111,7 @@ export const run = (change: Partial<Schemas["Run"]> = {}): Schemas["Run"] => ({
   kernel_version: "0.1.0",
   allocation: "77777777-7777-4777-8777-777777777777",
   study: null,
+  overlay_evaluation: null,
   asked_by: "Ines Moreau",
   rerun_of: null,
   starts_from: null,

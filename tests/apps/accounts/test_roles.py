@@ -31,9 +31,14 @@ READ_ONLY = {
     "overview",
     "optimizers",
     "telemetry",
+    "topology-methods",
+    "topology-planners",
     "utility-kinds",
 }
-RUNS = {"calibrations", "runs", "allocations", "studies"}
+RUNS = {
+    *("calibrations", "runs", "allocations", "studies"),
+    *("overlay-evaluations", "overlay-candidates", "overlay-transformations"),
+}
 # Everybody reads them; one role changes them.
 KEPT_BY = {"agents": ADMINS, "executions": OPERATORS, "policies": ADMINS}
 PLAN_COMMANDS = {

@@ -16,7 +16,10 @@ from apps.common.command_files import (
     INFEASIBLE,
     NO_ANSWER,
     Refused,
+    add_solver_arguments,
+    check_limits,
     check_writable,
+    named_values,
     read_input,
     write_output,
 )
@@ -44,17 +47,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("input", metavar="IN", help="problem file, - for standard input")
-        parser.add_argument("--out", required=True, help="result file, - for standard output")
-        parser.add_argument("--method", default=DEFAULT_METHOD, help=", ".join(methods()))
-        parser.add_argument(
-            "--param", action="append", default=[], metavar="NAME=VALUE", help="method parameter"
-        )
-        parser.add_argument("--seed", type=int, default=0)
-        parser.add_argument("--time-limit", type=float, metavar="SECONDS")
-        parser.add_argument(
-            "--engine", choices=["local", "spark"], default="local", help="same answer from both"
-        )
+        add_solver_arguments(parser, methods=methods(), default=DEFAULT_METHOD)
         parser.add_argument(
             "--partitioned",
             choices=list(PARTITIONED),
@@ -76,15 +69,12 @@ class Command(BaseCommand):
 
     def _solve(self, options: dict[str, Any]) -> int:
         limit = options["time_limit"]
-        if limit is not None and not limit > 0:
-            raise Refused("--time-limit: must be above 0 seconds")
+        check_limits(time_limit_s=limit, seed=options["seed"])
         cut = options["partitioned"] == "yes"
         if cut and (options["engine"], options["method"]) != ("spark", "certified"):
             raise Refused("--partitioned yes: needs --engine spark and --method certified")
-        if options["seed"] < 0:
-            raise Refused("--seed: must be 0 or more")
         optimizer = find_method(options["method"])
-        parameters = dict(_parameter(text) for text in options["param"])
+        parameters = named_values(options["param"])
         params = from_dict(optimizer.Params, parameters)
         out = options["out"]
         check_writable(out)
@@ -126,13 +116,3 @@ def _on_spark(problem: Problem, options: dict[str, Any], parameters: dict[str, A
         patience_s=0.0,
     )
     return result_from_dict(json.loads(answer))
-
-
-def _parameter(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise Refused(f"--param {text}: write NAME=VALUE")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value

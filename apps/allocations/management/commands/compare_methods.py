@@ -7,7 +7,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from apps.common.command_files import ANSWER, BAD_INPUT, INFEASIBLE, Refused, read_input
+from apps.common.command_files import (
+    ANSWER,
+    BAD_INPUT,
+    INFEASIBLE,
+    Refused,
+    check_limits,
+    read_input,
+)
 from weir.codec import problem_from_json
 from weir.errors import InvalidProblem, UnknownMethod
 from weir.model import Problem, Result
@@ -50,10 +57,7 @@ class Command(BaseCommand):
 
     def _compare(self, options: dict[str, Any]) -> int:
         limit = options["time_limit"]
-        if limit is not None and not limit > 0:
-            raise Refused("--time-limit: must be above 0 seconds")
-        if options["seed"] < 0:
-            raise Refused("--seed: must be 0 or more")
+        check_limits(time_limit_s=limit, seed=options["seed"])
         names = list(dict.fromkeys(options["method"] or methods()))
         for name in names:
             find_method(name)

@@ -1,144 +1,47 @@
-/** Brokers as tanks and the links between them, drawn with Cytoscape; what the links mean is the caller's. */
-import cytoscape, { type Core, type ElementDefinition, type StylesheetJson } from "cytoscape";
-import { useEffect, useRef } from "react";
+/** Brokers as vessels and the links between them, on a canvas; what the links mean is the caller's. */
+import { useCallback, useLayoutEffect, useMemo, useRef, useState } from "react";
 
+import type { Point, Size } from "./camera";
+import { readPalette, type Palette } from "./palette";
 import type { Places } from "./places";
+import { hit, paint, type MapConvoy, type MapEdge, type MapMove, type MapNode } from "./scene";
+import { MapTools } from "./map-tools";
+import { useTravel } from "./use-travel";
+import { cameraKey, useCamera, usePointer } from "./use-camera";
 
-import { tankPicture } from "@/components/ui/broker-tank";
 import { useKeys } from "@/lib/keyboard";
-import { isOver } from "@/lib/load";
-import { percentText } from "@/lib/numbers";
-import { token, useTheme } from "@/lib/theme";
+import { fixed, percentText } from "@/lib/numbers";
+import { useTheme, type Theme } from "@/lib/theme";
 
-export type MapNode = { id: string; name: string; fraction: number | null };
+export type { MapConvoy, MapEdge, MapMove, MapNode } from "./scene";
 
-export type MapEdge = {
-  id: string;
-  source: string;
-  target: string;
-  label?: string;
-  /** Name of a colour token. */
-  colour: string;
-  width: number;
-  line?: "solid" | "dashed" | "dotted" | "dashdot";
-};
+const NO_MOVES: readonly MapMove[] = [];
+const NO_CONVOYS: readonly MapConvoy[] = [];
 
-const PAD = { x: 64, top: 44, bottom: 58 };
-/** Wider maps only lengthen the links. */
-const WIDEST = 1100;
-const FEW = 5;
-
-const PATTERNS = { solid: [1], dashed: [7, 4], dotted: [1, 5], dashdot: [8, 3, 2, 3] } as const;
-
-/** A browser without a canvas shows no picture; the label and the tables say the same. */
-const canDraw = () => document.createElement("canvas").getContext("2d") !== null;
-
-/** Spread the brokers over the box at full size, so that no text is scaled. */
-function arrange(made: Core, places: Places) {
-  // A handful of brokers stands together instead of in the corners.
-  const share = places.size < FEW ? 0.55 : 1;
-  const inner = (at: number) => 0.5 + (at - 0.5) * share;
-  const width = Math.min(WIDEST, made.width());
-  const left = (made.width() - width) / 2;
-  made.batch(() => {
-    for (const [id, place] of places) {
-      made.getElementById(id).position({
-        x: left + PAD.x + inner(place.x) * (width - 2 * PAD.x),
-        y: PAD.top + inner(place.y) * (made.height() - PAD.top - PAD.bottom),
-      });
-    }
-  });
-  made.zoom(1);
-  made.pan({ x: 0, y: 0 });
+function useSize(element: React.RefObject<HTMLElement | null>): Size {
+  const [size, setSize] = useState<Size>({ width: 800, height: 440 });
+  useLayoutEffect(() => {
+    const box = element.current;
+    if (!box) return;
+    const look = () => {
+      const { clientWidth: width, clientHeight: height } = box;
+      if (width > 0 && height > 0) {
+        setSize((old) => (old.width === width && old.height === height ? old : { width, height }));
+      }
+    };
+    look();
+    const watch = new ResizeObserver(look);
+    watch.observe(box);
+    return () => watch.disconnect();
+  }, [element]);
+  return size;
 }
 
-function elementsOf(nodes: readonly MapNode[], edges: readonly MapEdge[]): ElementDefinition[] {
-  return [
-    ...nodes.map(
-      ({ id, name, fraction }): ElementDefinition => ({
-        group: "nodes",
-        data: {
-          id,
-          label: fraction === null ? name : `${name}  ${percentText(fraction)}`,
-          picture: tankPicture(fraction, token),
-          ink: fraction !== null && isOver(fraction) ? token("bad") : token("text"),
-        },
-      }),
-    ),
-    ...edges.map(
-      ({ id, source, target, label = "", colour, width, line = "solid" }): ElementDefinition => ({
-        group: "edges",
-        data: {
-          id,
-          source,
-          target,
-          label,
-          colour: token(colour),
-          width,
-          style: line === "solid" ? "solid" : "dashed",
-          cap: line === "dotted" ? "round" : "butt",
-          pattern: PATTERNS[line],
-        },
-      }),
-    ),
-  ];
-}
-
-const styleOf = (): StylesheetJson => [
-  {
-    selector: "node",
-    style: {
-      width: 34,
-      height: 40,
-      shape: "rectangle",
-      "background-opacity": 0,
-      "background-image": "data(picture)",
-      "background-fit": "contain",
-      "background-image-opacity": 1,
-      label: "data(label)",
-      color: "data(ink)",
-      "font-family": "Inter Variable, Inter, sans-serif",
-      "font-size": 11.5,
-      "font-weight": 600,
-      "text-valign": "bottom",
-      "text-margin-y": 5,
-      "text-outline-color": token("surface"),
-      "text-outline-width": 2.5,
-      "overlay-opacity": 0,
-    },
-  },
-  {
-    selector: "node:selected",
-    style: {
-      "underlay-color": token("accent"),
-      "underlay-opacity": 0.22,
-      "underlay-padding": 6,
-      "underlay-shape": "round-rectangle",
-    },
-  },
-  {
-    selector: "edge",
-    style: {
-      width: "data(width)",
-      "line-color": "data(colour)",
-      "line-style": "data(style)" as "solid",
-      "line-dash-pattern": "data(pattern)" as unknown as number[],
-      "line-cap": "data(cap)" as "butt",
-      "curve-style": "straight",
-      "source-endpoint": "inside-to-node",
-      "target-endpoint": "inside-to-node",
-      label: "data(label)",
-      color: token("text-2"),
-      "font-family": "Inter Variable, Inter, sans-serif",
-      "font-size": 10,
-      "text-background-color": token("surface"),
-      "text-background-opacity": 1,
-      "text-background-padding": "3px",
-      "text-background-shape": "roundrectangle",
-      "overlay-opacity": 0,
-    },
-  },
-];
+const spoken = (node: MapNode | undefined) =>
+  node === undefined
+    ? ""
+    : `${node.name}${node.fraction === null ? "" : `, ${percentText(node.fraction)} of capacity`}` +
+      (node.count === undefined ? "" : `, ${fixed(node.count)} brokers, closed`);
 
 export default function BrokerMap({
   nodes,
@@ -148,6 +51,11 @@ export default function BrokerMap({
   onSelect,
   label,
   className = "",
+  moves = NO_MOVES,
+  convoys = NO_CONVOYS,
+  stop = 0,
+  steps,
+  onOpen,
 }: {
   nodes: readonly MapNode[];
   edges: readonly MapEdge[];
@@ -157,73 +65,110 @@ export default function BrokerMap({
   onSelect: (broker: string) => void;
   label: string;
   className?: string;
+  /** What the step after this stop does. */
+  moves?: readonly MapMove[];
+  convoys?: readonly MapConvoy[];
+  stop?: number;
+  /** What a step did, so that a scrubber that goes on by one shows its links travel. */
+  steps?: (step: number) => readonly MapMove[];
+  onOpen?: (group: string) => void;
 }) {
   const box = useRef<HTMLDivElement>(null);
-  const core = useRef<Core | null>(null);
-  const select = useRef(onSelect);
-  const standing = useRef<Places>(new Map());
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const points = useRef<ReadonlyMap<string, Point>>(new Map());
+  const palette = useRef<{ theme: Theme; read: Palette } | null>(null);
+  const size = useSize(box);
   const theme = useTheme();
-  useEffect(() => {
-    select.current = onSelect;
-  });
+  const { camera, setCamera, fit, zoom, centre } = useCamera(size);
+  const [hover, setHover] = useState<{ id: string; at: Point } | null>(null);
+  const travel = useTravel(stop, steps);
+  const byId = useMemo(() => new Map(nodes.map((node) => [node.id, node])), [nodes]);
 
-  useEffect(() => {
-    if (!box.current) return;
-    const draws = canDraw();
-    const made = cytoscape({
-      container: draws ? box.current : null,
-      headless: !draws,
-      layout: { name: "preset" },
-      minZoom: 0.2,
-      maxZoom: 2.5,
-      boxSelectionEnabled: false,
-      autounselectify: true,
-      userZoomingEnabled: false,
-    });
-    core.current = made;
-    standing.current = new Map();
-    made.on("tap", "node", (event) => select.current((event.target as { id(): string }).id()));
-    const resize = new ResizeObserver(() => {
-      made.resize();
-      arrange(made, standing.current);
-    });
-    resize.observe(box.current);
-    return () => {
-      resize.disconnect();
-      made.destroy();
-      core.current = null;
-    };
-  }, []);
+  // The picture is kept apart from the camera, so that dragging repaints and computes nothing else.
+  const picture = useMemo(
+    () => ({ nodes, edges, places, selected, moves, convoys, travel }),
+    [nodes, edges, places, selected, moves, convoys, travel],
+  );
+  const density = window.devicePixelRatio || 1;
+  useLayoutEffect(() => {
+    const element = canvas.current;
+    if (!element) return;
+    element.width = Math.round(size.width * density);
+    element.height = Math.round(size.height * density);
+  }, [size, density]);
+  useLayoutEffect(() => {
+    const pen = canvas.current?.getContext("2d");
+    if (!pen) return;
+    if (palette.current?.theme !== theme) palette.current = { theme, read: readPalette(pen) };
+    pen.setTransform(density, 0, 0, density, 0, 0);
+    points.current = paint(pen, picture, palette.current.read, size, camera);
+  }, [picture, size, camera, theme, density]);
 
-  useEffect(() => {
-    const made = core.current;
-    if (!made) return;
-    made.json({ elements: elementsOf(nodes, edges) });
-    made.style(styleOf());
-    if (standing.current !== places) {
-      standing.current = places;
-      arrange(made, places);
-    }
-  }, [nodes, edges, places, theme]);
-
-  useEffect(() => {
-    const made = core.current;
-    if (!made) return;
-    made.autounselectify(false);
-    made.nodes().unselect();
-    if (selected) made.getElementById(selected).select();
-    made.autounselectify(true);
-  }, [selected, nodes]);
-
-  useKeys({
-    f: () => {
-      if (core.current) arrange(core.current, standing.current);
+  const reach = Math.max(8, Math.min(26, 0.4 * Math.sqrt((size.width * size.height) / Math.max(1, nodes.length)) * camera.zoom));
+  const choose = useCallback(
+    (id: string) => {
+      const group = byId.get(id)?.count !== undefined;
+      if (group && onOpen) onOpen(id);
+      else onSelect(id);
+    },
+    [byId, onOpen, onSelect],
+  );
+  usePointer(canvas, {
+    onCamera: setCamera,
+    onClick: (at) => {
+      const id = hit(points.current, at, reach);
+      if (id) choose(id);
+    },
+    onHover: (at) => {
+      const id = at && hit(points.current, at, reach);
+      setHover((old) => (at && id ? (old?.id === id ? old : { id, at }) : null));
     },
   });
 
+  const go = (by: number) => {
+    const index = nodes.findIndex((node) => node.id === selected);
+    const next = nodes[(index + by + nodes.length) % nodes.length];
+    if (next) show(next.id);
+  };
+  const show = (id: string) => {
+    onSelect(id);
+    const at = points.current.get(id);
+    const off = at && (at.x < 0 || at.y < 0 || at.x > size.width || at.y > size.height);
+    if (at && (off || camera.zoom > 1.5)) centre(at);
+  };
+  useKeys({ f: fit, j: () => go(1), k: () => go(-1), "+": () => zoom(1.5), "-": () => zoom(1 / 1.5) });
+
+  const hovered = hover ? byId.get(hover.id) : undefined;
+  const chosen = selected === null ? undefined : byId.get(selected);
   return (
     <div className={`map ${className}`}>
-      <div ref={box} role="img" aria-label={label} />
+      <div ref={box}>
+        <canvas
+          ref={canvas}
+          role="img"
+          aria-label={label}
+          // Arrows and Enter work on the picture.
+          tabIndex={0}
+          onKeyDown={(event) => {
+            const change = cameraKey(event.key);
+            if (change) {
+              event.preventDefault();
+              setCamera(change);
+            } else if (event.key === "Enter" && selected !== null) choose(selected);
+          }}
+        />
+        <p className="vh" role="status">
+          {spoken(chosen)}
+        </p>
+        {hover && hovered ? (
+          <div className="maptip" style={{ left: hover.at.x + 14, top: hover.at.y + 10 }}>
+            <b>{hovered.name}</b> {hovered.fraction === null ? null : percentText(hovered.fraction)}{" "}
+            {hovered.note}
+            {hovered.count === undefined ? null : <div className="faint">Click to open</div>}
+          </div>
+        ) : null}
+        <MapTools nodes={nodes} onFind={show} onZoom={zoom} onFit={fit} />
+      </div>
     </div>
   );
 }

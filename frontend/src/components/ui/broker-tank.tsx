@@ -85,25 +85,3 @@ export function BrokerTanks({ tanks }: { tanks: readonly Tank[] }) {
     </svg>
   );
 }
-
-/** The same vessel as a node picture of the map: an SVG string, because Cytoscape paints images. */
-export function tankPicture(fraction: number | null, colour: (token: string) => string): string {
-  const water = fraction === null ? 0 : (Math.min(Math.max(fraction, 0), 1) / 1.2) * 36;
-  const level = fraction === null ? "" : loadColour(fraction).slice(6, -1);
-  const over = fraction !== null && isOver(fraction);
-  const spill = over ? (Math.min(fraction - 1, 0.2) / 1.2) * 36 : 0;
-  const parts = [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="136" height="160" viewBox="0 0 34 40">`,
-    `<defs><pattern id="s" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">`,
-    `<rect width="5" height="5" fill="${colour("load-6")}"/>`,
-    `<rect width="1.6" height="5" fill="${colour("surface")}" opacity=".75"/></pattern></defs>`,
-    `<rect x="4" y="2" width="26" height="36" rx="3" fill="${colour("surface")}"/>`,
-    level
-      ? `<rect x="4" y="${38 - water}" width="26" height="${water}" fill="${colour(level)}"/>`
-      : "",
-    spill > 0 ? `<rect x="4" y="${8 - spill}" width="26" height="${spill}" fill="url(#s)"/>` : "",
-    `<rect x="4" y="2" width="26" height="36" rx="3" fill="none" stroke="${colour("text-2")}" stroke-width="1.25"/>`,
-    `<path d="M.5 8h33" stroke="${colour("crest")}" stroke-width="1.5"/></svg>`,
-  ];
-  return `data:image/svg+xml;utf8,${encodeURIComponent(parts.join(""))}`;
-}

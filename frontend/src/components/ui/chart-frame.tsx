@@ -21,6 +21,7 @@ export function ChartPanel({
   data,
   svg,
   children,
+  flush = false,
   format = String,
 }: {
   title: string;
@@ -30,6 +31,8 @@ export function ChartPanel({
   /** The picture as SVG text, when the chart can give it. */
   svg?: () => string | null;
   children: React.ReactNode;
+  /** The drawing brings its own padding. */
+  flush?: boolean;
   format?: (cell: Cell, column: number) => string;
 }) {
   const [asTable, setAsTable] = useState(false);
@@ -71,7 +74,7 @@ export function ChartPanel({
     <Panel
       title={title}
       sub={sub}
-      flush={asTable}
+      flush={asTable || flush}
       right={
         <>
           {right}

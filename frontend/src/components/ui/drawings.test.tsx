@@ -1,7 +1,7 @@
 import { screen } from "@testing-library/react";
 
 import { AdmissionBar, BoundBar, boundPosition, LevelStrip, LoadBar } from "./bars";
-import { BrokerTanks, tankPicture } from "./broker-tank";
+import { BrokerTanks } from "./broker-tank";
 import { FigureStrip } from "./figure-strip";
 import { LoadBadge, StateBadge } from "./state-badge";
 import { Delta, UnitNumber } from "./unit-number";
@@ -57,13 +57,6 @@ describe("tanks", () => {
   it("name every broker with its load", () => {
     renderUi(<BrokerTanks tanks={[{ name: "S0", fraction: 1, previous: 0.87 }]} />);
     expect(screen.getByRole("img", { name: "Load of S0 100.0 %" })).toBeInTheDocument();
-  });
-
-  it("are drawn as a picture for the map", () => {
-    const picture = decodeURIComponent(tankPicture(1.1, (name) => `[${name}]`));
-    expect(picture).toContain("[load-5]");
-    expect(picture).toContain("url(#s)");
-    expect(decodeURIComponent(tankPicture(null, (name) => `[${name}]`))).not.toContain("[load-0]");
   });
 });
 

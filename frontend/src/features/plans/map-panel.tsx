@@ -1,56 +1,19 @@
-/** The overlay at every stop of the scrubber: levels of the brokers, links on their way, limits in force. */
+/** The overlay at every stop of a plan of limits: levels of the brokers, limits in force. */
 import { lazy, Suspense, useMemo, useState } from "react";
 
-import { Scrubber, type Stop } from "./scrubber";
-import {
-  edgesAt,
-  hasTree,
-  loadsAt,
-  ratesAt,
-  settingsAt,
-  stepsDone,
-  stopsOf,
-  type EdgePhase,
-} from "./step-view";
+import { loadsAt, ratesAt, settingsAt, stepsDone, stopsOf } from "./step-view";
 import type { PlanMap } from "./use-plan-map";
 
 import type { Execution, PlanDetail } from "@/api/plans";
 import type { MapEdge } from "@/components/map/broker-map";
 import { placesOf } from "@/components/map/places";
+import { Scrubber, type Stop } from "@/components/map/scrubber";
+import { edgeKey } from "@/components/map/timeline";
 import { LoadLegend } from "@/components/ui/bars";
 import { Empty, Failure, Loading, Panel } from "@/components/ui/panel";
 import { countText, fixed, percentText, rateText } from "@/lib/numbers";
 
 const BrokerMap = lazy(() => import("@/components/map/broker-map"));
-
-const LOOKS: Record<EdgePhase, { word: string; colour: string; line: MapEdge["line"]; dash: string }> = {
-  stays: { word: "stays", colour: "line-2", line: "solid", dash: "" },
-  leaves: { word: "will leave", colour: "before", line: "dashed", dash: "7 4" },
-  moving: { word: "on its way", colour: "moving", line: "dashdot", dash: "8 3 2 3" },
-  goal: { word: "goal", colour: "after", line: "dotted", dash: "1 4" },
-  placed: { word: "in place", colour: "after", line: "solid", dash: "" },
-};
-
-function PhaseLegend() {
-  return (
-    <div className="legend">
-      {Object.values(LOOKS).map(({ word, colour, dash }) => (
-        <span key={word}>
-          <svg width="22" height="10" aria-hidden="true">
-            <path
-              d="M0 5H22"
-              stroke={`var(--${colour})`}
-              strokeWidth={word === "goal" ? 2 : 3}
-              strokeDasharray={dash}
-              strokeLinecap={word === "goal" ? "round" : "butt"}
-            />
-          </svg>
-          {word}
-        </span>
-      ))}
-    </div>
-  );
-}
 
 /** More limits than this are shown on demand. */
 const LIMITS = 12;
@@ -128,11 +91,10 @@ export function MapPanel({
 }) {
   const { stop, done, setPicked } = useStop(plan, execution);
   const [broker, setBroker] = useState<string | null>(null);
-  const moves = hasTree(plan);
   const { brokers, tree, proposal, problem, links } = map;
   const loads = useMemo(
-    () => (proposal && problem && !moves ? loadsAt(plan, stop, proposal, problem) : null),
-    [plan, stop, proposal, problem, moves],
+    () => (proposal && problem ? loadsAt(plan, stop, proposal, problem) : null),
+    [plan, stop, proposal, problem],
   );
   const names = useMemo(() => new Map((brokers ?? []).map((b) => [b.name, b.id])), [brokers]);
   const nodes = useMemo(
@@ -146,19 +108,17 @@ export function MapPanel({
   );
   const edges = useMemo(
     () =>
-      edgesAt(plan, tree, done, stop).flatMap(({ a, b, phase }): MapEdge[] => {
+      tree.flatMap(({ a, b }): MapEdge[] => {
         const [source, target] = [names.get(a), names.get(b)];
         if (!source || !target) return [];
         const own = links.filter(
           (link) => [link.source, link.target].sort().join() === [source, target].sort().join(),
         );
         const load = own.reduce((sum, link) => sum + (loads?.links.get(link.name) ?? 0), 0);
-        const { colour, line } = LOOKS[phase];
-        const width = phase === "goal" ? 1.75 : 3;
         const label = load > 0 ? `${rateText(load)} msg/s` : "";
-        return [{ id: [a, b].sort().join("\n"), source, target, colour, line, width, label }];
+        return [{ id: edgeKey({ a, b }), source, target, colour: "line-2", width: 3, label }];
       }),
-    [plan, tree, done, stop, names, links, loads],
+    [tree, names, links, loads],
   );
   const shape = JSON.stringify([...names.keys(), ...tree.map((edge) => [edge.a, edge.b])]);
   const places = useMemo(
@@ -178,7 +138,7 @@ export function MapPanel({
     () =>
       stopsOf(plan).map((label, index): Stop => {
         const shown = index === 0 && done > 0 ? "Start" : label;
-        if (!proposal || moves) return { label: shown };
+        if (!proposal) return { label: shown };
         const rates = [...ratesAt(plan, index, proposal).values()];
         const sum = rates.reduce<number>((total, rate) => total + (rate ?? 0), 0);
         return {
@@ -186,7 +146,7 @@ export function MapPanel({
           note: rates.includes(null) ? "not all limited" : `${rateText(sum)} msg/s`,
         };
       }),
-    [plan, proposal, moves, done],
+    [plan, proposal, done],
   );
   const first = mostTouched(plan);
   const selected = broker ?? (first === undefined ? null : (names.get(first) ?? null));
@@ -199,20 +159,12 @@ export function MapPanel({
   return (
     <Panel
       title="Overlay"
-      sub={
-        moves
-          ? "links at each step"
-          : "load by the model; rates allowed in all"
-      }
+      sub="load by the model; rates allowed in all"
       right={
-        moves ? (
-          <PhaseLegend />
-        ) : (
-          <>
-            <LoadLegend />
-            <span>% of capacity</span>
-          </>
-        )
+        <>
+          <LoadLegend />
+          <span>% of capacity</span>
+        </>
       }
       flush
     >
@@ -236,7 +188,7 @@ export function MapPanel({
         </Suspense>
       )}
       <Scrubber stops={stops} at={stop} onAt={setPicked} />
-      {selectedName && !moves ? <AtBroker plan={plan} broker={selectedName} stop={stop} /> : null}
+      {selectedName ? <AtBroker plan={plan} broker={selectedName} stop={stop} /> : null}
     </Panel>
   );
 }

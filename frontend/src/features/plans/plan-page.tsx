@@ -1,10 +1,11 @@
 /** One plan: what it changes and why, the decision about it, and being carried out. */
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { Link, useParams } from "react-router";
+import { useParams } from "react-router";
 
 import { AgentsPanel } from "./agents-panel";
 import { ExecutionBanner, PlanBanner } from "./banners";
+import { BoundPanel } from "./bound-panel";
 import { ChangesPanel } from "./changes-panel";
 import { BlastRadiusPanel, ChecksPanel, type DryRun } from "./checks-panel";
 import { DecisionPanel } from "./decision-panel";
@@ -16,12 +17,17 @@ import { LeftOutPanel } from "./left-out-panel";
 import { MapPanel } from "./map-panel";
 import { MeasuredPanel } from "./measured-panel";
 import { currentStep, secondsLeft } from "./phases";
-import { executeReason, ExportMenu, PlanCommands } from "./plan-commands";
+import { ExportMenu, PlanCommands } from "./plan-commands";
+import { factsOf } from "./plan-facts";
+import { PlanAgain } from "./plan-again";
+import { hasTree } from "./step-view";
 import { StepsPanel } from "./steps-panel";
+import { TreeChanges } from "./tree-changes";
+import { TreePanels } from "./tree-panel";
 import { UndoCommand } from "./undo-command";
 import { PromiseStrip, WhyPanel } from "./summary";
 import { keptOf, usePlanMap } from "./use-plan-map";
-import { kindIcon, kindWord } from "./words";
+import { useTree } from "./use-tree";
 
 import { useLive } from "@/api/live";
 import {
@@ -32,7 +38,7 @@ import {
   type Execution,
   type PlanDetail,
 } from "@/api/plans";
-import { PageHead, type Fact } from "@/components/ui/page";
+import { PageHead } from "@/components/ui/page";
 import { Panel, QueryBody } from "@/components/ui/panel";
 import { StateBadge } from "@/components/ui/state-badge";
 import { tellFailure } from "@/components/ui/toast";
@@ -40,7 +46,6 @@ import { useNow } from "@/lib/clock";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { to } from "@/lib/kinds";
 import { durationText } from "@/lib/numbers";
-import { ageText, clockText, exactTime } from "@/lib/time";
 
 /** News arrive by themselves; while the stream is away a moving plan is asked about. */
 function useFallback(moving: boolean): number | false {
@@ -96,91 +101,13 @@ function Progress({ execution }: { execution: Execution }) {
   );
 }
 
-function factsOf(plan: PlanDetail, execution: Execution | undefined): Fact[] {
-  return [
-    {
-      key: "kind",
-      icon: kindIcon(plan.kind),
-      text: (
-        <>
-          {kindWord(plan.kind)}, <Link to={to.topology(plan.system)}>{plan.system_name}</Link>
-        </>
-      ),
-    },
-    {
-      key: "author",
-      icon: "user",
-      text: plan.answerable
-        ? `${plan.author ?? "Weir"}, set up by ${plan.answerable}`
-        : (plan.author ?? "Weir"),
-    },
-    {
-      key: "hash",
-      icon: "fingerprint",
-      text: (
-        <>
-          <span className="mono" title={plan.content_hash}>
-            {plan.content_hash.slice(0, 8)}
-          </span>{" "}
-          on model v{plan.model_version}
-        </>
-      ),
-    },
-    ...(plan.source.kind === "allocation" && plan.source.id
-      ? [
-          {
-            key: "source",
-            icon: "adjustments" as const,
-            text: (
-              <>
-                from <Link to={to.allocation(plan.source.id)}>{plan.source.name}</Link>
-                {plan.run && plan.run_name ? (
-                  <>
-                    , run <Link to={to.run(plan.run)}>{plan.run_name}</Link>
-                  </>
-                ) : null}
-              </>
-            ),
-          },
-        ]
-      : []),
-    { key: "time", icon: "clock", text: <When plan={plan} execution={execution} /> },
-  ];
-}
-
-function When({ plan, execution }: { plan: PlanDetail; execution: Execution | undefined }) {
-  if (execution?.started_at) {
-    return (
-      <>
-        started <span title={exactTime(execution.started_at)}>{clockText(execution.started_at)}</span>{" "}
-        UTC by {execution.started_by || "Weir"}
-        {execution.ended_at ? `, ended ${exactTime(execution.ended_at).slice(0, 8)} UTC` : ""}
-      </>
-    );
-  }
-  const closed = executeReason(plan);
-  const window = closed && ["pending_review", "approved"].includes(plan.state) ? `, ${closed}` : "";
-  if (plan.state === "pending_review" && plan.waiting_since) {
-    return (
-      <span title={exactTime(plan.waiting_since)}>
-        waiting {ageText(plan.waiting_since)}
-        {window}
-      </span>
-    );
-  }
-  return (
-    <span title={exactTime(plan.created_at)}>
-      made {clockText(plan.created_at)} UTC
-      {window}
-    </span>
-  );
-}
-
 function PlanView({ plan }: { plan: PlanDetail }) {
   useCurrentSystemIs(plan.system);
   const query = useExecution(plan);
   const execution = query.data;
   const map = usePlanMap(plan);
+  const moves = hasTree(plan);
+  const tree = useTree(plan, map, execution);
   const dry = useDryRun(plan.id);
   const [dryRun, setDryRun] = useState<DryRun | null>(null);
   const runDry = () =>
@@ -203,7 +130,7 @@ function PlanView({ plan }: { plan: PlanDetail }) {
             {execution ? <Progress execution={execution} /> : null}
           </>
         }
-        facts={factsOf(plan, execution)}
+        facts={factsOf(plan, execution, tree)}
         strip={<PlanLifecycle plan={plan} />}
         waterline={execution && total > 0 ? execution.actions_done / total : undefined}
         commands={
@@ -211,10 +138,14 @@ function PlanView({ plan }: { plan: PlanDetail }) {
             <>
               <ExportMenu plan={plan} />
               <UndoCommand plan={plan} />
+              <PlanAgain candidate={tree.candidate} />
               {execution ? <ExecutionCommands plan={plan} execution={execution} /> : null}
             </>
           ) : (
-            <PlanCommands plan={plan} onDryRun={runDry} dryRunning={dry.isPending} />
+            <>
+              <PlanCommands plan={plan} onDryRun={runDry} dryRunning={dry.isPending} />
+              <PlanAgain candidate={tree.candidate} />
+            </>
           )
         }
       />
@@ -239,8 +170,22 @@ function PlanView({ plan }: { plan: PlanDetail }) {
                 <PromiseStrip promise={plan.promise} />
               </>
             )}
-            <MapPanel plan={plan} map={map} execution={execution} />
-            <ChangesPanel plan={plan} kept={keptOf(plan, map.proposal)} />
+            {moves ? (
+              <>
+                <TreePanels
+                  name={plan.name}
+                  map={map}
+                  tree={tree}
+                  running={execution !== undefined && MOVING.includes(execution.state)}
+                />
+                <TreeChanges tree={tree} links={map.links} />
+              </>
+            ) : (
+              <>
+                <MapPanel plan={plan} map={map} execution={execution} />
+                <ChangesPanel plan={plan} kept={keptOf(plan, map.proposal)} />
+              </>
+            )}
             <LeftOutPanel plan={plan} />
             {carried ? (
               <>
@@ -248,10 +193,11 @@ function PlanView({ plan }: { plan: PlanDetail }) {
                 <PromiseStrip promise={plan.promise} />
               </>
             ) : (
-              <StepsPanel plan={plan} />
+              <StepsPanel plan={plan} candidate={tree.candidate} />
             )}
           </div>
           <div className="stack">
+            {tree.candidate ? <BoundPanel candidate={tree.candidate} /> : null}
             {carried ? (
               <>
                 <MeasuredPanel plan={plan} brokers={brokers} />

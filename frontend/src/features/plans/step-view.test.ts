@@ -1,6 +1,7 @@
-import { edgesAt, limitsAt, loadsAt, ratesAt, settingsAt, stepsDone, type Problem } from "./step-view";
+import { limitsAt, loadsAt, movesOf, ratesAt, settingsAt, stepsDone, type Problem } from "./step-view";
 
 import type { PlanAction, PlanDetail } from "@/api/plans";
+import { edgesAt, startOf, timelineOf } from "@/components/map/timeline";
 import { execution, planDetail } from "@/testing/plan-samples";
 
 const plan = planDetail();
@@ -81,9 +82,13 @@ describe("the tree at a stop", () => {
     { a: "b", b: "c" },
     { a: "a", b: "p" },
   ];
+  const steps = movesOf(moves);
   const phases = (inForce: typeof now, done: number, stop: number) =>
     Object.fromEntries(
-      edgesAt(moves, inForce, done, stop).map(({ a, b, phase }) => [[a, b].sort().join(""), phase]),
+      edgesAt(timelineOf(startOf(inForce, steps, done), steps), stop).map(({ a, b, phase }) => [
+        [a, b].sort().join(""),
+        phase,
+      ]),
     );
 
   it("shows what stays, leaves, is on its way, is the goal and is in place", () => {

@@ -1,5 +1,6 @@
 /** What is in force at each stop of the scrubber: settings, loads and links, before and after every step. */
 import type { Execution, PlanAction, PlanDetail } from "@/api/plans";
+import type { Move } from "@/components/map/timeline";
 
 /** The frozen problem of a run, as far as loads need it. */
 export type Problem = {
@@ -29,8 +30,7 @@ const numberOf = (values: PlanAction["before"], name: string): number | null => 
   return typeof value === "number" ? value : null;
 };
 
-export const isTree = (action: Pick<PlanAction, "kind">) =>
-  ["shift_link", "append_broker", "detach_broker"].includes(action.kind);
+export const isTree = (action: Pick<PlanAction, "kind" | "target">) => moveOf(action) !== null;
 
 export const hasTree = (plan: Pick<PlanDetail, "steps">) =>
   plan.steps.some((step) => step.actions.some(isTree));
@@ -172,19 +172,27 @@ export function settingsAt(
   return [...found.values()];
 }
 
-export type Edge = { a: string; b: string };
-export type EdgePhase = "stays" | "leaves" | "moving" | "goal" | "placed";
-export type DrawnEdge = Edge & { phase: EdgePhase };
-
-const edgeKey = ({ a, b }: Edge) => [a, b].sort().join("\n");
-
-function changeOf(action: PlanAction): { gone: Edge[]; come: Edge[] } {
-  const { i = "", j = "", k = "", broker = "", to = "", from = "" } = action.target;
-  if (action.kind === "shift_link") return { gone: [{ a: i, b: j }], come: [{ a: i, b: k }] };
-  if (action.kind === "append_broker") return { gone: [], come: [{ a: broker, b: to }] };
-  if (action.kind === "detach_broker") return { gone: [{ a: broker, b: from }], come: [] };
-  return { gone: [], come: [] };
+/** The action as a move of the tree; null where it changes something else. */
+export function moveOf({ kind, target }: Pick<PlanAction, "kind" | "target">): Move | null {
+  const { i = "", j = "", k = "", broker = "", to = "", from = "", at } = target;
+  switch (kind) {
+    case "shift_link":
+      return { op: "shift", broker: i, source: j, to: k };
+    case "append_broker":
+      return { op: "append", broker, to };
+    case "detach_broker":
+      return { op: "detach", broker, source: from };
+    case "move_link":
+      return { op: "move", broker: broker || i, source: from || j, to: to || k };
+    case "exchange_link":
+      return { op: "exchange", broker: broker || i, source: from || j, to: to || k, at };
+    default:
+      return null;
+  }
 }
+
+export const movesOf = (plan: Pick<PlanDetail, "steps">): Move[][] =>
+  plan.steps.map((step) => step.actions.flatMap((action) => moveOf(action) ?? []));
 
 /** Steps of the plan that an execution has carried out and not taken back. */
 export function stepsDone(plan: Pick<PlanDetail, "state" | "steps">, execution?: Execution): number {
@@ -193,43 +201,4 @@ export function stepsDone(plan: Pick<PlanDetail, "state" | "steps">, execution?:
   const forward = execution.steps.filter((step) => step.direction === "forward");
   const first = forward.findIndex((step) => step.state !== "completed");
   return first === -1 ? forward.length : first;
-}
-
-/**
- * The tree at a stop. `inForce` is the tree of now, with `done` steps of the plan already in it.
- * A link is "moving" where it stands only between two steps.
- */
-export function edgesAt(
-  plan: Pick<PlanDetail, "steps">,
-  inForce: readonly Edge[],
-  done: number,
-  stop: number,
-): DrawnEdge[] {
-  const walk = (edges: ReadonlyMap<string, Edge>, steps: PlanDetail["steps"], back: boolean) => {
-    const tree = new Map(edges);
-    for (const step of steps) {
-      for (const action of step.actions) {
-        const { gone, come } = changeOf(action);
-        (back ? come : gone).forEach((edge) => tree.delete(edgeKey(edge)));
-        (back ? gone : come).forEach((edge) => tree.set(edgeKey(edge), edge));
-      }
-    }
-    return tree;
-  };
-  const now = new Map(inForce.map((edge) => [edgeKey(edge), edge]));
-  const start = walk(now, plan.steps.slice(0, done).reverse(), true);
-  const here = walk(start, plan.steps.slice(0, stop), false);
-  const goal = walk(start, plan.steps, false);
-  const drawn: DrawnEdge[] = [...here].map(([key, edge]) => ({
-    ...edge,
-    phase: start.has(key)
-      ? goal.has(key)
-        ? "stays"
-        : "leaves"
-      : goal.has(key)
-        ? "placed"
-        : "moving",
-  }));
-  for (const [key, edge] of goal) if (!here.has(key)) drawn.push({ ...edge, phase: "goal" });
-  return drawn;
 }

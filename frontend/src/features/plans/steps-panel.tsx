@@ -3,18 +3,30 @@ import { useState } from "react";
 
 import { plain } from "./words";
 
+import type { CandidateDetail } from "@/api/overlays";
 import type { PlanDetail, PlanStep } from "@/api/plans";
+import { PageFoot, usePaged } from "@/components/ui/paged";
 import { Panel } from "@/components/ui/panel";
-import { countText } from "@/lib/numbers";
+import { countText, fixed } from "@/lib/numbers";
 
 const FIRST = 8;
+const FIRST_STEPS = 30;
 
-function StepRow({ step, position }: { step: PlanStep; position: number }) {
+function StepRow({
+  step,
+  position,
+  inFlight,
+}: {
+  step: PlanStep;
+  position: number;
+  /** Messages on links when the step is done. */
+  inFlight?: number | null;
+}) {
   const [all, setAll] = useState(false);
   const shown = all ? step.actions : step.actions.slice(0, FIRST);
   const more = step.actions.length - shown.length;
   return (
-    <li className="step plain">
+    <li className={inFlight === undefined || inFlight === null ? "step plain" : "step"}>
       <div>
         <b>Step {position + 1}</b>
         <div className="aside">
@@ -37,22 +49,44 @@ function StepRow({ step, position }: { step: PlanStep; position: number }) {
           </button>
         ) : null}
       </div>
+      {inFlight === undefined || inFlight === null ? null : (
+        <div className="when">
+          <b>{fixed(inFlight)}</b> in flight
+        </div>
+      )}
     </li>
   );
 }
 
-export function StepsPanel({ plan }: { plan: PlanDetail }) {
+export function StepsPanel({ plan, candidate }: { plan: PlanDetail; candidate?: CandidateDetail }) {
+  const paged = usePaged(plan.steps, FIRST_STEPS, plan.id);
+  const bound = candidate?.lower_bound_steps ?? null;
   return (
     <Panel
       title="Steps"
-      sub="a step begins when every action of the one before is done"
-      right={countText(plan.steps.length, "step")}
+      sub={
+        bound === null
+          ? "a step begins when every action of the one before is done"
+          : `${countText(plan.steps.length, "step")}, at least ${fixed(bound)} ${bound === 1 ? "is" : "are"} needed`
+      }
+      right={
+        candidate ? <a href="#gantt">Steps against brokers</a> : countText(plan.steps.length, "step")
+      }
+      footer={paged.open || paged.close ? <PageFoot paged={paged} what="steps" /> : undefined}
       flush
     >
       <ol className="steps">
-        {plan.steps.map((step, position) => (
-          <StepRow key={step.index} step={step} position={position} />
-        ))}
+        {paged.visible.map((step, index) => {
+          const position = paged.from + index;
+          return (
+            <StepRow
+              key={step.index}
+              step={step}
+              position={position}
+              inFlight={candidate?.moments[position + 1]?.in_flight}
+            />
+          );
+        })}
       </ol>
     </Panel>
   );

@@ -3,13 +3,14 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 
 import type { Kept } from "./change-rows";
-import type { Edge, Problem, Proposal } from "./step-view";
+import type { Problem, Proposal } from "./step-view";
 
 import { populationsQuery, ratesQuery } from "@/api/allocations";
 import { catalogAll, type CatalogTypes } from "@/api/catalog";
 import { client, take } from "@/api/client";
 import type { PlanDetail } from "@/api/plans";
 import { keys } from "@/api/query-keys";
+import type { Edge } from "@/components/map/timeline";
 
 export type PlanMap = {
   brokers: CatalogTypes["brokers"][] | undefined;

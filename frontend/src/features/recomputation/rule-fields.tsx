@@ -1,13 +1,22 @@
-/** What schedules and triggers have in common: method, time limit, what happens then, paused. */
+/** What schedules and triggers have in common: subject, method, time limit, what happens then, paused. */
 import { useQuery } from "@tanstack/react-query";
 
-import { THENS } from "./words";
+import { SUBJECTS, THENS } from "./words";
 
 import { optimizersQuery } from "@/api/allocations";
+import { methodsQuery } from "@/api/overlays";
+import type { Subject } from "@/api/recomputation";
 import { CheckField, ChoiceField, NumberField } from "@/components/ui/fields";
 import { messageFor, type FieldProblem } from "@/lib/problem";
 
-type Shared = { method: string; limit: string; then: string; enabled: boolean };
+type Shared = {
+  subject: Subject;
+  method: string;
+  benefit: string;
+  limit: string;
+  then: string;
+  enabled: boolean;
+};
 
 export function RuleFields({
   draft,
@@ -18,13 +27,35 @@ export function RuleFields({
   set: (change: Partial<Shared>) => void;
   errors: readonly FieldProblem[];
 }) {
-  const optimizers = useQuery(optimizersQuery);
-  const methods = (optimizers.data?.results ?? []).map((row) => ({
-    value: row.name,
-    label: row.title,
-  }));
+  const overlay = draft.subject === "overlay";
+  const optimizers = useQuery({ ...optimizersQuery, enabled: !overlay });
+  const designers = useQuery({ ...methodsQuery, enabled: overlay });
+  const known = overlay ? designers.data?.results : optimizers.data?.results;
+  const methods = (known ?? []).map((row) => ({ value: row.name, label: row.title }));
   return (
     <>
+      <div className="grid2">
+        <ChoiceField
+          label="Computes again"
+          required
+          options={SUBJECTS.map(({ value, label }) => ({ value, label }))}
+          value={draft.subject}
+          // Each has methods of its own.
+          onChange={(subject) => set({ subject: subject as Subject, method: "" })}
+          hint={SUBJECTS.find(({ value }) => value === draft.subject)?.about}
+          error={messageFor(errors, "subject")}
+        />
+        {overlay ? (
+          <NumberField
+            label="Least net benefit"
+            unit="link messages"
+            value={draft.benefit}
+            onChange={(benefit) => set({ benefit })}
+            hint="Only a candidate worth more than this becomes a plan."
+            error={messageFor(errors, "least_benefit")}
+          />
+        ) : null}
+      </div>
       <div className="grid2">
         <ChoiceField
           label="Method"
@@ -32,7 +63,7 @@ export function RuleFields({
           options={methods}
           value={draft.method}
           onChange={(method) => set({ method })}
-          hint="Left open: the installation's own."
+          hint={overlay ? "Left open: all of them." : "Left open: the installation's own."}
           error={messageFor(errors, "method")}
         />
         <NumberField

@@ -15,7 +15,10 @@ import { Segments } from "@/components/ui/page";
 import { messageFor, problemOf, unclaimed } from "@/lib/problem";
 import { exactTime } from "@/lib/time";
 
-const DRAWN = ["name", "every_s", "cron", "timezone", "method", "time_limit_s", "then", "enabled"];
+const DRAWN = [
+  ...["name", "every_s", "cron", "timezone", "subject", "method", "least_benefit"],
+  ...["time_limit_s", "then", "enabled"],
+];
 
 function NextTimes({ timing }: { timing: Timing | null }) {
   const preview = useQuery({

@@ -1,5 +1,5 @@
 /** A schedule as it is typed: numbers stay text until they are saved. */
-import type { Schedule, ScheduleBody, Then, Timing } from "@/api/recomputation";
+import type { Schedule, ScheduleBody, Subject, Then, Timing } from "@/api/recomputation";
 import { parseNumber } from "@/components/ui/fields";
 import type { FieldProblem } from "@/lib/problem";
 
@@ -10,7 +10,9 @@ export type ScheduleDraft = {
   unit: string;
   cron: string;
   timezone: string;
+  subject: Subject;
   method: string;
+  benefit: string;
   limit: string;
   then: string;
   enabled: boolean;
@@ -43,7 +45,9 @@ export function scheduleDraft(row: Schedule | null): ScheduleDraft {
     unit,
     cron: row?.cron ?? "",
     timezone: row?.timezone ?? "UTC",
+    subject: row?.subject ?? "allocation",
     method: row?.method ?? "",
+    benefit: String(row?.least_benefit ?? 0),
     limit:
       row?.time_limit_s === null || row?.time_limit_s === undefined ? "" : String(row.time_limit_s),
     then: row?.then ?? "draft",
@@ -71,6 +75,18 @@ export function limitOf(text: string): { limit: number | null } | { errors: Fiel
     : { limit };
 }
 
+/** What is asked of overlays alone; nothing of it is sent for allocations. */
+export function benefitOf(draft: {
+  subject: Subject;
+  benefit: string;
+}): { benefit: { least_benefit?: number } } | { errors: FieldProblem[] } {
+  if (draft.subject !== "overlay") return { benefit: {} };
+  const value = parseNumber(draft.benefit);
+  return value === undefined || value === null
+    ? { errors: [{ field: "least_benefit", message: "A number is needed here." }] }
+    : { benefit: { least_benefit: value } };
+}
+
 export function scheduleBody(
   draft: ScheduleDraft,
 ): { body: ScheduleBody } | { errors: FieldProblem[] } {
@@ -83,11 +99,15 @@ export function scheduleBody(
   }
   const limit = limitOf(draft.limit);
   if ("errors" in limit) return limit;
+  const benefit = benefitOf(draft);
+  if ("errors" in benefit) return benefit;
   return {
     body: {
       name: draft.name.trim(),
       enabled: draft.enabled,
+      subject: draft.subject,
       method: draft.method,
+      ...benefit.benefit,
       time_limit_s: limit.limit,
       then: draft.then as Then,
       ...timing,

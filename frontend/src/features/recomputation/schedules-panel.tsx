@@ -5,7 +5,7 @@ import { useState } from "react";
 import { FiringState } from "./firings-panel";
 import { RuleCommands } from "./rule-commands";
 import { ScheduleDialog } from "./schedule-dialog";
-import { thenWord } from "./words";
+import { subjectWord, thenWord } from "./words";
 
 import {
   scheduleDelete,
@@ -31,6 +31,7 @@ const columns = (on: Deeds): Column<Schedule>[] => [
   { key: "name", title: "Schedule", cell: (row) => <b>{row.name}</b> },
   { key: "text", title: "When", cell: (row) => <div className="said">{row.text}</div> },
   { key: "then", title: "Then", cell: (row) => thenWord(row.then) },
+  { key: "subject", title: "Computes again", cell: (row) => subjectWord(row.subject) },
   { key: "method", title: "Method", cell: (row) => row.method || <span className="faint">default</span> },
   {
     key: "next",

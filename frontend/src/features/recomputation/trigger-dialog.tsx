@@ -3,12 +3,13 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { RuleFields } from "./rule-fields";
-import { limitOf } from "./schedule-draft";
+import { benefitOf, limitOf } from "./schedule-draft";
 import { useSaving } from "./use-saving";
 import { TRIGGER_KINDS } from "./words";
 
 import {
   triggerSave,
+  type Subject,
   type Then,
   type Trigger,
   type TriggerBody,
@@ -22,7 +23,7 @@ import { messageFor, unclaimed, type FieldProblem } from "@/lib/problem";
 
 const DRAWN = [
   ...["name", "kind", "threshold", "for_s", "cooldown_s"],
-  ...["method", "time_limit_s", "then", "enabled"],
+  ...["subject", "method", "least_benefit", "time_limit_s", "then", "enabled"],
 ];
 
 type Draft = {
@@ -31,7 +32,9 @@ type Draft = {
   threshold: string;
   lasts: string;
   cooldown: string;
+  subject: Subject;
   method: string;
+  benefit: string;
   limit: string;
   then: string;
   enabled: boolean;
@@ -49,7 +52,9 @@ function draftOf(row: Trigger | null): Draft {
     threshold: plain(isShare(kind) ? threshold * 100 : threshold),
     lasts: plain(row?.for_s ?? 10),
     cooldown: plain(row?.cooldown_s ?? 300),
+    subject: row?.subject ?? "allocation",
     method: row?.method ?? "",
+    benefit: plain(row?.least_benefit ?? 0),
     limit:
       row?.time_limit_s === null || row?.time_limit_s === undefined ? "" : plain(row.time_limit_s),
     then: row?.then ?? "draft",
@@ -70,18 +75,22 @@ function bodyOf(draft: Draft): { body: Body } | { errors: FieldProblem[] } {
   };
   const threshold = number(draft.threshold, "threshold");
   const limit = limitOf(draft.limit);
+  const benefit = benefitOf(draft);
   const body: Body = {
     name: draft.name.trim(),
     kind: draft.kind,
     threshold: isShare(draft.kind) ? Number((threshold / 100).toPrecision(12)) : threshold,
     for_s: number(draft.lasts, "for_s"),
     cooldown_s: number(draft.cooldown, "cooldown_s"),
+    subject: draft.subject,
     method: draft.method,
+    ...("benefit" in benefit ? benefit.benefit : {}),
     time_limit_s: "limit" in limit ? limit.limit : null,
     then: draft.then as Then,
     enabled: draft.enabled,
   };
   if ("errors" in limit) errors.push(...limit.errors);
+  if ("errors" in benefit) errors.push(...benefit.errors);
   return errors.length > 0 ? { errors } : { body };
 }
 

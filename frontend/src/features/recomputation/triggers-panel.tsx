@@ -5,7 +5,7 @@ import { useState } from "react";
 import { FiringState } from "./firings-panel";
 import { RuleCommands } from "./rule-commands";
 import { TriggerDialog } from "./trigger-dialog";
-import { standing, thenWord, TRIGGER_KINDS, valueText } from "./words";
+import { standing, subjectWord, thenWord, TRIGGER_KINDS, valueText } from "./words";
 
 import { triggerDelete, triggerSave, triggersQuery, type Trigger } from "@/api/recomputation";
 import { keys } from "@/api/query-keys";
@@ -38,7 +38,9 @@ const columns = (on: Deeds): Column<Trigger>[] => [
     cell: (row) => (
       <>
         <b>{row.name}</b>
-        <div className="two">{thenWord(row.then)}</div>
+        <div className="two">
+          {subjectWord(row.subject)}: {thenWord(row.then).toLowerCase()}
+        </div>
       </>
     ),
   },

@@ -1,5 +1,5 @@
 /** The words of recomputation: what triggers watch, what happens then, what became of it. */
-import type { Firing, Then, Trigger, TriggerKind } from "@/api/recomputation";
+import type { Firing, Subject, Then, Trigger, TriggerKind } from "@/api/recomputation";
 import type { Option } from "@/components/ui/fields";
 import { fixed, percentText, UNKNOWN } from "@/lib/numbers";
 
@@ -11,6 +11,22 @@ export const THENS: readonly Option[] = [
 
 export const thenWord = (then: Then | undefined) =>
   THENS.find((option) => option.value === then)?.label ?? UNKNOWN;
+
+export const SUBJECTS: readonly { value: Subject; label: string; about: string }[] = [
+  {
+    value: "allocation",
+    label: "The allocation",
+    about: "Rates and admitted consumers are computed again.",
+  },
+  {
+    value: "overlay",
+    label: "The overlay",
+    about: "Candidates for a better tree are compared again; doing nothing is one of them.",
+  },
+];
+
+export const subjectWord = (subject: Subject | undefined) =>
+  subject === "overlay" ? "Overlay" : "Allocation";
 
 type KindWords = { label: string; unit: "%" | "SLOs"; about: string };
 
@@ -36,6 +52,16 @@ export const TRIGGER_KINDS: Record<TriggerKind, KindWords> = {
     unit: "%",
     about:
       "The largest relative distance of a measured load from what the model predicts for what is in force.",
+  },
+  broker_overload: {
+    label: "A broker near its capacity",
+    unit: "%",
+    about: "The load of the fullest broker by the traffic that agents measure; 100 % is its capacity.",
+  },
+  routing_drift: {
+    label: "Routing costs drifted",
+    unit: "%",
+    about: "How far the links that a published message crosses have moved since the last evaluation, as measured.",
   },
 };
 

@@ -222,6 +222,12 @@ function RunView({ stored }: { stored: RunDetail }) {
                 Open study
               </Link>
             ) : null}
+            {run.overlay_evaluation && run.system ? (
+              <Link className="btn pri" to={to.evaluation(run.system, run.overlay_evaluation)}>
+                <Icon name="affiliate" small />
+                Open evaluation
+              </Link>
+            ) : null}
             {run.allocation ? (
               <Link className="btn pri" to={to.allocation(run.allocation)}>
                 <Icon name="adjustments" small />

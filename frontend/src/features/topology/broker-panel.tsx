@@ -25,15 +25,13 @@ import {
 export function BrokerPanel({
   system,
   node,
-  edges,
   allocation,
 }: {
   system: string;
   node: BrokerNode;
-  edges: readonly LinkEdge[];
   allocation: string | null;
 }) {
-  const { broker, fraction, load, capacity, price } = node;
+  const { broker, fraction, load, capacity, price, traffic } = node;
   const resource = node.resource ?? "";
   const enabled = { enabled: allocation !== null };
   const classes = useQuery({ ...populationsQuery(allocation ?? ""), ...enabled });
@@ -45,7 +43,6 @@ export function BrokerPanel({
   const wanted = sum(here.map((row) => row.wanted));
   const rateOf = new Map(flows.map((row) => [row.flow, row.rate_per_s]));
   const delivered = sum(here.map((row) => row.admitted * (rateOf.get(row.flow) ?? 0)));
-  const own = edges.filter(({ link }) => link.source === broker.id || link.target === broker.id);
   return (
     <Panel
       title={
@@ -62,7 +59,7 @@ export function BrokerPanel({
         <span className="muted">
           {load === null
             ? "not computed yet"
-            : `${fixed(load)} of ${fixed(capacity)} ${resource} unit/s`}
+            : `${fixed(load)} of ${fixed(capacity)} ${resource === "msg" ? "msg/s" : `${resource} unit/s`}`}
         </span>
       </p>
       {fraction === null ? null : <LoadBar fraction={fraction} width={340} />}
@@ -82,7 +79,8 @@ export function BrokerPanel({
             </dd>
           </div>
         ))}
-        {allocation === null ? null : (
+        {traffic ? <TrafficRows traffic={traffic} /> : null}
+        {allocation === null || traffic ? null : (
           <>
             <dt>Flows through it</dt>
             <dd>{rates.data ? fixed(flows.length) : UNKNOWN}</dd>
@@ -109,7 +107,7 @@ export function BrokerPanel({
           </>
         )}
         <dt>Links</dt>
-        <dd>{fixed(own.length)}</dd>
+        <dd>{fixed(node.links)}</dd>
       </dl>
       {price !== null && fraction !== null ? (
         <p className="note" style={{ marginTop: 12 }}>
@@ -122,14 +120,36 @@ export function BrokerPanel({
   );
 }
 
+/** Where its messages come from and go to; what it only passes on is what a better tree saves. */
+function TrafficRows({ traffic }: { traffic: NonNullable<BrokerNode["traffic"]> }) {
+  const { relayed_per_s: relayed, handled_per_s: handled } = traffic;
+  const row = (label: string, rate: number, note = "") => (
+    <>
+      <dt>{label}</dt>
+      <dd>
+        {rateText(rate)}
+        <span className="u">msg/s{note}</span>
+      </dd>
+    </>
+  );
+  return (
+    <>
+      {row("Relays for other brokers", relayed, handled > 0 ? `, ${percentText(relayed / handled)}` : "")}
+      {row("Receives for its own clients", traffic.received_per_s)}
+      {row("Delivers to them", traffic.delivered_per_s)}
+      {row("Publishes", traffic.published_per_s)}
+    </>
+  );
+}
+
 const SHOWN = 5;
 
 export function BusiestLinks({ system, edges }: { system: string; edges: readonly LinkEdge[] }) {
   return (
-    <Panel title="Busiest links" sub={`of ${countText(edges.length, "link")}`} flush>
+    <Panel title="Busiest links" sub={`of ${countText(edges.filter((edge) => edge.inOverlay).length, "link")}`} flush>
       <DataTable
         label="Busiest links"
-        rows={edges.slice(0, SHOWN)}
+        rows={edges.filter((edge) => edge.inOverlay).slice(0, SHOWN)}
         rowKey={(edge) => edge.link.id}
         columns={[
           {
@@ -152,14 +172,15 @@ export function BusiestLinks({ system, edges }: { system: string; edges: readonl
             title: "Load",
             number: true,
             strong: true,
-            cell: ({ fraction }) => percentText(fraction),
+            cell: ({ fraction, load }) =>
+            fraction === null ? `${rateText(load)} msg/s` : percentText(fraction),
           },
           {
             key: "latency",
             title: "Latency",
             number: true,
-            cell: ({ link }) => {
-              const shown = durationText(link.latency_s);
+            cell: ({ link, traffic }) => {
+              const shown = durationText(link.latency_s ?? traffic?.latency_s);
               return (
                 <>
                   {shown.text}

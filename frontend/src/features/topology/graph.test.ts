@@ -1,4 +1,4 @@
-import { makeGraph, placesOf } from "./graph";
+import { makeGraph } from "./graph";
 
 import { broker, link, load } from "@/testing/samples";
 
@@ -25,16 +25,34 @@ it("joins loads by name, highest first, and leaves unknown what no allocation sa
   expect(graph.nodes.find((node) => node.broker.name === "S0")?.links).toBe(2);
 });
 
-it("places brokers the same way every time, the hub on top", () => {
-  const graph = makeGraph(brokers, links, undefined, []);
-  const again = makeGraph([...brokers].reverse(), [...links].reverse(), undefined, []);
-  expect(placesOf(graph)).toEqual(placesOf(again));
-  expect(placesOf(graph).get("S0")).toEqual({ x: 0.5, y: 0 });
+it("takes what travels before what an allocation allowed, where capacities are known", () => {
+  const row = {
+    published_per_s: 10,
+    received_per_s: 20,
+    relayed_per_s: 30,
+    delivered_per_s: 20,
+    links: 2,
+  };
+  const graph = makeGraph(brokers, links, undefined, loads, {
+    brokers: [
+      { ...row, broker: "S1", handled_per_s: 80, capacity_per_s: 100 },
+      { ...row, broker: "S2", handled_per_s: 80, capacity_per_s: null },
+    ],
+    links: [],
+  });
+  const of = (name: string) => graph.nodes.find((node) => node.broker.name === name);
+  expect([of("S1")?.fraction, of("S1")?.load, of("S1")?.resource]).toEqual([0.8, 80, "msg"]);
+  expect(of("S2")?.fraction).toBe(950_000 / 900_000);
+  expect(of("S0")?.traffic).toBeNull();
 });
 
-it("uses stored places, stretched over the map", () => {
-  const placed = brokers.map((entry, i) => ({ ...entry, map_x: 0.2 + i * 0.1, map_y: 0.5 }));
-  const places = placesOf(makeGraph(placed, links, undefined, []));
-  expect(places.get("S0")).toEqual({ x: 0, y: 0.5 });
-  expect(places.get("S2")?.x).toBeCloseTo(1);
+it("draws the overlay in force, and every link where none is", () => {
+  const names = (tree: { a: string; b: string }[]) => tree.map(({ a, b }) => `${a}-${b}`);
+  expect(names(makeGraph(brokers, links, undefined, []).tree)).toHaveLength(2);
+  const overlay = {
+    edges: [{ a: "S0", b: "S1", a_name: "S0", b_name: "S1" }],
+  } as unknown as Parameters<typeof makeGraph>[2];
+  const graph = makeGraph(brokers, links, overlay, []);
+  expect(names(graph.tree)).toEqual(["S0-S1"]);
+  expect(graph.nodes.find((node) => node.broker.name === "S2")?.links).toBe(0);
 });

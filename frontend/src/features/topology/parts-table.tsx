@@ -7,14 +7,14 @@ import type { BrokerNode, Graph, LinkEdge } from "./graph";
 import { LoadBar } from "@/components/ui/bars";
 import { DataTable, type Column } from "@/components/ui/data-table";
 import { Icon } from "@/components/ui/icons";
-import { SearchField } from "@/components/ui/list-tools";
+import { FindField, PageFoot, PAGE_ROWS, usePaged } from "@/components/ui/paged";
 import { Segments } from "@/components/ui/page";
 import { Empty, Panel } from "@/components/ui/panel";
 import { LoadBadge } from "@/components/ui/state-badge";
 import { download, toCsv } from "@/lib/csv";
 import { to } from "@/lib/kinds";
 import { loadState } from "@/lib/load";
-import { fixed, percentText, priceDecimals, UNKNOWN } from "@/lib/numbers";
+import { fixed, percentText, priceDecimals, rateText, UNKNOWN } from "@/lib/numbers";
 
 const state = (fraction: number | null) =>
   fraction === null ? (
@@ -22,6 +22,10 @@ const state = (fraction: number | null) =>
   ) : (
     <LoadBadge state={loadState(fraction)} />
   );
+
+/** Loads by the model are in the unit of the resource that is fullest. */
+const unitOf = ({ resource }: BrokerNode) =>
+  resource === "msg" ? "msg/s" : `${resource ?? ""} unit/s`;
 
 const bar = (fraction: number | null) =>
   fraction === null ? null : <LoadBar fraction={fraction} />;
@@ -48,6 +52,10 @@ export function PartsTable({
       .toLowerCase()
       .includes(wanted),
   );
+  const nodePage = usePaged(nodes, PAGE_ROWS, wanted);
+  const edgePage = usePaged(edges, PAGE_ROWS, wanted);
+  const travels = graph.nodes.some((node) => node.traffic !== null);
+  const priced = graph.nodes.some((node) => node.price !== null);
   const prices = priceDecimals(graph.nodes.map((node) => node.price));
   const linkPrices = priceDecimals(graph.edges.map((edge) => edge.price));
   const brokerColumns: Column<BrokerNode>[] = [
@@ -70,22 +78,50 @@ export function PartsTable({
       strong: true,
       cell: (node) => percentText(node.fraction),
     },
-    { key: "load", title: "Load", unit: "unit/s", number: true, cell: (node) => fixed(node.load) },
+    {
+      key: "load",
+      title: "Load",
+      number: true,
+      cell: (node) => (
+        <>
+          {fixed(node.load)}
+          {node.load === null ? null : <span className="u">{unitOf(node)}</span>}
+        </>
+      ),
+    },
     {
       key: "capacity",
       title: "Capacity",
-      unit: "unit/s",
       number: true,
-      cell: (node) => <span className="faint">{fixed(node.capacity)}</span>,
+      cell: (node) => (
+        <span className="faint">
+          {fixed(node.capacity)}
+          {node.capacity === null ? null : <span className="u">{unitOf(node)}</span>}
+        </span>
+      ),
     },
-    { key: "resource", title: "Resource", cell: (node) => node.resource ?? UNKNOWN },
-    {
-      key: "price",
-      title: "Price",
-      unit: "utility/unit",
-      number: true,
-      cell: (node) => fixed(node.price, prices),
-    },
+    ...(travels
+      ? [
+          {
+            key: "relayed",
+            title: "Relays",
+            unit: "msg/s",
+            number: true,
+            cell: (node: BrokerNode) => rateText(node.traffic?.relayed_per_s),
+          },
+        ]
+      : []),
+    ...(priced
+      ? [
+          {
+            key: "price",
+            title: "Price",
+            unit: "utility/unit",
+            number: true,
+            cell: (node: BrokerNode) => fixed(node.price, prices),
+          },
+        ]
+      : []),
     { key: "links", title: "Links", number: true, cell: (node) => fixed(node.links) },
   ];
   const linkColumns: Column<LinkEdge>[] = [
@@ -112,7 +148,7 @@ export function PartsTable({
       strong: true,
       cell: (edge) => percentText(edge.fraction),
     },
-    { key: "load", title: "Load", unit: "unit/s", number: true, cell: (edge) => fixed(edge.load) },
+    { key: "load", title: "Traffic", unit: "msg/s", number: true, cell: (edge) => rateText(edge.load) },
     {
       key: "capacity",
       title: "Capacity",
@@ -183,10 +219,10 @@ export function PartsTable({
       flush
     >
       <div className="tools">
-        <SearchField
-          label={part === "brokers" ? "Find a broker" : "Find a link"}
+        <FindField
+          label={part === "brokers" ? "Filter brokers" : "Filter links"}
           value={search}
-          onSearch={setSearch}
+          onChange={setSearch}
         />
       </div>
       {(part === "brokers" ? nodes : edges).length === 0 ? (
@@ -195,20 +231,26 @@ export function PartsTable({
         <DataTable
           label="Brokers"
           columns={brokerColumns}
-          rows={nodes}
-          rowKey={(node) => node.broker.id}
+          rows={nodePage.visible}
+          rowKey={(node) => node.broker.name}
           selected={selected}
-          onSelect={(node) => onSelect(node.broker.id)}
-          keys
+          onSelect={(node) => onSelect(node.broker.name)}
         />
       ) : (
         <DataTable
           label="Links"
           columns={linkColumns}
-          rows={edges}
+          rows={edgePage.visible}
           rowKey={(edge) => edge.link.id}
         />
       )}
+      <div className="tabfoot">
+        {part === "brokers" ? (
+          <PageFoot paged={nodePage} what="brokers" />
+        ) : (
+          <PageFoot paged={edgePage} what="links" />
+        )}
+      </div>
     </Panel>
   );
 }

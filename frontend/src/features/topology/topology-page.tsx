@@ -1,17 +1,22 @@
 /** The map of a system, the selected broker, the busiest links, and both as tables. */
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useMemo, useState } from "react";
-import { Link, useParams } from "react-router";
+import { Link, useParams, useSearchParams } from "react-router";
 
 import { BrokerPanel, BusiestLinks } from "./broker-panel";
+import { EvaluateDialog } from "./evaluate-dialog";
 import { makeGraph } from "./graph";
+import { LevelsPanel } from "./levels-panel";
+import type { View } from "./overlay-panel";
 import { PartsTable } from "./parts-table";
+import { useGoals } from "./use-goals";
 
 import { allocationsQuery, loadsQuery } from "@/api/allocations";
 import { catalogAll } from "@/api/catalog";
+import { trafficQuery } from "@/api/overlays";
 import { keys } from "@/api/query-keys";
 import { useSystem } from "@/api/systems";
-import { LoadLegend } from "@/components/ui/bars";
+import { Command } from "@/components/ui/command";
 import { Icon } from "@/components/ui/icons";
 import { PageHead, type Fact } from "@/components/ui/page";
 import { Empty, Failure, Loading, Panel } from "@/components/ui/panel";
@@ -19,10 +24,10 @@ import { Badge } from "@/components/ui/state-badge";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { sectionTabs, to } from "@/lib/kinds";
 import { isOver } from "@/lib/load";
-import { countText } from "@/lib/numbers";
+import { countText, fixed, rateText } from "@/lib/numbers";
 import { ageText, exactTime } from "@/lib/time";
 
-const OverlayMap = lazy(() => import("./overlay-map"));
+const OverlayPanel = lazy(() => import("./overlay-panel").then((part) => ({ default: part.OverlayPanel })));
 
 export default function TopologyPage() {
   const { systemId = "" } = useParams();
@@ -50,12 +55,30 @@ function Topology({ systemId }: { systemId: string }) {
   const allocation = latest.data?.results[0];
   const loads = useQuery({ ...loadsQuery(allocation?.id ?? ""), enabled: Boolean(allocation) });
   const overlay = overlays.data?.[0];
+  // Without an overlay in force there is nothing that messages travel over.
+  const traffic = useQuery({ ...trafficQuery(systemId), enabled: overlay !== undefined });
   const graph = useMemo(
-    () => makeGraph(brokers.data ?? [], links.data ?? [], overlay, loads.data?.rows ?? []),
-    [brokers.data, links.data, overlay, loads.data],
+    () =>
+      makeGraph(brokers.data ?? [], links.data ?? [], overlay, loads.data?.rows ?? [], traffic.data),
+    [brokers.data, links.data, overlay, loads.data, traffic.data],
   );
   const [picked, setPicked] = useState<string | null>(null);
-  const selected = graph.nodes.find((node) => node.broker.id === picked) ?? graph.nodes[0];
+  const selected = graph.nodes.find((node) => node.broker.name === picked) ?? graph.nodes[0];
+  const [params, setParams] = useSearchParams();
+  const [view, setView] = useState<View>("map");
+  const [wanted, setWanted] = useState<string | null>(null);
+  const asking = params.has("evaluate");
+  const { goals, goal } = useGoals(systemId, wanted, view === "goal" || asking);
+  const ask = (open: boolean) =>
+    setParams(
+      (old) => {
+        const next = new URLSearchParams(old);
+        if (open) next.set("evaluate", "1");
+        else next.delete("evaluate");
+        return next;
+      },
+      { replace: true },
+    );
   const over = graph.nodes.filter((node) => node.fraction !== null && isOver(node.fraction)).length;
   const mayAdd = system.data?.allowed_commands.includes("add") ?? false;
   const mayOptimize = system.data?.allowed_commands.includes("optimize") ?? false;
@@ -79,11 +102,33 @@ function Topology({ systemId }: { systemId: string }) {
     {
       key: "size",
       icon: "server",
-      text: `${countText(graph.nodes.length, "broker")}, ${countText(graph.edges.length, "link")}`,
+      text: `${countText(graph.nodes.length, "broker")}, ${countText(graph.tree.length, "link")}${overlay ? ", a tree" : ""}`,
     },
+    ...(traffic.data
+      ? [
+          {
+            key: "traffic",
+            icon: "gauge" as const,
+            text: (
+              <span title={traffic.data.detail}>
+                {rateText(traffic.data.traffic_per_s)} msg/s on links,{" "}
+                {traffic.data.source === "measured" ? "measured" : "by the model"}
+              </span>
+            ),
+          },
+          {
+            key: "flight",
+            icon: "hourglass" as const,
+            text: `${fixed(traffic.data.in_flight)} messages in flight`,
+          },
+        ]
+      : []),
+    ...(traffic.data && !allocation
+      ? []
+      : [
     {
       key: "loads",
-      icon: "adjustments",
+      icon: "adjustments" as const,
       text: allocation ? (
         <span title={exactTime(allocation.created_at)}>
           loads of allocation <Link to={to.allocation(allocation.id)}>A-{allocation.number}</Link>,{" "}
@@ -93,7 +138,20 @@ function Topology({ systemId }: { systemId: string }) {
         "no allocation yet, so no loads"
       ),
     },
+        ]),
   ];
+
+  const askButton = mayOptimize ? (
+    <Command
+      icon="affiliate"
+      primary
+      onClick={() => ask(true)}
+      disabled={overlay === undefined}
+      reason="No overlay is in force, so there is none to make better."
+    >
+      Find a better overlay
+    </Command>
+  ) : null;
 
   return (
     <>
@@ -108,7 +166,8 @@ function Topology({ systemId }: { systemId: string }) {
           ) : null
         }
         tabs={sectionTabs(systemId, "topology")}
-        facts={facts}
+        // Before the answers are there, nothing may be said to be missing.
+        facts={waiting || overlays.isPending ? [] : facts}
         commands={
           <>
             {mayAdd ? (
@@ -118,78 +177,73 @@ function Topology({ systemId }: { systemId: string }) {
               </Link>
             ) : null}
             {mayOptimize ? (
-              <Link className="btn pri" to={to.optimize(systemId)}>
+              <Link className="btn" to={to.optimize(systemId)}>
                 <Icon name="play" small />
                 Optimize
               </Link>
             ) : null}
+            {askButton}
           </>
         }
       />
       <div className="main">
         <div className="cols c-8-4">
-          <Panel
-            title="Map"
-            right={
-              <>
-                <LoadLegend />
-                <span>% of capacity</span>
-              </>
-            }
-            flush
-            footer={
-              <span style={{ display: "flex", gap: 18, flexWrap: "wrap" }}>
-                <span>
-                  <b>Tank</b> broker load, line is capacity
-                </span>
-                <span>
-                  <b>Link</b> colour is load, width is traffic, dashed is not in the overlay
-                </span>
-                <span style={{ marginLeft: "auto" }}>
-                  <kbd>F</kbd> fit <kbd>J</kbd> <kbd>K</kbd> next, previous
-                </span>
-              </span>
-            }
-          >
-            {broken ? (
-              <Failure
-                error={broken}
-                what="The map"
-                retry={() => {
-                  void brokers.refetch();
-                  void links.refetch();
-                }}
-              />
-            ) : waiting ? (
-              <Loading rows={8} label="Loading the map" />
-            ) : graph.nodes.length === 0 ? (
-              <Empty
-                command={
-                  mayAdd ? (
-                    <Link className="btn" to={to.newOf(systemId, "brokers")}>
-                      New broker
-                    </Link>
-                  ) : undefined
+          <div className="stack">
+            {broken || waiting || graph.nodes.length === 0 ? (
+              <Panel title="Overlay" flush>
+                {broken ? (
+                  <Failure
+                    error={broken}
+                    what="The map"
+                    retry={() => {
+                      void brokers.refetch();
+                      void links.refetch();
+                    }}
+                  />
+                ) : waiting ? (
+                  <Loading rows={8} label="Loading the map" />
+                ) : (
+                  <Empty
+                    command={
+                      mayAdd ? (
+                        <Link className="btn" to={to.newOf(systemId, "brokers")}>
+                          New broker
+                        </Link>
+                      ) : undefined
+                    }
+                  >
+                    Brokers and the links between them appear here. This system has none yet.
+                  </Empty>
+                )}
+              </Panel>
+            ) : (
+              <Suspense
+                fallback={
+                  <Panel title="Overlay" flush>
+                    <Loading rows={8} label="Loading the map" />
+                  </Panel>
                 }
               >
-                Brokers and the links between them appear here. This system has none yet.
-              </Empty>
-            ) : (
-              <Suspense fallback={<Loading rows={8} label="Loading the map" />}>
-                <OverlayMap
+                <OverlayPanel
                   graph={graph}
-                  selected={selected?.broker.id ?? null}
+                  goals={goals}
+                  goal={goal}
+                  onGoal={setWanted}
+                  view={view}
+                  onView={setView}
+                  selected={selected?.broker.name ?? null}
                   onSelect={setPicked}
+                  ask={askButton}
                 />
               </Suspense>
             )}
-          </Panel>
+            <LevelsPanel system={systemId} nodes={graph.nodes} />
+          </div>
           <div className="stack">
             {selected ? (
               <BrokerPanel
                 system={systemId}
                 node={selected}
-                edges={graph.edges}
                 allocation={allocation?.id ?? null}
               />
             ) : null}
@@ -201,11 +255,21 @@ function Topology({ systemId }: { systemId: string }) {
             system={systemId}
             systemName={system.data?.name ?? "system"}
             graph={graph}
-            selected={selected?.broker.id ?? null}
+            selected={selected?.broker.name ?? null}
             onSelect={setPicked}
           />
         ) : null}
       </div>
+      {system.data && mayOptimize ? (
+        <EvaluateDialog
+          system={system.data}
+          brokers={brokers.data ?? []}
+          overlays={goals.filter((one) => !one.candidate)}
+          tree={graph.tree}
+          open={asking}
+          onClose={() => ask(false)}
+        />
+      ) : null}
     </>
   );
 }

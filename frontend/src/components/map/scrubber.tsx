@@ -7,8 +7,10 @@ import { useKeys } from "@/lib/keyboard";
 export type Stop = { label: string; note?: string };
 
 const PLAY_MS = 900;
-/** From here on the stops are narrow and scroll. */
+/** Stops that fit side by side; more of them are a slider. */
 const MANY = 9;
+/** A long plan is played in about this time. */
+const PLAY_ALL_MS = 30_000;
 
 export function Scrubber({
   stops,
@@ -30,7 +32,7 @@ export function Scrubber({
     const timer = setTimeout(() => {
       if (at < last) move.current(at + 1);
       if (at + 1 >= last) setPlaying(false);
-    }, PLAY_MS);
+    }, Math.max(120, Math.min(PLAY_MS, PLAY_ALL_MS / Math.max(1, last))));
     return () => clearTimeout(timer);
   }, [playing, at, last]);
   const go = (stop: number) => {
@@ -52,17 +54,48 @@ export function Scrubber({
       else play();
     },
   });
+  const button = (
+    <button
+      type="button"
+      className="iconbtn"
+      aria-label={playing ? "Stop playing the steps" : "Play the steps"}
+      title="Space; [ and ] step back and on"
+      onClick={play}
+    >
+      <Icon name={playing ? "pause" : "play"} small />
+    </button>
+  );
+  if (stops.length > MANY) {
+    const here = stops[at];
+    return (
+      <div className="scrub long">
+        {button}
+        <button type="button" className="iconbtn" aria-label="One step back" title="[" disabled={at === 0} onClick={() => go(at - 1)}>
+          <Icon name="left" small />
+        </button>
+        <input
+          type="range"
+          min={0}
+          max={last}
+          value={at}
+          aria-label="Show the state after step"
+          aria-valuetext={`${here?.label ?? ""} of ${last}`}
+          style={{ "--v": `${last > 0 ? (at / last) * 100 : 0}%` } as React.CSSProperties}
+          onChange={(event) => go(Number(event.target.value))}
+        />
+        <button type="button" className="iconbtn" aria-label="One step on" title="]" disabled={at === last} onClick={() => go(at + 1)}>
+          <Icon name="right" small />
+        </button>
+        <span className="where">
+          <b>{here?.label}</b> of {last}
+          {here?.note ? <span>{here.note}</span> : null}
+        </span>
+      </div>
+    );
+  }
   return (
-    <div className={stops.length > MANY ? "scrub many" : "scrub"}>
-      <button
-        type="button"
-        className="iconbtn"
-        aria-label={playing ? "Stop playing the steps" : "Play the steps"}
-        title="Space; [ and ] step back and on"
-        onClick={play}
-      >
-        <Icon name={playing ? "pause" : "play"} small />
-      </button>
+    <div className="scrub">
+      {button}
       <div
         className="stops"
         role="group"

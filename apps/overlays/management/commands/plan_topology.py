@@ -1,0 +1,132 @@
+"""`manage.py plan_topology IN.json --out OUT.json`: plan the way from one overlay to another."""
+
+import json
+import sys
+import time
+import uuid
+from argparse import ArgumentParser
+from dataclasses import replace
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from apps.common.command_files import (
+    ANSWER,
+    BAD_INPUT,
+    INFEASIBLE,
+    NO_ANSWER,
+    Refused,
+    add_solver_arguments,
+    check_limits,
+    check_writable,
+    named_values,
+    read_input,
+    write_output,
+)
+from apps.runs.gateway import JobFailed, SparkAway, spark_solve
+from weir.codec.transformation import (
+    transformation_bytes,
+    transformation_from_json,
+    transformation_plan_from_dict,
+    transformation_plan_to_dict,
+)
+from weir.errors import InvalidProblem, UnknownMethod, WeirError
+from weir.model.transformation import Transformation, TransformationPlan
+from weir.planners import DEFAULT, planners
+from weir.planners import planner as find_planner
+from weir.plugins import from_dict
+from weir.stop import never, time_limit
+from weir.transformation.validation import check
+
+
+class Command(BaseCommand):
+    """Read a problem, plan, write the result. Exit status 0, 1, 2 or 3 as in formats.md."""
+
+    help = "Steps that transform the overlay in IN into its goal (formats.md, section 4)."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_solver_arguments(parser, methods=planners(), default=DEFAULT)
+        parser.add_argument(
+            "--objective",
+            choices=["actions", "steps"],
+            default="actions",
+            help="what to make small first",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            status = self._plan(options)
+        except (Refused, InvalidProblem, UnknownMethod) as error:
+            self.stderr.write(f"plan_topology: {error}")
+            status = BAD_INPUT
+        except (SparkAway, JobFailed, WeirError) as error:
+            self.stderr.write(f"plan_topology: no answer: {error}")
+            status = NO_ANSWER
+        if status != ANSWER:
+            sys.exit(status)
+
+    def _plan(self, options: dict[str, Any]) -> int:
+        check_limits(time_limit_s=options["time_limit"], seed=options["seed"])
+        planner = find_planner(options["method"])
+        parameters = named_values(options["param"])
+        params = from_dict(planner.Params, parameters)
+        check_writable(options["out"])
+        problem = transformation_from_json(read_input(options["input"]))
+        if options["engine"] == "spark":
+            result = _on_spark(problem, options, parameters)
+        else:
+            result = _here(problem, options, params)
+        if result.status != "infeasible":
+            _check(problem, result)
+        published = transformation_plan_to_dict(result, priced=problem.priced)
+        write_output(options["out"], _text(published))
+        if result.status == "infeasible":
+            self.stderr.write(f"plan_topology: infeasible: {result.reason}")
+            return INFEASIBLE
+        return ANSWER
+
+
+def _check(problem: Transformation, result: TransformationPlan) -> None:
+    """No plan is written that the validator does not follow."""
+    try:
+        check(problem, result.steps)
+    except InvalidProblem as error:
+        raise WeirError(f"{result.planner} gave a plan that does not hold: {error}") from error
+
+
+def _text(published: dict[str, Any]) -> bytes:
+    return json.dumps(published, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+def _here(problem: Transformation, options: dict[str, Any], params: Any) -> TransformationPlan:
+    limit = options["time_limit"]
+    began_s = time.monotonic()
+    result = find_planner(options["method"]).plan(
+        problem,
+        params,
+        objective=options["objective"],
+        stop=never if limit is None else time_limit(limit, time.monotonic),
+        seed=options["seed"],
+    )
+    return replace(result, runtime_s=round(time.monotonic() - began_s, 6))
+
+
+def _on_spark(
+    problem: Transformation, options: dict[str, Any], parameters: dict[str, Any]
+) -> TransformationPlan:
+    answer = spark_solve(
+        job="plan",
+        key=f"command-{uuid.uuid4()}",
+        payload=transformation_bytes(problem),
+        parameters={
+            "method": options["method"],
+            "parameters": parameters,
+            "objective": options["objective"],
+            "seed": options["seed"],
+            "time_limit_s": options["time_limit"],
+        },
+        keep_going=lambda: True,
+        patience_s=0.0,
+    )
+    return transformation_plan_from_dict(json.loads(answer))

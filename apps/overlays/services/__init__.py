@@ -1,0 +1,20 @@
+"""Everything that changes evaluations: asking, what their runs answer, plans made of candidates."""
+
+from apps.overlays.services.asking import (
+    evaluation_cancel,
+    evaluation_request,
+    evaluation_rerun,
+)
+from apps.overlays.services.proposing import candidate_plan, plan_again_from_here
+from apps.overlays.services.solving import evaluation_solve, evaluation_store, evaluation_told
+
+__all__ = [
+    "candidate_plan",
+    "evaluation_cancel",
+    "evaluation_request",
+    "evaluation_rerun",
+    "evaluation_solve",
+    "evaluation_store",
+    "evaluation_told",
+    "plan_again_from_here",
+]

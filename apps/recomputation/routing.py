@@ -1,0 +1,102 @@
+"""What triggers of overlays watch: the fullest broker, and what routing costs now. Reads only."""
+
+from dataclasses import dataclass
+
+from apps.common.words import figure, percent
+from apps.overlays.models import Candidate, Evaluation, TrafficSource
+from apps.overlays.selectors.problem import evaluation_problem
+from apps.overlays.selectors.traffic import TrafficReading, traffic_now
+from apps.systems.models import System
+from apps.topology.models import Overlay
+from apps.topology.services import edges_of
+from weir.errors import InvalidProblem
+from weir.lifecycle.runs import RunState
+from weir.model.evaluation import Routing
+from weir.topologies.cost import routing
+
+WINDOW_S = 30.0
+"""Measured rates are means over this time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A value now; None where it cannot be said, and why in `detail`."""
+
+    value: float | None
+    detail: str
+
+
+def broker_overload(system: System) -> Seen:
+    """Load of the fullest broker over its capacity, with the traffic that agents measure."""
+    now = _now(system)
+    if isinstance(now, Seen):
+        return now
+    found, _ = now
+    if not found.highest_broker:
+        return Seen(value=None, detail="No broker has a capacity that messages can be held to.")
+    others = len(found.overloaded) - 1
+    more = f" {others} more are above theirs." if others > 0 else ""
+    return Seen(
+        value=found.highest_load,
+        detail=f"{found.highest_broker} handles {percent(found.highest_load, 1)} of its "
+        f"capacity.{more}",
+    )
+
+
+def routing_drift(system: System) -> Seen:
+    """How far the messages over links per published one left those of the last evaluation."""
+    now = _now(system)
+    if isinstance(now, Seen):
+        return now
+    found, reading = now
+    last = (
+        Evaluation.objects.filter(system=system, run__state=RunState.SUCCEEDED)
+        .order_by("-id")
+        .first()
+    )
+    if last is None:
+        return Seen(value=None, detail="The overlay was not evaluated yet.")
+    pairs = [list(pair) for pair in sorted(_today(system))]
+    then = Candidate.objects.filter(
+        evaluation=last, edges=pairs, traffic_per_s__isnull=False
+    ).first()
+    published = float(last.traffic["published_per_s"])
+    if then is None or published <= 0 or not then.traffic_per_s:
+        detail = f"{last} did not look at the overlay that is in force now."
+        return Seen(value=None, detail=detail)
+    if reading.published_per_s <= 0:
+        return Seen(value=None, detail="Nothing is published now.")
+    before = then.traffic_per_s / published
+    after = found.link_messages_per_s / reading.published_per_s
+    return Seen(
+        value=abs(after - before) / before,
+        detail=f"A published message crosses {figure(after)} links, {figure(before)} at {last}.",
+    )
+
+
+def _today(system: System) -> frozenset[tuple[str, str]]:
+    overlay = Overlay.objects.filter(system=system, in_force=True).first()
+    return edges_of(overlay) if overlay else frozenset()
+
+
+def _now(system: System) -> Seen | tuple[Routing, TrafficReading]:
+    """Routing of the overlay in force with measured traffic, or why there is none."""
+    today = _today(system)
+    if not today:
+        return Seen(value=None, detail="No overlay is in force.")
+    reading = traffic_now(system, window_s=WINDOW_S)
+    if reading.source != TrafficSource.MEASURED:
+        return Seen(value=None, detail=reading.detail)
+    try:
+        problem = evaluation_problem(
+            system=system,
+            brokers={broker for pair in today for broker in pair},
+            today=today,
+            traffic=reading,
+            options={},
+            weights={},
+            horizon_s=1.0,
+        )
+    except InvalidProblem as error:
+        return Seen(value=None, detail=f"The model cannot be read: {error}")
+    return routing(problem, today), reading

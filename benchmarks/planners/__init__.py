@@ -1,0 +1,1 @@
+"""The paper's figure 5 and table I: every planner on the same transformations."""

@@ -1,0 +1,29 @@
+/** How far a plan of an overlay may be from the best there is. */
+import type { CandidateDetail } from "@/api/overlays";
+import { BoundRows } from "@/components/map/bound";
+import { Panel } from "@/components/ui/panel";
+import { fixed } from "@/lib/numbers";
+
+export function BoundPanel({ candidate }: { candidate: CandidateDetail }) {
+  const { actions, steps_count: steps, planner, frontier } = candidate;
+  const others = frontier.filter((p) => p.actions !== actions || p.steps_count !== steps);
+  return (
+    <Panel title="Plan against its bound" sub={planner}>
+      <BoundRows
+        rows={[
+          { label: "action", value: actions, bound: candidate.lower_bound_actions },
+          { label: "step", value: steps, bound: candidate.lower_bound_steps },
+        ]}
+      />
+      {others.length > 0 ? (
+        <p className="muted" style={{ marginTop: 10 }}>
+          Also found:{" "}
+          {others
+            .map((point) => `${fixed(point.actions)} actions in ${fixed(point.steps_count)} steps`)
+            .join("; ")}
+          .
+        </p>
+      ) : null}
+    </Panel>
+  );
+}

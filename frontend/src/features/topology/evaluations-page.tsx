@@ -1,0 +1,153 @@
+/** Every evaluation of one system's overlay, newest first. */
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useParams } from "react-router";
+
+import { horizonText } from "./candidate-words";
+
+import { evaluationsQuery, type Evaluation } from "@/api/overlays";
+import { useSystem } from "@/api/systems";
+import { DataTable, type Column } from "@/components/ui/data-table";
+import { Icon } from "@/components/ui/icons";
+import { Pager, useListAddress } from "@/components/ui/list-tools";
+import { PageHead } from "@/components/ui/page";
+import { Empty, Panel, QueryBody } from "@/components/ui/panel";
+import { StateBadge } from "@/components/ui/state-badge";
+import { useCurrentSystemIs } from "@/lib/current-system";
+import { sectionTabs, to } from "@/lib/kinds";
+import { fixed, rateText, UNKNOWN } from "@/lib/numbers";
+import { clockText, exactTime } from "@/lib/time";
+
+const columnsOf = (system: string): Column<Evaluation>[] => [
+  {
+    key: "name",
+    title: "Evaluation",
+    orderBy: "number",
+    cell: (row) => (
+      <Link className="ent" to={to.evaluation(system, row.id)}>
+        {row.name}
+      </Link>
+    ),
+  },
+  { key: "state", title: "State", cell: (row) => <StateBadge state={row.state} /> },
+  { key: "overlay", title: "From overlay", cell: (row) => row.overlay_name },
+  {
+    key: "traffic",
+    title: "Published",
+    unit: "msg/s",
+    number: true,
+    cell: (row) => (
+      <span title={row.traffic.detail}>
+        {rateText(row.traffic.published_per_s)}{" "}
+        <span className="faint">{row.traffic.source === "measured" ? "measured" : "model"}</span>
+      </span>
+    ),
+  },
+  { key: "candidates", title: "Candidates", number: true, cell: (row) => fixed(row.candidates_count) },
+  { key: "objective", title: "Few", cell: (row) => row.objective },
+  { key: "horizon", title: "Savings count for", number: true, cell: (row) => horizonText(row) },
+  {
+    key: "why",
+    title: "Recommended",
+    cell: (row) => (
+      <div className="clip" title={row.why[0]}>
+        {row.why[0] ?? UNKNOWN}
+      </div>
+    ),
+  },
+  { key: "author", title: "By", cell: (row) => row.author ?? "Weir" },
+  {
+    key: "created",
+    title: "Asked",
+    unit: "UTC",
+    number: true,
+    orderBy: "created_at",
+    cell: (row) => (
+      <span className="faint" title={exactTime(row.created_at)}>
+        {clockText(row.created_at)}
+      </span>
+    ),
+  },
+];
+
+export default function EvaluationsPage() {
+  const { systemId = "" } = useParams();
+  useCurrentSystemIs(systemId);
+  const navigate = useNavigate();
+  const system = useSystem(systemId);
+  const address = useListAddress([], "");
+  const list = useQuery({
+    ...evaluationsQuery({
+      system: systemId,
+      ordering: address.ordering || undefined,
+      cursor: address.cursor || undefined,
+      page_size: 50,
+    }),
+    placeholderData: keepPreviousData,
+  });
+  const mayAsk = system.data?.allowed_commands.includes("optimize") ?? false;
+  const ask = mayAsk ? (
+    <Link className="btn pri" to={to.betterOverlay(systemId)}>
+      <Icon name="affiliate" small />
+      Find a better overlay
+    </Link>
+  ) : null;
+  return (
+    <>
+      <PageHead
+        title="Evaluations"
+        crumbs={[
+          { label: system.data?.name ?? "System", to: to.system(systemId) },
+          { label: "Topology", to: to.topology(systemId) },
+        ]}
+        tabs={sectionTabs(systemId, "topology")}
+        commands={ask}
+        plainFacts={
+          <span>Candidates for a better overlay, each with the way to it and what it is worth.</span>
+        }
+      />
+      <div className="main">
+        <Panel
+          title="Evaluations"
+          sub={list.data ? `${fixed(list.data.count)}, newest first` : undefined}
+          flush
+          footer={
+            list.data && list.data.results.length > 0 ? (
+              <Pager
+                page={{
+                  count: list.data.count,
+                  next: list.data.next ?? null,
+                  previous: list.data.previous ?? null,
+                }}
+                shown={list.data.results.length}
+                what="evaluations"
+                onCursor={(cursor) => address.set({ cursor })}
+              />
+            ) : undefined
+          }
+        >
+          <QueryBody query={list} what="Evaluations">
+            {(page) =>
+              page.results.length === 0 ? (
+                <Empty command={ask ?? undefined}>
+                  An evaluation compares other trees with the one in force by the traffic between
+                  the brokers. This system has none yet.
+                </Empty>
+              ) : (
+                <DataTable
+                  label="Evaluations"
+                  columns={columnsOf(systemId)}
+                  rows={page.results}
+                  rowKey={(row) => row.id}
+                  ordering={address.ordering}
+                  onOrder={(ordering) => address.set({ ordering })}
+                  onOpen={(row) => void navigate(to.evaluation(systemId, row.id))}
+                  keys
+                />
+              )
+            }
+          </QueryBody>
+        </Panel>
+      </div>
+    </>
+  );
+}

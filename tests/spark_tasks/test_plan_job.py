@@ -1,0 +1,177 @@
+"""The job `plan`: the kernel's plan, and the kernel's evaluation whoever computes which piece."""
+
+import json
+
+import pytest
+
+from spark_tasks import entry
+from spark_tasks.jobs.plan import evaluate_payload, plan_payload, solve_share
+from tests.spark_tasks.house import House
+from tests.weir.topologies.instances import problem
+from weir.codec.evaluation import evaluation_bytes, evaluation_hash
+from weir.codec.evaluation_result import evaluation_result_from_dict
+from weir.codec.transformation import (
+    transformation_bytes,
+    transformation_plan_from_dict,
+)
+from weir.transformation.validation import check
+from weir.transformation.workloads import paper_workload
+
+ASKED = {
+    "kind": "evaluation",
+    "planners": [{"name": "slides", "parameters": {"patience": 5}}],
+    "seeds": [0, 1],
+}
+PLAN = {"method": "slides", "parameters": {"patience": 5}, "objective": "actions", "seed": 1}
+
+
+@pytest.fixture(scope="module")
+def evaluation():
+    return problem(brokers=10, topics=8, seed=1)
+
+
+def told(**more):
+    return {"parameters": ASKED, "seed": 0, "time_limit_s": None, **more}
+
+
+def repeatable(answer):
+    """Without what a clock said."""
+    plain = json.loads(answer)
+    for row in plain["rows"]:
+        row["runtime_s"] = 0.0
+        if row["plan"] is not None:
+            row["plan"]["runtime_s"] = 0.0
+    return plain
+
+
+@pytest.fixture(scope="module")
+def here(evaluation):
+    answer, error = evaluate_payload(evaluation_bytes(evaluation), told())
+    assert error is None
+    return repeatable(answer)
+
+
+def test_plan_is_valid_and_complete(evaluation):
+    problem = paper_workload(brokers=12, seed=1)
+    answer, error = plan_payload(transformation_bytes(problem), PLAN)
+    assert error is None
+    plan = transformation_plan_from_dict(json.loads(answer))
+    assert check(problem, plan.steps) == plan.actions == plan.cost
+
+
+def test_evaluation_says_which_problem_it_answers(evaluation, here):
+    plain = dict(here)
+    assert plain.pop("problem_hash") == evaluation_hash(evaluation)
+    assert plain.pop("kernel_version")
+    result = evaluation_result_from_dict(plain)
+    assert result.recommended not in ("", "keep_today")
+
+
+@pytest.mark.parametrize("kind", ["design", "plan"])
+def test_every_share_of_the_work_together_is_all_of_it(evaluation, here, kind):
+    """Three tasks, each with every third piece, all told by their numbers."""
+    payload = evaluation_bytes(evaluation)
+    planner = ASKED["planners"][0]
+    given = [{"at": at} for at in range(len(here["candidates"]))]
+    if kind == "plan":
+        given = [
+            {
+                "candidate": next(
+                    each for each in here["candidates"] if each["name"] == row["candidate"]
+                ),
+                "planner": planner["name"],
+                "parameters": planner["parameters"],
+                "objective": row["objective"],
+                "seed": row["seed"],
+            }
+            for row in here["rows"]
+            if row["planner"]
+        ]
+    found = []
+    for task in range(3):
+        pieces = [[at, given[at]] for at in range(task, len(given), 3)]
+        share = {"kind": kind, "count": len(given), "tasks": 3, "pieces": pieces}
+        found += solve_share(payload, told(), share)
+    rows = [row for _, row in sorted(found, key=lambda pair: pair[0])]
+    if kind == "design":
+        assert [row["edges"] for row in rows] == [row["edges"] for row in here["candidates"]]
+    else:
+        planned = [row for row in here["rows"] if row["planner"]]
+        assert [row["plan"]["steps"] for row in rows] == [r["plan"]["steps"] for r in planned]
+
+
+def test_news_comes_home_while_the_task_runs(evaluation, monkeypatch):
+    monkeypatch.setattr("spark_tasks.outbox.EVERY_S", 0.01)
+    with House() as house:
+        parameters = told(points_url=house.url, progress_token="secret")
+        evaluate_payload(evaluation_bytes(evaluation), parameters)
+    assert {row["kind"] for row in house.rows} == {"candidate", "plan"}
+    assert all(row.get("edges") is None and row.get("plan") is None for row in house.rows)
+
+
+@pytest.mark.parametrize(
+    ("payload", "parameters", "words"),
+    [
+        (b"{", told(), "not JSON at line 1"),
+        (None, {"parameters": {**ASKED, "seeds": []}}, "must hold at least one seed"),
+    ],
+)
+def test_refusal_is_a_sentence(evaluation, payload, parameters, words):
+    answer, error = evaluate_payload(payload or evaluation_bytes(evaluation), parameters)
+    assert answer is None
+    assert words in error
+
+
+@pytest.mark.parametrize(
+    ("payload", "parameters", "words"),
+    [
+        (b"{", PLAN, "not JSON at line 1"),
+        (None, {**PLAN, "method": "gut"}, 'no planner "gut"'),
+        (None, {**PLAN, "parameters": {"speed": 1}}, 'unknown key "speed"'),
+    ],
+)
+def test_refused_plan_is_a_sentence(payload, parameters, words):
+    problem = transformation_bytes(paper_workload(brokers=6, seed=1))
+    answer, error = plan_payload(payload or problem, parameters)
+    assert answer is None
+    assert words in error
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+class TestOnSpark:
+    """Through the one door."""
+
+    def run(self, remote, payload, folder, parameters):
+        return entry.run(
+            remote=remote,
+            job="plan",
+            tag="t",
+            payload=payload,
+            input_uri=(folder / "in").as_uri(),
+            output_uri=(folder / "out").as_uri(),
+            parameters=parameters,
+        )
+
+    def test_evaluation_is_the_same_as_without_spark(
+        self, spark_server, evaluation, here, tmp_path
+    ):
+        with House() as house:
+            answer = self.run(
+                spark_server,
+                evaluation_bytes(evaluation),
+                tmp_path,
+                told(points_url=house.url, progress_token="x"),
+            )
+        assert repeatable(answer) == here
+        assert len(house.rows) == len(here["candidates"]) + len(here["rows"]) - 1
+
+    def test_plan_is_the_same_as_without_spark_and_refusal_is_a_job_error(
+        self, spark_server, tmp_path
+    ):
+        payload = transformation_bytes(paper_workload(brokers=12, seed=1))
+        answer = json.loads(self.run(spark_server, payload, tmp_path, PLAN))
+        alone = json.loads(plan_payload(payload, PLAN)[0])
+        assert {**answer, "runtime_s": 0} == {**alone, "runtime_s": 0}
+        with pytest.raises(entry.JobError, match="no planner"):
+            self.run(spark_server, payload, tmp_path, {**PLAN, "method": "gut"})

@@ -1,0 +1,75 @@
+"""Planners of overlay transformations: one file per method, found by folder.
+
+A member defines NAME (its file name), TITLE, SUMMARY, Params (a frozen dataclass that checks
+itself) and `plan(problem, params, *, objective, stop, seed, on_progress=None, start=None)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from weir.errors import UnknownMethod
+from weir.plugins import discover
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from weir.model.transformation import Objective, Steps, Transformation, TransformationPlan
+
+DEFAULT = "slides"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanProgress:
+    """How far a planner is; None: no plan yet."""
+
+    round: int
+    actions: int | None
+    steps: int | None
+    lower_bound_actions: int
+    lower_bound_steps: int
+
+
+class Planner(Protocol):
+    """What a module of this folder offers."""
+
+    NAME: str
+    TITLE: str
+    SUMMARY: str
+    Params: type[Any]
+
+    def plan(
+        self,
+        problem: Transformation,
+        params: Any,
+        *,
+        objective: Objective,
+        stop: Callable[[PlanProgress], bool],
+        seed: int,
+        on_progress: Callable[[PlanProgress], None] | None = None,
+        start: Steps | None = None,
+    ) -> TransformationPlan:
+        """The best plan found before `stop`, which is asked at least every 50 ms, says enough.
+
+        `start` is a valid plan to begin from. Raises NoPlan where none was found and nothing
+        proves that there is none; that proof is the status `infeasible`.
+        """
+        ...
+
+
+@cache
+def planners() -> Mapping[str, Planner]:
+    """Every planner by name."""
+    modules = discover("weir.planners").values()
+    return {module.NAME: cast("Planner", module) for module in modules}
+
+
+def planner(name: str) -> Planner:
+    """The planner of this name; UnknownMethod lists those there are."""
+    try:
+        return planners()[name]
+    except KeyError:
+        known = ", ".join(planners())
+        raise UnknownMethod(f'no planner "{name}"; known are {known}') from None

@@ -1,0 +1,1 @@
+"""Steps filled with slides: states as arrays, one step at a time, the best states kept."""
