@@ -1,14 +1,11 @@
 """A control plane small enough to be killed at will: the real `decide` over the real protocol.
 
 One process, one state file, written and flushed before anybody is told. It plays what the Django
-executor does in Postgres; the harness talks to `/test/*`, agents to `/agent/v1/*`.
-
-    python -m tests.chaos.control --port 0 --state DIR/state.pickle
+executor does in Postgres. `tests.chaos.control_server` serves it.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -16,10 +13,8 @@ import pickle
 import threading
 import time
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 from weir.coordination.applying import applied
 from weir.coordination.coordinator import Limits, decide
@@ -39,7 +34,6 @@ from weir.lifecycle.executions import ACTIVE, ExecutionState
 from weir.lifecycle.steps import ActionState, StepState
 
 LEASE_S, POLL_S = 3.0, 5.0
-TICK_S = 0.1
 LIMITS = Limits(prepare_timeout_s=2.5, max_attempts=20)
 
 
@@ -344,83 +338,3 @@ def _shift(name: str, roles: dict[str, str]) -> ActionView:
         participants=roles,
         title=f"shift {roles}",
     )
-
-
-def _handler(control: Control) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        # Answers in one packet, at once: pauses of shifts are measured through them.
-        wbufsize = -1
-        disable_nagle_algorithm = True
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-        def _answer(self, code: int, body: Any = None) -> None:
-            data = b"" if body is None else json.dumps(body).encode()
-            self.send_response(code)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        @property
-        def _broker(self) -> str:
-            return self.headers["Authorization"].removeprefix("Bearer ")
-
-        def do_GET(self) -> None:
-            parts = urlsplit(self.path)
-            query = {key: values[0] for key, values in parse_qs(parts.query).items()}
-            if parts.path == "/test/state":
-                self._answer(200, control.shown(query.get("execution", "")))
-                return
-            if control.fenced(self._broker, int(query["incarnation"])):
-                self._answer(409, {"code": "fenced", "detail": "a newer agent acts"})
-                return
-            document = control.document(self._broker, query.get("seen", ""))
-            if document is None:
-                self._answer(204)
-            else:
-                self._answer(200, to_dict(document))
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if self.path == "/test/plan":
-                control.plan(body["name"], body["steps"])
-                self._answer(200, {})
-            elif self.path == "/agent/v1/session":
-                self._answer(200, control.session(self._broker, body["address"]))
-            elif control.fenced(self._broker, body["incarnation"]):
-                self._answer(409, {"code": "fenced", "detail": "a newer agent acts"})
-            else:
-                control.report(self._broker, body)
-                self._answer(200, {"lease_s": LEASE_S})
-
-    return Handler
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Whoever hung up has hung up."""
-
-
-def main() -> None:
-    """Serve until killed."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--state", type=Path, required=True)
-    parser.add_argument("--system", type=Path, required=True)
-    options = parser.parse_args()
-    control = Control(options.state, json.loads(options.system.read_text()))
-    server = _Server(("127.0.0.1", options.port), _handler(control))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    print("ready", flush=True)
-    while True:
-        time.sleep(TICK_S)
-        control.tick()
-
-
-if __name__ == "__main__":
-    main()

@@ -113,7 +113,7 @@ class Fleet:
             [
                 sys.executable,
                 "-m",
-                "tests.chaos.control",
+                "tests.chaos.control_server",
                 "--port",
                 str(self._port),
                 "--state",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from weir.allocation.compiled import compiled
-from weir.transformation.stepping.filling import fill, survey
+from weir.transformation.stepping.filling import fill
+from weir.transformation.stepping.ways_after import survey
 
 
 @compiled
