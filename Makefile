@@ -22,8 +22,9 @@ OFFLINE = DJANGO_SETTINGS_MODULE=config.settings.test
 # hash(files, folders): one word for their content. A step is skipped when it ran for this content.
 hash = $$({ cat $(1) 2>/dev/null || true; $(if $(2),find $(2) -type f -print0 2>/dev/null | sort -z | xargs -0 sha256sum || true;) } | sha256sum | cut -c1-32)
 
-.PHONY: help install venv runtime dev package compiled node_modules frontend up down status logs test check e2e \
-        test-unit test-stack test-spark test-frontend chaos bench experiments pictures api migration adr pins chromium
+.PHONY: help install venv runtime dev package compiled node_modules frontend chromium up down status logs \
+        test check check-python check-frontend e2e test-unit test-stack test-spark test-frontend chaos \
+        bench experiments pictures api migration adr pins
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -121,15 +122,22 @@ logs: ## the end of every log (PART=web: one; FOLLOW=1: go on)
 
 # --- testing it
 
-# Kernel and simulation need no server and run on both cores; browser journeys and the chaos runs
-# start systems of their own.
-test: install dev chromium check test-frontend ## everything that CI asks
+# What needs nothing of each other runs side by side, two at a time; what `pip` installs comes first,
+# for nothing may run while its environment changes. Each pytest worker has servers of its own
+# (tests/embedded.py); browser journeys and the chaos runs start systems of their own, one at a time.
+SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs 2 --output-sync=target
+
+test: package dev chromium ## everything that CI asks
+	$(SIDE_BY_SIDE) compiled frontend test-frontend check-python check-frontend
 	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/weir tests/simulation -n 2
-	$(BIN)/python -m pytest --ignore tests/weir --ignore tests/simulation --ignore tests/chaos --ignore tests/e2e
+	$(BIN)/python -m pytest --ignore tests/weir --ignore tests/simulation --ignore tests/chaos --ignore tests/e2e \
+	  -n 2 --dist loadfile
 	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/chaos
 	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/e2e
 
-check: package dev node_modules ## format, lint, types, contracts, migrations, schema drift
+check: check-python check-frontend ## format, lint, types, contracts, migrations, schema drift
+
+check-python: package dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(OFFLINE) $(BIN)/mypy
@@ -138,6 +146,9 @@ check: package dev node_modules ## format, lint, types, contracts, migrations, s
 	@schema=$$(mktemp); trap 'rm -f "$$schema"' EXIT; \
 	$(OFFLINE) $(BIN)/python manage.py spectacular --file "$$schema" --format openapi-json --validate --fail-on-warn; \
 	cmp -s "$$schema" frontend/openapi.json || { echo "error: frontend/openapi.json does not match the API: run make api" >&2; exit 1; }
+
+# After the build where both are asked for: they write the same notes of the type checker.
+check-frontend: node_modules | $(filter frontend,$(MAKECMDGOALS))
 	$(NPM) run lint --silent
 	$(NPM) run typecheck --silent
 

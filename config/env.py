@@ -24,6 +24,7 @@ class Environment:
     allowed_hosts: tuple[str, ...]
     secure_cookies: bool
     run_silence_s: float
+    prepare_timeout_s: float
 
 
 def _need(source: Mapping[str, str], name: str, scheme: tuple[str, ...] = ()) -> str:
@@ -82,6 +83,7 @@ def read_environment(source: Mapping[str, str] | None = None) -> Environment:
         ),
         secure_cookies=_flag(env, "WEIR_SECURE_COOKIES", default=False),
         run_silence_s=_seconds(env, "WEIR_RUN_SILENCE_S", default=20.0),
+        prepare_timeout_s=_seconds(env, "WEIR_PREPARE_TIMEOUT_S", default=2.5),
     )
 
 

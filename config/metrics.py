@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from apps.executions.selectors import execution_count_by_state
 from apps.plans.selectors.counts import plan_count_by_state
+from apps.recomputation.selectors import firing_count_by_rule
 from apps.runs.selectors import run_count_by_state
 from apps.telemetry.models import Agent
 from apps.telemetry.selectors import latest_samples_everywhere
@@ -41,6 +42,14 @@ def _lines() -> Iterator[str]:
         ("weir_executions", "Executions by state.", execution_count_by_state()),
     ):
         yield from _gauge(name, title, [({"state": s}, n) for s, n in sorted(counts.items())])
+    yield from _gauge(
+        "weir_firings",
+        "Firings of a system's schedules and triggers by state.",
+        [
+            ({"system": system, "rule": rule, "state": state}, n)
+            for (system, rule, state), n in sorted(firing_count_by_rule().items())
+        ],
+    )
     agents = Agent.objects.select_related("system", "broker").order_by("pk")
     now = timezone.now()
     yield from _gauge(

@@ -57,7 +57,12 @@ from apps.runs.api.views import RunViewSet, report_progress
 from apps.studies.api.arriving import report_points
 from apps.studies.api.views import StudyPointViewSet, StudyViewSet
 from apps.systems.api.views import SystemViewSet
-from apps.telemetry.api.views import AgentViewSet, TelemetrySeriesView, TelemetryView
+from apps.telemetry.api.views import (
+    AgentViewSet,
+    TelemetryLevelsView,
+    TelemetrySeriesView,
+    TelemetryView,
+)
 from apps.topology.api.views import BrokerViewSet, LinkViewSet, OverlayViewSet
 from config.health import livez, readyz
 from config.metrics import metrics
@@ -121,6 +126,7 @@ api = [
     path("calibration-state", CalibrationStateView.as_view()),
     path("telemetry", TelemetryView.as_view()),
     path("telemetry/series", TelemetrySeriesView.as_view()),
+    path("telemetry/levels", TelemetryLevelsView.as_view()),
     path("schema", SpectacularAPIView.as_view(authentication_classes=[], permission_classes=[])),
     *router.urls,
 ]

@@ -2,43 +2,81 @@
 
 Loaded as a pytest plugin before Django's settings are read (`-p tests.embedded` in pyproject.toml).
 `WEIR_TEST_SERVERS=off` leaves them out, for tests of the kernel alone.
+
+With pytest-xdist (`-n 2 --dist loadfile`) each worker has servers, ports and a data directory of
+its own in `var/test/<worker>`: news in Valkey reaches every listener of a server, whatever
+database it chose, so sharing one would let tests hear each other.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
+from config.offline import ADDRESSES
 from config.stack import Stack
 
-STATE_DIR = Path(__file__).resolve().parents[1] / "var" / "test"
+_worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+STATE_DIR = Path(__file__).resolve().parents[1] / "var" / "test" / _worker
 _wanted = os.environ.get("WEIR_TEST_SERVERS", "on") != "off"
-# A worker of pytest-xdist inherits the environment of the process that started the servers.
-_inherited = "PYTEST_XDIST_WORKER" in os.environ
-
 
 # As we found it: once our servers' addresses stand in it, the stack would take them for the user's.
-_given = dict(os.environ)
+# The process that starts the workers reaches no server: what it leaves them of its own settings are
+# addresses at which nothing listens.
+_given = {name: value for name, value in os.environ.items() if ADDRESSES.get(name) != value}
+_started: list[Stack] = []
 
 
-def _stack(*parts: str) -> Stack:
-    return Stack(state_dir=STATE_DIR, parts=parts, given=_given)
+def _stack(state_dir: Path, *parts: str) -> Stack:
+    return Stack(state_dir=state_dir, parts=parts, given=_given)
 
 
-if _wanted and not _inherited:
-    _servers = _stack("postgres", "valkey")
-    _servers.up()
-    os.environ.update(_servers.environment())
-os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings.test"
+def _start(*parts: str) -> None:
+    stack = _stack(STATE_DIR, *parts)
+    _started[:] = [stack]  # the same servers, with those that were added later
+    stack.up()
+    os.environ.update(stack.environment())
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> Generator[None, None, None]:
+    """Before pytest-django reads the settings; a process that only hands out tests needs none."""
+    hands_out = not _worker and getattr(parser.parse_known_args(args), "numprocesses", None)
+    if _wanted and not hands_out:
+        _start("postgres", "valkey")
+    os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings.test"
+    return (yield)
+
+
+class _ByServers(LoadScopeScheduling):
+    """What one worker of pytest-xdist does: whole files, because the tests of a file may share
+    servers of their own, and all files with tests on Spark, because it alone starts Spark."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, _, _ = nodeid.partition("::")
+        return "spark" if _asks_for_spark(self.config.rootpath / file) else file
+
+
+@cache
+def _asks_for_spark(file: Path) -> bool:
+    return "spark_server" in file.read_text(encoding="utf-8")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    """None: pytest-xdist takes its own."""
+    return _ByServers(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")
 def spark_server() -> Iterator[str]:
     """The address of a running Spark Connect server."""
-    stack = _stack("postgres", "valkey", "spark")
-    stack.up()
-    os.environ.update(stack.environment())
+    _start("postgres", "valkey", "spark")
     from django.conf import settings
 
     settings.WEIR_SPARK_REMOTE = os.environ["WEIR_SPARK_REMOTE"]
@@ -48,7 +86,23 @@ def spark_server() -> Iterator[str]:
     session.close()
 
 
-def pytest_unconfigure(config: pytest.Config) -> None:
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """Not later than this: a worker that has said that it is finished may be killed."""
+    if _worker:
+        _end()
+
+
+def pytest_unconfigure() -> None:
+    """For a session that did not begin, and for workers that were killed."""
+    _end()
+
+
+def _end() -> None:
     """Leave nothing running, unless somebody wants the next run to start faster."""
-    if _wanted and not _inherited and not os.environ.get("WEIR_TEST_SERVERS_KEEP"):
-        _stack("postgres", "valkey", "spark").down()
+    if not _wanted or os.environ.get("WEIR_TEST_SERVERS_KEEP"):
+        return
+    of_workers = [] if _worker else [_stack(folder) for folder in STATE_DIR.glob("gw*")]
+    for stack in (*_started, *of_workers):
+        stack.down()
+    _started.clear()

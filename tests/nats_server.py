@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
 import socket
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 from types import TracebackType
 
+from config.stack import ports
+
+# Not the seeded one: tests that run side by side would try the same ports.
+_CHANCE = random.SystemRandom()
 BINARY = Path(sys.executable).with_name("nats-server")
 START_S = 10.0
 
 
 def free_port() -> int:
-    """A port nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that nobody listens on, that no test beside this one was just given, and that the
+    kernel gives to no client meanwhile: it takes those from above 32,767."""
+    return ports.choose(_CHANCE.randrange(20_000, 30_000), owner=uuid.uuid4().hex)
 
 
 class NatsServer:

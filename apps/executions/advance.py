@@ -7,6 +7,7 @@ in the database all there is to know. A process that dies in the middle has done
 import logging
 from datetime import datetime
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -15,7 +16,7 @@ from apps.executions.apply import Applier, EffectRefused
 from apps.executions.documents import revision_bump
 from apps.executions.rows import execution_locked, tell
 from apps.executions.view import load
-from weir.coordination.coordinator import DEFAULT_LIMITS, Limits, decide
+from weir.coordination.coordinator import Limits, decide
 from weir.coordination.decisions import AppendUndoSteps
 
 logger = logging.getLogger(__name__)
@@ -26,18 +27,19 @@ MAX_ROUNDS = 16
 
 @transaction.atomic
 def execution_advance(
-    execution_id: int, *, now: datetime | None = None, limits: Limits = DEFAULT_LIMITS
+    execution_id: int, *, now: datetime | None = None, limits: Limits | None = None
 ) -> bool:
     """Do everything that follows now. True when something did; a second call then does nothing.
 
     `now` defaults to the wall clock. Waits while another process thinks about the same execution.
     """
     execution = execution_locked(execution_id)
+    waits = limits or Limits(prepare_timeout_s=settings.WEIR_PREPARE_TIMEOUT_S)
     at = now or timezone.now()
     moved = documents = False
     for _ in range(MAX_ROUNDS):
         loaded = load(execution, at)
-        decisions = decide(loaded.view, at.timestamp(), limits)
+        decisions = decide(loaded.view, at.timestamp(), waits)
         if not decisions:
             break
         moved = True

@@ -3,14 +3,15 @@
 Both are left out where they would take longer than a page or a run's end may wait.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Hashable, Iterable, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from weir.actions import edge
 from weir.model.evaluation import EvaluationProblem
 from weir.model.transformation import Edge, Move, Steps
-from weir.topologies.cost import loads, routing_of
+from weir.topologies.cost import Loads, loads, routing_of
 from weir.transformation.moves import Neighbours, apply, change, neighbours, path
 
 MOST_FIGURES = 400_000
@@ -19,6 +20,11 @@ MOST_FIGURES = 400_000
 MOST_SIDES = 3_000_000
 """Brokers x actions up to which the disturbed are counted."""
 
+Key = TypeVar("Key", bound=Hashable)
+
+SAME = 1e-9
+"""Relative difference below which a load is the one that it was."""
+
 Subscribers = Mapping[str, Mapping[str, int]]
 """Topic -> broker -> consumers there."""
 
@@ -26,54 +32,74 @@ Subscribers = Mapping[str, Mapping[str, int]]
 def moments(problem: EvaluationProblem, steps: Steps) -> list[dict[str, Any]]:
     """The overlay before the first step and after each; figures are None where there are too many.
 
-    Links that a step takes away and makes are those that differ before and after it.
+    Links that a step takes away and makes are those that differ before and after it. Loads of
+    links and brokers are told in full before the first step, then where a step changes them.
     """
     tree = neighbours(problem.today, problem.today_brokers)
     work = max(1, len(problem.brokers)) * max(1, len(problem.traffic)) * (len(steps) + 1)
-    found = [_moment(problem, tree, (), (), figures=work <= MOST_FIGURES)]
+    figures = work <= MOST_FIGURES
+    edges = edges_of(tree)
+    known = _loads(problem, edges) if figures else None
+    found = [_moment(problem, edges, edges, NO_LOADS, known)]
     for step in steps:
-        before = edges_of(tree)
         for move in step:
             apply(tree, move)
-        after = edges_of(tree)
-        found.append(
-            _moment(
-                problem,
-                tree,
-                sorted(before - after),
-                sorted(after - before),
-                figures=work <= MOST_FIGURES,
-            )
-        )
+        before, edges = edges, edges_of(tree)
+        former, known = known, _loads(problem, edges) if figures else None
+        found.append(_moment(problem, before, edges, former or NO_LOADS, known))
     return found
+
+
+NO_LOADS = Loads(links={}, directions={}, brokers={})
+
+
+def _loads(problem: EvaluationProblem, edges: frozenset[Edge]) -> Loads | None:
+    return loads(problem, edges) if edges else None
 
 
 def _moment(
     problem: EvaluationProblem,
-    tree: Neighbours,
-    removed: Sequence[Edge],
-    added: Sequence[Edge],
-    *,
-    figures: bool,
+    before: frozenset[Edge],
+    edges: frozenset[Edge],
+    former: Loads,
+    now: Loads | None,
 ) -> dict[str, Any]:
     plain: dict[str, Any] = {
-        "removed": [list(pair) for pair in removed],
-        "added": [list(pair) for pair in added],
+        "removed": [list(pair) for pair in sorted(before - edges)],
+        "added": [list(pair) for pair in sorted(edges - before)],
         **dict.fromkeys(("routing_cost_per_s", "traffic_per_s", "in_flight", "busiest_share")),
         "busiest_broker": "",
+        "links": [],
+        "brokers": [],
     }
-    edges = edges_of(tree)
-    if not figures or not edges:
+    if now is None:
         return plain
-    routing = routing_of(problem, edges, loads(problem, edges))
+    routing = routing_of(problem, edges, now)
+    handled = {name: load.handled for name, load in now.brokers.items()}
+    was = {name: load.handled for name, load in former.brokers.items()}
     return {
         **plain,
+        "links": [
+            {"a": a, "b": b, "traffic_per_s": rate}
+            for (a, b), rate in _changed(former.links, now.links)
+        ],
+        "brokers": [
+            {"broker": name, "handled_per_s": rate} for name, rate in _changed(was, handled)
+        ],
         "routing_cost_per_s": routing.cost_per_s,
         "traffic_per_s": routing.link_messages_per_s,
         "in_flight": routing.in_flight,
         "busiest_broker": routing.highest_broker,
         "busiest_share": routing.highest_load,
     }
+
+
+def _changed(before: Mapping[Key, float], now: Mapping[Key, float]) -> list[tuple[Key, float]]:
+    return [
+        (key, rate)
+        for key, rate in now.items()
+        if key not in before or not math.isclose(rate, before[key], rel_tol=SAME, abs_tol=SAME)
+    ]
 
 
 def edges_of(tree: Neighbours) -> frozenset[Edge]:

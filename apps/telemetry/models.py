@@ -1,6 +1,6 @@
-"""Agents, one per broker at most, and the samples they send about once a second."""
+"""Agents, one per broker at most, the samples they send about once a second, and their sums."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -11,6 +11,8 @@ from django.utils import timezone
 from apps.common.models import BaseModel
 from apps.systems.models import System
 from apps.topology.models import Broker
+
+KEEP_SAMPLES = timedelta(minutes=30)
 
 
 class AgentState(StrEnum):
@@ -99,3 +101,25 @@ class Sample(models.Model):
 
     def __str__(self) -> str:
         return f"{self.broker} at {self.at:%H:%M:%S}"
+
+
+class Level(models.Model):
+    """What one broker handled over a cell of time: `apps.telemetry.levels` sums samples up."""
+
+    broker = models.ForeignKey(Broker, on_delete=models.CASCADE, related_name="levels")
+    cell_s = models.PositiveIntegerField(help_text="How long the cell is, seconds.")
+    at = models.DateTimeField(help_text="When it begins.")
+    handled_per_s = models.FloatField(help_text="Mean of messages in and out, msg/s.")
+    measured_s = models.FloatField(help_text="Seconds of it that were measured.")
+
+    class Meta:
+        indexes = [models.Index(fields=["cell_s", "at"], name="level_by_time")]
+        constraints = [
+            models.UniqueConstraint(fields=["broker", "cell_s", "at"], name="level_once"),
+            models.CheckConstraint(
+                condition=Q(handled_per_s__gte=0, measured_s__gt=0), name="level_positive"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.broker} from {self.at:%d %b %H:%M}, {self.cell_s} s"

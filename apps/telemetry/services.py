@@ -14,12 +14,11 @@ from apps.accounts.models import User
 from apps.audit.services import record
 from apps.common.errors import Conflict
 from apps.common.events import publish, publish_seldom
-from apps.telemetry.models import Agent, AgentState, Sample
+from apps.telemetry.models import KEEP_SAMPLES, Agent, AgentState, Sample
 from apps.topology.models import Broker
 
 SECRET_PREFIX = "weira_"
 LEASE_S = 10.0
-KEEP_SAMPLES = timedelta(minutes=30)
 TELEMETRY_NEWS_EVERY_S = 1.0
 
 

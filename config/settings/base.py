@@ -110,8 +110,21 @@ REST_FRAMEWORK: dict[str, Any] = {
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Weir",
     "DESCRIPTION": (
-        "The control plane for publish/subscribe systems. Every account may read; writes need a "
-        "role. Errors are RFC 9457 problem documents with a stable `code`."
+        "The control plane for publish/subscribe systems.\n\n"
+        "**Access.** Programs send `Authorization: Bearer TOKEN`; a token is made under Settings "
+        "or with `POST /api/v1/tokens`. Every account may read; writes need the role that the "
+        "operation names.\n\n"
+        "**Lists** answer `{count, next, previous, results}`: follow `next` until it is null. "
+        "`page_size` is at most 500; `search` matches words, `ordering` takes a field, with `-` "
+        "for descending.\n\n"
+        "**Writes.** What can be changed by several people answers with an `ETag`; send it as "
+        "`If-Match` with the change (428 without, 412 when somebody was faster). A creating POST "
+        "that takes `Idempotency-Key` may be repeated with the same key: it answers as before.\n\n"
+        "**Long operations** answer 202 with the `Location` of a run; read it until `state` is "
+        "neither `queued` nor `running`. `GET /api/v1/events` streams what changes, as "
+        "server-sent events.\n\n"
+        "**Errors** are RFC 9457 problem documents: decide by `code`; `errors` names the fields. "
+        "Numbers are SI: messages per second, seconds, messages."
     ),
     "VERSION": "1",
     "SCHEMA_PATH_PREFIX": "/api/v1",
@@ -122,6 +135,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "drf_spectacular.hooks.postprocess_schema_enums",
         "apps.common.api.schema.add_problem_responses",
         "apps.common.api.schema.add_headers",
+        "config.api_schema.add_examples",
     ],
     "ENUM_NAME_OVERRIDES": {
         "RunStateEnum": "apps.runs.api.views.RUN_STATES",
@@ -172,12 +186,15 @@ WEIR_WEB_URL = ENV.web_url
 # A run whose worker has been silent this long is taken from it.
 WEIR_RUN_SILENCE_S = ENV.run_silence_s
 WEIR_RUN_MAX_ATTEMPTS = 3
+# How long brokers have to get ready for a shift at the first attempt; each later one doubles it.
+WEIR_PREPARE_TIMEOUT_S = ENV.prepare_timeout_s
 # A Spark server that is restarted needs a few seconds for its JVM.
 WEIR_SPARK_PATIENCE_S = 60.0
 
 # What `manage.py coordinate` calls again and again, and how many seconds apart.
 WEIR_LOOPS = [
     ("apps.executions.services.executions_tick", 0.5),
+    ("apps.telemetry.levels.levels_roll", 15.0),
     ("apps.calibration.services.calibration_tick", 5.0),
     ("apps.plans.services.plans_settle", 0.5),
     ("apps.allocations.rate_control.rates_control", 1.0),

@@ -10,3 +10,6 @@ fill(os.environ)
 from config.settings.base import *  # noqa: E402, F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+# No test outlives its database: nothing waits for the disk at every commit.
+DATABASES["default"]["OPTIONS"] = {"options": "-c synchronous_commit=off"}  # noqa: F405

@@ -240,7 +240,12 @@ class Stack:
             self.supervisor.start_part(part.name)
 
     def _await(self, parts: Iterable[Part], began: float) -> None:
-        """Wait for all of them, saying each as it answers; the first that fails ends it."""
+        """Wait for all of them, saying each as it answers; the first that fails ends it.
+
+        `began` is what the times told are counted from. Patience begins here: what came before,
+        such as bringing large tables up to date on a slow machine, is no fault of these parts.
+        """
+        patient_since = time.monotonic()
         everything = list(parts)
         waiting = list(everything)
         while waiting:
@@ -253,7 +258,7 @@ class Stack:
                         members = [other for other in everything if other.group == part.group]
                         self._tell_ready(part.group, members, _short_names(members), began)
                     continue
-                self._give_up_on(part, time.monotonic() - began)
+                self._give_up_on(part, time.monotonic() - patient_since)
             if waiting:
                 time.sleep(0.1)
 

@@ -10,15 +10,9 @@ import time
 from pathlib import Path
 
 from agent.drivers.nats.server_config import BrokerSecrets, render
+from tests.nats_server import free_port
 
 BINARY = Path(sys.executable).with_name("nats-server")
-
-
-def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Broker:

@@ -17,7 +17,8 @@ import pytest
 
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.store import Store
-from tests.agent.brokers import Broker, free_port
+from tests.agent.brokers import Broker
+from tests.nats_server import free_port
 from weir.coordination.wire import ClassSpec, Document, FlowSpec, Gate
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]

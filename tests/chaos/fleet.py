@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from agent.drivers.nats.server_config import BrokerSecrets
-from tests.agent.brokers import Broker, free_port
+from tests.agent.brokers import Broker
+from tests.nats_server import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 READY_S = 30.0

@@ -5,11 +5,14 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from apps.recomputation.models import Firing
 from apps.telemetry.models import Agent, Sample
+from tests.factories import make_system
 from tests.factories.fleet import make_harbour, population, start
 from tests.factories.kinds import make_world
 from tests.factories.plans import make_plan
 from tests.factories.runs import make_run
+from weir.lifecycle.firings import FIRINGS, FiringState
 
 pytestmark = pytest.mark.django_db
 
@@ -29,6 +32,20 @@ def test_runs_plans_and_executions_are_counted_by_state(client):
     assert 'weir_runs{state="queued"} 1' in found
     assert 'weir_plans{state="draft"} 1' in found
     assert 'weir_executions{state="running"} 1' in found
+
+
+def test_firings_are_counted_by_rule_and_state(client):
+    systems = [make_system("pier"), make_system("quay")]
+    for system, rule, state in (
+        (systems[0], "nightly", FiringState.WAITING),
+        (systems[1], "objectives missed", FiringState.MERGED),
+        (systems[1], "objectives missed", FiringState.MERGED),
+    ):
+        ended_at = timezone.now() if state in FIRINGS.ended else None
+        Firing.objects.create(system=system, cause=rule, state=state.value, ended_at=ended_at)
+    found = lines(client)
+    assert 'weir_firings{system="pier",rule="nightly",state="waiting"} 1' in found
+    assert 'weir_firings{system="quay",rule="objectives missed",state="merged"} 2' in found
 
 
 def test_agents_and_what_they_measure(client):

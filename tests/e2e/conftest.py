@@ -1,15 +1,16 @@
 """The whole system, as `make up` leaves it, in `var/e2e`; started once, ended with the session."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, Page
 
 from config.stack import Stack
 from tests.e2e.api import Api
-from tests.e2e.browsing import CHROMIUM, FLAGS
+from tests.e2e.browsing import CHROMIUM, FLAGS, sign_in
 from tests.e2e.fleet import Fleet
 
 STATE_DIR = Path(__file__).resolve().parents[2] / "var" / "e2e"
@@ -84,3 +85,20 @@ def fleet(weir: Stack, people: Fleet) -> Iterator[Fleet]:
     yield people
     weir.wait_ready("web")
     people.tidy()
+
+
+@pytest.fixture
+def person(browser: Browser, address: str) -> Iterator[Callable[[str], Page]]:
+    """A page of somebody who is signed in, each with cookies of their own."""
+    contexts = []
+
+    def page_of(username: str) -> Page:
+        context = browser.new_context(base_url=address, viewport={"width": 1440, "height": 900})
+        contexts.append(context)
+        page = context.new_page()
+        sign_in(page, username)
+        return page
+
+    yield page_of
+    for context in contexts:
+        context.close()

@@ -1,33 +1,15 @@
 """From a proposal to changed brokers and back: people in Chromium, real agents, real NATS."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.e2e.browsing import sign_in
 from tests.e2e.fleet import Fleet
 
 pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture
-def person(browser: Browser, address: str) -> Iterator[Callable[[str], Page]]:
-    """A page of somebody who is signed in, each with cookies of their own."""
-    contexts = []
-
-    def page_of(username: str) -> Page:
-        context = browser.new_context(base_url=address, viewport={"width": 1440, "height": 900})
-        contexts.append(context)
-        page = context.new_page()
-        sign_in(page, username)
-        return page
-
-    yield page_of
-    for context in contexts:
-        context.close()
 
 
 def rates_of(plan: Any) -> list[Any]:

@@ -24,3 +24,13 @@ def compiled(function: F) -> F:
         return cast("F", wrap(cache=True, nogil=True, error_model="numpy")(function))
     except RuntimeError:  # no folder to keep compiled code in: each process compiles its own
         return cast("F", wrap(nogil=True, error_model="numpy")(function))
+
+
+def compiled_inside(function: F) -> F:
+    """The same for a function that only compiled ones call: nothing is built to call it from here.
+
+    Those wrappers unpack every array of every named tuple, which takes longest to compile.
+    """
+    wrap = cast("Any", numba.njit)
+    only = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True}
+    return cast("F", wrap(no_cfunc_wrapper=True, **only)(function))

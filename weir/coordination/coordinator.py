@@ -9,7 +9,9 @@ Rules:
 - A step begins when the one before has completed and `pace_s` has gone by. Its actions run side by
   side, at most `max_parallel`, and never two tree actions that share a broker.
 - A tree action commits when every participant has voted ready in the running attempt. A refusal or
-  the deadline aborts it; it is tried again with the next number up to `max_attempts`.
+  the deadline aborts it; it is tried again with the next number up to `max_attempts`. Every attempt
+  waits twice as long as the one before: where all is well the first deadline keeps a pause short,
+  and brokers that are slow because their machine is busy get the time they need.
 - After the commit there is no way back: the order stands until everybody has switched. An action
   whose missing participants are silent past its deadline is buried, and finished if they answer.
 - A setting commits when every broker concerned shows it; the deadline aborts it, once for all.
@@ -60,6 +62,7 @@ class Limits:
     """How long the coordinator waits, in seconds, and how often it tries."""
 
     prepare_timeout_s: float = 2.5
+    """Of the first attempt at a tree action; twice as long for each one after it."""
     setting_timeout_s: float = 15.0
     bury_after_s: float = 600.0
     """Silence after a commit before a person is asked to look."""
@@ -171,7 +174,7 @@ class Coordinator:
                 yield PrepareAction(
                     action=action.id,
                     attempt=action.attempt + 1,
-                    deadline=now + self._patience(action),
+                    deadline=now + self._patience(action, action.attempt + 1),
                 )
             case _A.PREPARING:
                 yield from self._preparing(view, action, now)
@@ -234,10 +237,11 @@ class Coordinator:
         )
 
     def _abort(self, action: ActionView, reason: str, now: float) -> AbortAction:
-        return AbortAction(action=action.id, reason=reason, deadline=now + self._patience(action))
+        deadline = now + self._patience(action, action.attempt)
+        return AbortAction(action=action.id, reason=reason, deadline=deadline)
 
     def _late_text(self, view: ExecutionView, action: ActionView, missing: frozenset[str]) -> str:
-        within = f"within {self._patience(action):g} s"
+        within = f"within {self._patience(action, action.attempt):g} s"
         silent, slow = missing - view.live, missing & view.live
         parts = []
         if slow:
@@ -248,10 +252,10 @@ class Coordinator:
             parts.append(f"{agents} of {_people(view, silent)} did not answer {within}")
         return "; ".join(parts)
 
-    def _patience(self, action: ActionView) -> float:
+    def _patience(self, action: ActionView, attempt: int) -> float:
         if action.protocol is Protocol.SETTING:
             return self.limits.setting_timeout_s
-        return self.limits.prepare_timeout_s
+        return self.limits.prepare_timeout_s * 2.0 ** (attempt - 1)
 
     def _may_retry(self, action: ActionView) -> bool:
         return action.attempt < self.limits.max_attempts

@@ -50,29 +50,3 @@ class Lease:
     def live(self, now: float) -> bool:
         """Whether the agent was heard of within its lease."""
         return self.until is not None and now < self.until
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldLease:
-    """The agent's side: what it may rely on without asking."""
-
-    incarnation: int
-    until: float
-    fenced: bool = False
-
-    @classmethod
-    def granted(cls, incarnation: int, sent_at: float, lease_s: float) -> HeldLease:
-        """From the answer to a request that was sent at `sent_at`."""
-        return cls(incarnation=incarnation, until=sent_at + lease_s)
-
-    def renewed(self, sent_at: float, lease_s: float) -> HeldLease:
-        """After an answer; answers may come in any order."""
-        return replace(self, until=max(self.until, sent_at + lease_s))
-
-    def lost(self) -> HeldLease:
-        """After the control plane said `fenced`: nothing brings this session back."""
-        return replace(self, fenced=True)
-
-    def may_begin(self, now: float) -> bool:
-        """Whether a new action may be prepared or a new setting enforced."""
-        return not self.fenced and now < self.until

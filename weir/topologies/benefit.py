@@ -162,7 +162,9 @@ def sentences(
         f"Net benefit {minus(f'{row.net_benefit:,.0f}')} link messages"
         + ("." if row.net_benefit > 0 else ": doing nothing is better."),
     ]
-    if today.overloaded or goal.overloaded:
+    if today.overloaded and set(goal.overloaded) == set(today.overloaded):
+        told.append(f"Above capacity as before: {_named(goal.overloaded)}.")
+    elif today.overloaded or goal.overloaded:
         told.append(
             f"Above capacity: {_named(goal.overloaded)} instead of {_named(today.overloaded)}."
         )

@@ -1,12 +1,14 @@
 """What no plan can stay below: actions, steps and price, each with its proof.
 
-Actions: an append per added broker, a detach per removed one, and the slides that
-`token_bound` counts (at least one per goal link that appends cannot make, at least one per link
-end that has to arrive somewhere). Where composites have a price, one action may move both ends
-of a link anywhere, so only the missing links count, and half of the arrivals.
+Actions: an append per added broker, a detach per removed one, and the slides that `crossing_bound`
+or `token_bound` count, whichever are more (at least one per goal link that appends cannot make, at
+least one per link end that has to arrive somewhere, at least one per link that stays and that
+missing goal links cross). Where composites have a price, one action may move both ends of a link
+anywhere, so only the missing links count, and half of the arrivals.
 
 Steps: the longest of
-- the way between the brokers of each missing goal link (`path_bound`), where only slides count,
+- the way between the brokers of each missing goal link, and in the goal between those of each link
+  that has to go (`path_bound`), where only slides count,
 - with disjoint brokers, the busiest broker: every link that it loses or gains is removed or made by
   an action that it takes part in. With a arrivals and d departures at it by slides (at least), n
   slides in which it stays at its end of the sliding link: each arrival makes one of its links, each
@@ -28,14 +30,13 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from weir.transformation.crossing_bound import crossing_slides
 from weir.transformation.moves import neighbours
-from weir.transformation.path_bound import steps_to_join
+from weir.transformation.path_bound import steps_to_join_all, ways
 from weir.transformation.token_bound import arrivals, never_move
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from weir.model.transformation import Edge, Transformation
+    from weir.model.transformation import Transformation
     from weir.transformation.token_bound import Arrivals
 
 
@@ -83,7 +84,10 @@ def composites(problem: Transformation) -> bool:
 def _slides(problem: Transformation, counts: Arrivals) -> int:
     """Actions besides appends and detaches, at least."""
     if not composites(problem):
-        return max(counts.slides, _unmade(problem))
+        slides = max(counts.slides, _unmade(problem))
+        if problem.added or problem.removed:
+            return slides
+        return max(slides, crossing_slides(problem))
     ends = 2 if problem.options.action_costs.exchange is not None else 1
     # Along a composite's way no end passes the brokers between: only what is wanted counts.
     wanted = 0
@@ -104,8 +108,10 @@ def _steps(problem: Transformation, counts: Arrivals, slides: int) -> int:
     steps = max(1, _steps_of_churn(problem, counts))
     only_slides = not composites(problem)
     if only_slides:
-        for fixed, movable in set(_ways(problem)):
-            steps = max(steps, steps_to_join(fixed, movable, disjoint))
+        initial, goal = problem.initial, problem.goal
+        fixed = never_move(problem) & initial & goal
+        steps = max(steps, steps_to_join_all(ways(initial, goal - initial, fixed), disjoint))
+        steps = max(steps, steps_to_join_all(ways(goal, initial - goal, fixed), disjoint))
     if disjoint:
         steps = max(steps, _busiest(problem, counts, only_slides))
         taken = (3 if only_slides else 2) * slides + 2 * (len(problem.added) + len(problem.removed))
@@ -150,35 +156,6 @@ def _steps_of_churn(problem: Transformation, counts: Arrivals) -> int:
     return steps
 
 
-def _ways(problem: Transformation) -> Iterator[tuple[int, int]]:
-    """For each missing goal link: how many links of its way today never move, how many may."""
-    fixed = never_move(problem)
-    tree = neighbours(problem.initial, problem.initial_brokers)
-    root = min(problem.initial_brokers)
-    parent, depth = {root: root}, {root: 0}
-    order = [root]
-    for u in order:
-        for v in tree[u]:
-            if v not in parent:
-                parent[v], depth[v] = u, depth[u] + 1
-                order.append(v)
-    stays = {u: _link(u, parent[u]) in fixed for u in order}
-    for a, b in problem.missing:
-        if a not in parent or b not in parent:
-            continue
-        counts = [0, 0]
-        while a != b:
-            if depth[a] < depth[b]:
-                a, b = b, a
-            counts[0 if stays[a] else 1] += 1
-            a = parent[a]
-        yield counts[0], counts[1]
-
-
-def _link(a: str, b: str) -> Edge:
-    return (a, b) if a < b else (b, a)
-
-
 def _cost(problem: Transformation, counts: Arrivals, slides: int) -> float:
     costs = problem.options.action_costs
     own = [costs.shift]
@@ -190,7 +167,8 @@ def _cost(problem: Transformation, counts: Arrivals, slides: int) -> float:
     total += sum(of.get(u, 0.0) for u in problem.added | problem.removed)
     if not of:
         return total
-    slid = [link for link in problem.missing if not problem.added.intersection(link)]
+    added = problem.added
+    slid = [link for link in problem.missing if not added.intersection(link)]
     as_ends = sum(of.get(a, 0.0) + of.get(b, 0.0) for a, b in slid)
     as_moved = 0.0
     if not composites(problem):

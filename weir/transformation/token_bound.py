@@ -82,7 +82,8 @@ def arrivals(problem: Transformation) -> Arrivals:
     for u in brokers:
         arrive[u] = max(came[u], wanted[u] - holding[u] + went[u], 0)
         leave[u] = 0 if churn else max(went[u], holding[u] - wanted[u] + came[u], 0)
-    slid = {link for link in problem.missing if not problem.added.intersection(link)}
+    added = problem.added
+    slid = {link for link in problem.missing if not added.intersection(link)}
     return Arrivals(
         arrive=arrive,
         leave=leave,

@@ -122,11 +122,6 @@ async def purge_before(connection: Connection, name: str, sequence: int) -> None
     await call(connection, f"STREAM.PURGE.{name}", {"seq": sequence})
 
 
-async def purge_subject(connection: Connection, name: str, subject: str) -> None:
-    """Every message of one subject is gone."""
-    await call(connection, f"STREAM.PURGE.{name}", {"filter": subject})
-
-
 async def last_of(connection: Connection, stream: str, subject: str) -> wire.Frame | None:
     """The last message of a subject as stored; None when there is none."""
     frame = await connection.request(f"$JS.API.DIRECT.GET.{stream}.{subject}")

@@ -10,8 +10,9 @@ from agent.drivers.nats.core_reader import CoreReader
 from agent.drivers.nats.session import Session
 from weir.coordination.wire import Delivery
 
-READY_S = 2.5
-"""How long a link may take to be ready; an attempt to shift waits 3 s for every vote."""
+READY_S = 4.0
+"""How long a link may take to be ready. Longer than the first attempt at a shift waits, shorter
+than the later ones: a busy machine gets more time, and who cannot reach the other end says so."""
 WAITING = 50_000
 """Best-effort messages that may wait here while intake is paused; more are shed."""
 

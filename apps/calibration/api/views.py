@@ -25,13 +25,12 @@ from apps.calibration.api.serializers import (
     FitSerializer,
 )
 from apps.calibration.models import CalibrationSettings, Fit
-from apps.calibration.selectors import bounds_of, corrections_of, fit_rows
+from apps.calibration.selectors import bounds_of, corrections_of, fit_rows, settings_of
 from apps.calibration.services import (
     fit_apply,
     fit_discard,
     fit_request,
     fit_undo,
-    settings_for,
     settings_update,
 )
 from apps.common.api.filters import Ordering
@@ -135,7 +134,7 @@ class FitViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Fit]):
 
 
 class CalibrationSettingsViewSet(viewsets.GenericViewSet[CalibrationSettings]):
-    """One row per system, made when first asked for."""
+    """One per system: the defaults until somebody changes them."""
 
     queryset = CalibrationSettings.objects.select_related("system")
     serializer_class = CalibrationSettingsSerializer
@@ -156,15 +155,20 @@ class CalibrationSettingsViewSet(viewsets.GenericViewSet[CalibrationSettings]):
         ]
     )
     def list(self, request: Request) -> Response:
-        """Settings of all systems that have some; with `system` exactly that system's."""
-        rows = self.filter_queryset(self.get_queryset())
+        """Settings that were changed; with `system` exactly that system's, the defaults, too."""
         wanted = request.query_params.get("system")
         if wanted:
             system_id = serializers.UUIDField().run_validation(wanted)
-            row = settings_for(get_object_or_404(System, public_id=system_id))
-            rows = rows.filter(pk=row.pk)
-        page: Any = self.paginate_queryset(rows)
+            row = settings_of(get_object_or_404(System, public_id=system_id))
+            one = {"count": 1, "next": None, "previous": None}
+            return Response({**one, "results": [self.get_serializer(row).data]})
+        page: Any = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    def get_object(self) -> CalibrationSettings:
+        """A row, or the defaults of the system whose id stands in for one that nobody made."""
+        row = self.get_queryset().filter(public_id=self.kwargs["id"]).first()
+        return row or settings_of(get_object_or_404(System, public_id=self.kwargs["id"]))
 
     def retrieve(self, request: Request, id: str) -> Response:
         """One row with its ETag."""

@@ -10,7 +10,10 @@ from apps.systems.models import System
 def settings_of(system: System) -> CalibrationSettings:
     """The system's settings; unsaved defaults where nobody has set any."""
     found = CalibrationSettings.objects.filter(system=system).first()
-    return found or CalibrationSettings(system=system)
+    # Nobody needs a row before somebody edits one; its id is the system's, as in `settings_for`.
+    return found or CalibrationSettings(
+        system=system, public_id=system.public_id, updated_at=system.created_at
+    )
 
 
 def calibration_stamp(system: System) -> tuple[object, ...]:

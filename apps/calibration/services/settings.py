@@ -15,8 +15,10 @@ from apps.systems.models import System
 
 
 def settings_for(system: System) -> CalibrationSettings:
-    """The system's row; made on demand."""
-    row, _ = CalibrationSettings.objects.select_related("system").get_or_create(system=system)
+    """The system's row; made on demand, under the id that reads gave it before it was there."""
+    row, _ = CalibrationSettings.objects.select_related("system").get_or_create(
+        system=system, defaults={"public_id": system.public_id}
+    )
     return row
 
 
@@ -33,7 +35,7 @@ def settings_update(
     row = (
         CalibrationSettings.objects.select_for_update(of=("self",))
         .select_related("system")
-        .get(pk=settings.pk)
+        .get(pk=settings.pk or settings_for(settings.system).pk)
     )
     if row.version != expected_version:
         raise PreconditionFailed(

@@ -22,6 +22,19 @@ PROBLEM = {
         },
         "violated_constraint": {"type": "string"},
     },
+    "example": {
+        "type": "urn:weir:problem:invalid",
+        "title": "The request is not valid",
+        "status": 400,
+        "code": "invalid",
+        "detail": "rate_min_per_s: Above rate_max_per_s (10 msg/s); lower it.",
+        "errors": [
+            {
+                "field": "rate_min_per_s",
+                "message": "Above rate_max_per_s (10 msg/s); lower it.",
+            }
+        ],
+    },
 }
 
 

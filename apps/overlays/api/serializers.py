@@ -53,6 +53,21 @@ class MoveSerializer(serializers.Serializer[dict[str, Any]]):
         return {**super().get_fields(), "from": serializers.CharField(required=False)}
 
 
+class MomentLinkSerializer(serializers.Serializer[dict[str, Any]]):
+    """What crosses a link after a step."""
+
+    a = serializers.CharField()
+    b = serializers.CharField()
+    traffic_per_s = serializers.FloatField(help_text="Both directions, msg/s.")
+
+
+class MomentBrokerSerializer(serializers.Serializer[dict[str, Any]]):
+    """What a broker handles after a step."""
+
+    broker = serializers.CharField()
+    handled_per_s = serializers.FloatField(help_text="msg/s in and out.")
+
+
 class MomentSerializer(serializers.Serializer[dict[str, Any]]):
     """The overlay before the first step, or after a step; null: too large for figures."""
 
@@ -73,6 +88,13 @@ class MomentSerializer(serializers.Serializer[dict[str, Any]]):
         child=serializers.ListField(child=serializers.CharField()),
         help_text="Links that this step makes.",
     )
+    links = MomentLinkSerializer(
+        many=True,
+        default=list,
+        help_text="All links before the first step, then those whose load the step changes; "
+        "empty: too large for figures.",
+    )
+    brokers = MomentBrokerSerializer(many=True, default=list, help_text="The same of the brokers.")
 
 
 class CandidateBrokerSerializer(serializers.Serializer[dict[str, Any]]):

@@ -29,6 +29,7 @@ from apps.runs.api.infeasibility import (
 from apps.runs.models import Run, RunEvent
 from apps.runs.selectors import objects_named, run_infeasibility
 from apps.runs.services import run_again, run_cancel, run_progress
+from apps.systems.api.entities import IDEMPOTENCY_KEY
 from weir.lifecycle.runs import PersonCommand, RunState, allowed_commands
 
 PROGRESS = {
@@ -236,7 +237,7 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
         run_cancel(run=self.get_object(), actor=request.user)
         return accepted(self.get_object(), request)
 
-    @extend_schema(request=None, responses={202: RunSerializer})
+    @extend_schema(parameters=[IDEMPOTENCY_KEY], request=None, responses={202: RunSerializer})
     @action(detail=True, methods=["post"])
     def rerun(self, request: Request, id: str) -> Response:
         """Open a new run on the same snapshot, with the same method, parameters and seed."""

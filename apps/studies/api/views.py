@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django_filters import rest_framework as filters
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import mixins, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.renderers import JSONRenderer
@@ -190,6 +190,8 @@ class StudyPointViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[StudyPoin
         return rows.filter(study=get_object_or_404(Study, public_id=self.kwargs["study_id"]))
 
     @extend_schema(
+        # Whatever a client asks for, the answer is CSV: the framework's own parameter says else.
+        parameters=[OpenApiParameter("format", exclude=True)],
         responses={(200, "text/csv"): OpenApiResponse(OpenApiTypes.STR, "One line per point.")},
         filters=False,
     )

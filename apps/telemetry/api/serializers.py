@@ -170,6 +170,25 @@ class TelemetrySerializer(PointSerializer):
     broker_name = serializers.CharField(source="broker.name")
 
 
+class BrokerLevelsSerializer(serializers.Serializer[dict[str, Any]]):
+    """What one broker handled, cell by cell."""
+
+    broker_name = serializers.CharField()
+    handled_per_s = serializers.ListField(
+        child=serializers.FloatField(allow_null=True),
+        help_text="Means of messages in and out, msg/s, oldest first; null: nothing measured.",
+    )
+
+
+class LevelsSerializer(serializers.Serializer[dict[str, Any]]):
+    """What brokers handled over a span of time, in cells of equal length; the last one runs."""
+
+    cell_s = serializers.IntegerField()
+    since = serializers.DateTimeField()
+    until = serializers.DateTimeField()
+    brokers = BrokerLevelsSerializer(many=True)
+
+
 class SeriesSerializer(serializers.Serializer[dict[str, Any]]):
     """The measurements of one broker, oldest first."""
 

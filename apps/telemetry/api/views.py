@@ -17,16 +17,27 @@ from apps.systems.api.entities import SystemReference
 from apps.telemetry.api.serializers import (
     AgentSerializer,
     EnrolSerializer,
+    LevelsSerializer,
     NewAgentSerializer,
     SeriesSerializer,
     TelemetrySerializer,
 )
+from apps.telemetry.levels import SPANS, levels
 from apps.telemetry.models import Agent
 from apps.telemetry.selectors import latest_samples, series
 from apps.telemetry.services import agent_enrol, agent_revoke
 from apps.topology.models import Broker
 
 SYSTEM = OpenApiParameter("system", OpenApiTypes.UUID, required=True)
+MOST_LEVELS = 50
+SPAN = OpenApiParameter("span", OpenApiTypes.STR, enum=list(SPANS), description="hour by default.")
+BROKERS = OpenApiParameter(
+    "broker",
+    OpenApiTypes.UUID,
+    many=True,
+    required=True,
+    description="Again and again; 50 at most.",
+)
 BROKER = OpenApiParameter("broker", OpenApiTypes.UUID, required=True)
 MINUTES = OpenApiParameter(
     "minutes", OpenApiTypes.FLOAT, description="How far back; at most 30, 5 when not given."
@@ -119,3 +130,21 @@ class TelemetrySeriesView(APIView):
             "points": series(broker, minutes=minutes),
         }
         return Response(SeriesSerializer(body).data)
+
+
+class _Levels(_OfSystem):
+    span = serializers.ChoiceField(choices=list(SPANS), default="hour")
+    broker = serializers.ListField(child=serializers.UUIDField(), max_length=MOST_LEVELS)
+
+
+class TelemetryLevelsView(APIView):
+    """What brokers handled over the last hour, day or week."""
+
+    @extend_schema(parameters=[SYSTEM, SPAN, BROKERS], responses=LevelsSerializer)
+    def get(self, request: Request) -> Response:
+        """Means a cell: 60 of a minute, 96 of a quarter of an hour, or 84 of two hours."""
+        form = _Levels(data=request.query_params)
+        form.is_valid(raise_exception=True)
+        given = form.validated_data
+        found = levels(given["system"], given["broker"], SPANS[given["span"]])
+        return Response(LevelsSerializer(found).data)

@@ -46,7 +46,7 @@ it("turns news into fresh queries", () => {
   expect(invalidate).toHaveBeenCalledWith({ queryKey: keys.catalog.all });
 });
 
-it("asks again about plans and executions at once, then at a pace, and never misses the last", () => {
+it("asks again about plans and executions at once, then at a pace, and never misses the last", async () => {
   vi.useFakeTimers();
   const queries = new QueryClient();
   const invalidate = vi.spyOn(queries, "invalidateQueries");
@@ -57,9 +57,9 @@ it("asks again about plans and executions at once, then at a pace, and never mis
   const news = { kind: "execution", id: "e1", plan: "p1", system: "s", state: "running" } as const;
   for (let i = 0; i < 20; i += 1) act(() => hear(queries, news));
   expect(asked(keys.executions.one("e1"))).toBe(1);
-  void act(() => vi.advanceTimersByTime(PACE_MS));
+  await act(() => vi.advanceTimersByTimeAsync(PACE_MS));
   expect(asked(keys.executions.one("e1"))).toBe(2);
-  void act(() => vi.advanceTimersByTime(10 * PACE_MS));
+  await act(() => vi.advanceTimersByTimeAsync(10 * PACE_MS));
   expect(asked(keys.executions.one("e1"))).toBe(2);
   act(() => hear(queries, { kind: "telemetry", system: "s" }));
   expect(asked(keys.telemetry.system("s"))).toBe(1);
@@ -67,6 +67,25 @@ it("asks again about plans and executions at once, then at a pace, and never mis
   expect(asked(keys.plans.one("p1"))).toBe(1);
   act(() => hear(queries, { ...news, state: "succeeded" }));
   expect(asked(keys.plans.one("p1"))).toBe(2);
+  vi.useRealTimers();
+});
+
+it("lets a slow answer come before it asks again", async () => {
+  vi.useFakeTimers();
+  const queries = new QueryClient();
+  let answer: () => void = () => undefined;
+  const invalidate = vi
+    .spyOn(queries, "invalidateQueries")
+    .mockImplementation(() => new Promise((resolve) => (answer = resolve)));
+  const news = { kind: "telemetry", system: "slow" } as const;
+  for (let i = 0; i < 4; i += 1) {
+    act(() => hear(queries, news));
+    await act(() => vi.advanceTimersByTimeAsync(PACE_MS));
+  }
+  expect(invalidate).toHaveBeenCalledTimes(1);
+  answer();
+  await act(() => vi.advanceTimersByTimeAsync(PACE_MS));
+  expect(invalidate).toHaveBeenCalledTimes(2);
   vi.useRealTimers();
 });
 

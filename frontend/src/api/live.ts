@@ -113,8 +113,14 @@ type Message =
 /** An execution says much in a moment; a branch is asked again at most this often. */
 export const PACE_MS = 500;
 
+/** ... and not while it is being answered: asking again would break that answer off, and where answers
+ * take longer than news keep away none would ever come. After so many paces it counts as lost. */
+const MOST_PACES = 20;
+
+type Paced = { timer: ReturnType<typeof setTimeout>; again: boolean; answered: boolean };
+
 const executionStates = new Map<string, string>();
-const paced = new Map<string, { timer: ReturnType<typeof setTimeout>; again: boolean }>();
+const paced = new Map<string, Paced>();
 
 /** Freshen at once, then at most once per pace while the news go on; the last news always count. */
 function freshenPaced(queries: QueryClient, branches: readonly (readonly unknown[])[]) {
@@ -125,14 +131,21 @@ function freshenPaced(queries: QueryClient, branches: readonly (readonly unknown
       waiting.again = true;
       continue;
     }
-    freshen(queries, [branch]);
-    const pause = () =>
-      setTimeout(() => {
-        const entry = paced.get(name);
-        paced.delete(name);
-        if (entry?.again) freshenPaced(queries, [branch]);
-      }, PACE_MS);
-    paced.set(name, { timer: pause(), again: false });
+    let paces = 0;
+    const tick = () => {
+      paces += 1;
+      if (!entry.answered && paces < MOST_PACES) {
+        entry.timer = setTimeout(tick, PACE_MS);
+        return;
+      }
+      paced.delete(name);
+      if (entry.again) freshenPaced(queries, [branch]);
+    };
+    const entry: Paced = { timer: setTimeout(tick, PACE_MS), again: false, answered: false };
+    paced.set(name, entry);
+    void queries.invalidateQueries({ queryKey: branch }).finally(() => {
+      entry.answered = true;
+    });
   }
 }
 

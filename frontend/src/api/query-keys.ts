@@ -77,6 +77,9 @@ export const keys = {
     flows: (system: string) => ["telemetry", system, "flows"] as const,
     latest: (system: string) => ["telemetry", system, "latest"] as const,
     series: (broker: string, minutes: number) => ["telemetry-series", broker, minutes] as const,
+    /** Not below the system: its news come every second, these cells move slower. */
+    levels: (system: string, span: string, brokers: readonly string[]) =>
+      ["telemetry-levels", system, span, brokers] as const,
   },
   /** One branch per system: news name the system whose model was measured. */
   calibration: {

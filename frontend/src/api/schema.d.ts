@@ -363,7 +363,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Settings of all systems that have some; with `system` exactly that system's. */
+        /** @description Settings that were changed; with `system` exactly that system's, the defaults, too. */
         get: operations["calibration_settings_list"];
         put?: never;
         post?: never;
@@ -2122,6 +2122,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/telemetry/levels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Means a cell: 60 of a minute, 96 of a quarter of an hour, or 84 of two hours. */
+        get: operations["telemetry_levels_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/telemetry/series": {
         parameters: {
             query?: never;
@@ -2683,6 +2700,12 @@ export interface components {
             resource: string;
             /** Format: double */
             capacity: number;
+        };
+        /** @description What one broker handled, cell by cell. */
+        BrokerLevels: {
+            broker_name: string;
+            /** @description Means of messages in and out, msg/s, oldest first; null: nothing measured. */
+            handled_per_s: (number | null)[];
         };
         /** @description The broker process itself. */
         BrokerLoad: {
@@ -3980,6 +4003,15 @@ export interface components {
             readonly at: string;
             readonly stale: boolean;
         };
+        /** @description What brokers handled over a span of time, in cells of equal length; the last one runs. */
+        Levels: {
+            cell_s: number;
+            /** Format: date-time */
+            since: string;
+            /** Format: date-time */
+            until: string;
+            brokers: components["schemas"]["BrokerLevels"][];
+        };
         /** @enum {string} */
         LeverEnum: "worth" | "rate" | "capacity";
         /** @description A link between two brokers. */
@@ -4090,6 +4122,29 @@ export interface components {
             removed: string[][];
             /** @description Links that this step makes. */
             added: string[][];
+            /** @description All links before the first step, then those whose load the step changes; empty: too large for figures. */
+            links?: components["schemas"]["MomentLink"][];
+            /** @description The same of the brokers. */
+            brokers?: components["schemas"]["MomentBroker"][];
+        };
+        /** @description What a broker handles after a step. */
+        MomentBroker: {
+            broker: string;
+            /**
+             * Format: double
+             * @description msg/s in and out.
+             */
+            handled_per_s: number;
+        };
+        /** @description What crosses a link after a step. */
+        MomentLink: {
+            a: string;
+            b: string;
+            /**
+             * Format: double
+             * @description Both directions, msg/s.
+             */
+            traffic_per_s: number;
         };
         /** @description One action, spelt as in formats.md section 4. */
         Move: {
@@ -6796,7 +6851,22 @@ export interface components {
              */
             note: string;
         };
-        /** @description RFC 9457 problem document. */
+        /**
+         * @description RFC 9457 problem document.
+         * @example {
+         *       "type": "urn:weir:problem:invalid",
+         *       "title": "The request is not valid",
+         *       "status": 400,
+         *       "code": "invalid",
+         *       "detail": "rate_min_per_s: Above rate_max_per_s (10 msg/s); lower it.",
+         *       "errors": [
+         *         {
+         *           "field": "rate_min_per_s",
+         *           "message": "Above rate_max_per_s (10 msg/s); lower it."
+         *         }
+         *       ]
+         *     }
+         */
         Problem: {
             type: string;
             title: string;
@@ -6869,6 +6939,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "broker": "7a1e0000-0000-4000-8000-000000000002"
+                 *     }
+                 */
                 "application/json": components["schemas"]["EnrolRequest"];
             };
         };
@@ -7007,6 +7082,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "method": "certified",
+                 *       "time_limit_s": 30
+                 *     }
+                 */
                 "application/json": components["schemas"]["SystemAllocationRequestRequest"];
             };
         };
@@ -7018,6 +7100,48 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000020",
+                     *       "number": 26,
+                     *       "kind": "allocation",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "system_name": "Trading floor",
+                     *       "state": "running",
+                     *       "method": "certified",
+                     *       "parameters": {},
+                     *       "seed": 0,
+                     *       "time_limit_s": 30,
+                     *       "snapshot_hash": "9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f",
+                     *       "model_version": 14,
+                     *       "result_hash": null,
+                     *       "kernel_version": "",
+                     *       "allocation": null,
+                     *       "study": null,
+                     *       "overlay_evaluation": null,
+                     *       "asked_by": "editor",
+                     *       "rerun_of": null,
+                     *       "starts_from": null,
+                     *       "starts_from_name": null,
+                     *       "attempt": 1,
+                     *       "worker": "celery@worker-1",
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "started_at": "2026-03-02T08:00:00.140Z",
+                     *       "finished_at": null,
+                     *       "heartbeat_at": "2026-03-02T08:00:00.640Z",
+                     *       "cancel_requested": false,
+                     *       "progress": {
+                     *         "iteration": 12,
+                     *         "utility": 1320911.4,
+                     *         "upper_bound": 1329014.2
+                     *       },
+                     *       "failure_code": "",
+                     *       "failure": "",
+                     *       "allowed_commands": [
+                     *         "cancel"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Run"];
                 };
             };
@@ -7193,6 +7317,14 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "methods": [
+                 *         "lrgp",
+                 *         "greedy"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["CompareRequestRequest"];
             };
         };
@@ -7327,6 +7459,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "title": "Room for the new desk"
+                 *     }
+                 */
                 "application/json": components["schemas"]["AllocationPlanRequest"];
             };
         };
@@ -7363,6 +7500,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "consumer_class": "desk-traders"
+                 *     }
+                 */
                 "application/json": components["schemas"]["TrialsRequestRequest"];
             };
         };
@@ -7398,6 +7540,54 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "problem": {
+                 *         "resources": [
+                 *           "cpu"
+                 *         ],
+                 *         "nodes": [
+                 *           {
+                 *             "id": "S0",
+                 *             "capacity": {
+                 *               "cpu": 900000
+                 *             }
+                 *           }
+                 *         ],
+                 *         "links": [],
+                 *         "flows": [
+                 *           {
+                 *             "id": "f0",
+                 *             "rate_min": 10,
+                 *             "rate_max": 1000,
+                 *             "node_costs": {
+                 *               "S0": {
+                 *                 "cpu": 3
+                 *               }
+                 *             },
+                 *             "link_costs": {}
+                 *           }
+                 *         ],
+                 *         "classes": [
+                 *           {
+                 *             "id": "c0",
+                 *             "flow": "f0",
+                 *             "node": "S0",
+                 *             "population_max": 400,
+                 *             "costs": {
+                 *               "cpu": 19
+                 *             },
+                 *             "utility": {
+                 *               "kind": "log",
+                 *               "weight": 20
+                 *             }
+                 *           }
+                 *         ]
+                 *       },
+                 *       "method": "lrgp",
+                 *       "seed": 0
+                 *     }
+                 */
                 "application/json": components["schemas"]["ProblemAllocationRequestRequest"];
             };
         };
@@ -7409,6 +7599,48 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000020",
+                     *       "number": 26,
+                     *       "kind": "allocation",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "system_name": "Trading floor",
+                     *       "state": "running",
+                     *       "method": "certified",
+                     *       "parameters": {},
+                     *       "seed": 0,
+                     *       "time_limit_s": 30,
+                     *       "snapshot_hash": "9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f",
+                     *       "model_version": 14,
+                     *       "result_hash": null,
+                     *       "kernel_version": "",
+                     *       "allocation": null,
+                     *       "study": null,
+                     *       "overlay_evaluation": null,
+                     *       "asked_by": "editor",
+                     *       "rerun_of": null,
+                     *       "starts_from": null,
+                     *       "starts_from_name": null,
+                     *       "attempt": 1,
+                     *       "worker": "celery@worker-1",
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "started_at": "2026-03-02T08:00:00.140Z",
+                     *       "finished_at": null,
+                     *       "heartbeat_at": "2026-03-02T08:00:00.640Z",
+                     *       "cancel_requested": false,
+                     *       "progress": {
+                     *         "iteration": 12,
+                     *         "utility": 1320911.4,
+                     *         "upper_bound": 1329014.2
+                     *       },
+                     *       "failure_code": "",
+                     *       "failure": "",
+                     *       "allowed_commands": [
+                     *         "cancel"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Run"];
                 };
             };
@@ -7523,6 +7755,34 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "count": 1,
+                     *       "next": null,
+                     *       "previous": null,
+                     *       "results": [
+                     *         {
+                     *           "id": "7a1e0000-0000-4000-8000-000000000002",
+                     *           "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *           "name": "london-1",
+                     *           "region": "eu",
+                     *           "capacities": [
+                     *             {
+                     *               "resource": "cpu",
+                     *               "capacity": 900000
+                     *             }
+                     *           ],
+                     *           "version": 1,
+                     *           "created_at": "2026-03-02T08:00:00Z",
+                     *           "updated_at": "2026-03-02T08:00:00Z",
+                     *           "allowed_commands": [
+                     *             "edit",
+                     *             "delete"
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["PaginatedBrokerList"];
                 };
             };
@@ -7549,6 +7809,20 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "name": "london-1",
+                 *       "region": "eu",
+                 *       "capacities": [
+                 *         {
+                 *           "resource": "cpu",
+                 *           "capacity": 900000
+                 *         }
+                 *       ],
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["BrokerRequest"];
             };
         };
@@ -7560,6 +7834,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000002",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "london-1",
+                     *       "region": "eu",
+                     *       "capacities": [
+                     *         {
+                     *           "resource": "cpu",
+                     *           "capacity": 900000
+                     *         }
+                     *       ],
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Broker"];
                 };
             };
@@ -7592,6 +7887,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000002",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "london-1",
+                     *       "region": "eu",
+                     *       "capacities": [
+                     *         {
+                     *           "resource": "cpu",
+                     *           "capacity": 900000
+                     *         }
+                     *       ],
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Broker"];
                 };
             };
@@ -7655,6 +7971,17 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "capacities": [
+                 *         {
+                 *           "resource": "cpu",
+                 *           "capacity": 1200000
+                 *         }
+                 *       ],
+                 *       "reason": "Two more cores."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedBrokerRequest"];
             };
         };
@@ -7666,6 +7993,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000002",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "london-1",
+                     *       "region": "eu",
+                     *       "capacities": [
+                     *         {
+                     *           "resource": "cpu",
+                     *           "capacity": 1200000
+                     *         }
+                     *       ],
+                     *       "version": 2,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Broker"];
                 };
             };
@@ -7763,6 +8111,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "correct_errors": true,
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedCalibrationSettingsRequest"];
             };
         };
@@ -7868,6 +8222,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "minutes": 30
+                 *     }
+                 */
                 "application/json": components["schemas"]["FitRequestRequest"];
             };
         };
@@ -7879,6 +8239,48 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000020",
+                     *       "number": 26,
+                     *       "kind": "allocation",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "system_name": "Trading floor",
+                     *       "state": "running",
+                     *       "method": "certified",
+                     *       "parameters": {},
+                     *       "seed": 0,
+                     *       "time_limit_s": 30,
+                     *       "snapshot_hash": "9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f",
+                     *       "model_version": 14,
+                     *       "result_hash": null,
+                     *       "kernel_version": "",
+                     *       "allocation": null,
+                     *       "study": null,
+                     *       "overlay_evaluation": null,
+                     *       "asked_by": "editor",
+                     *       "rerun_of": null,
+                     *       "starts_from": null,
+                     *       "starts_from_name": null,
+                     *       "attempt": 1,
+                     *       "worker": "celery@worker-1",
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "started_at": "2026-03-02T08:00:00.140Z",
+                     *       "finished_at": null,
+                     *       "heartbeat_at": "2026-03-02T08:00:00.640Z",
+                     *       "cancel_requested": false,
+                     *       "progress": {
+                     *         "iteration": 12,
+                     *         "utility": 1320911.4,
+                     *         "upper_bound": 1329014.2
+                     *       },
+                     *       "failure_code": "",
+                     *       "failure": "",
+                     *       "allowed_commands": [
+                     *         "cancel"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Run"];
                 };
             };
@@ -7939,6 +8341,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "coefficients": [
+                 *         "7a1e0000-0000-4000-8000-000000000022"
+                 *       ],
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["FitApplyRequest"];
             };
         };
@@ -7978,6 +8388,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "The load test was still running."
+                 *     }
+                 */
                 "application/json": components["schemas"]["FitDecisionRequest"];
             };
         };
@@ -8017,6 +8432,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "The load test was still running."
+                 *     }
+                 */
                 "application/json": components["schemas"]["FitDecisionRequest"];
             };
         };
@@ -8071,6 +8491,41 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "count": 1,
+                     *       "next": null,
+                     *       "previous": null,
+                     *       "results": [
+                     *         {
+                     *           "id": "7a1e0000-0000-4000-8000-000000000012",
+                     *           "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *           "name": "desk-traders",
+                     *           "topic": "7a1e0000-0000-4000-8000-000000000008",
+                     *           "topic_name": "quotes.eurusd",
+                     *           "broker": "7a1e0000-0000-4000-8000-000000000003",
+                     *           "broker_name": "frankfurt-1",
+                     *           "utility": "7a1e0000-0000-4000-8000-000000000011",
+                     *           "utility_name": "gold",
+                     *           "tier": "gold",
+                     *           "population_max": 400,
+                     *           "costs": [
+                     *             {
+                     *               "resource": "cpu",
+                     *               "cost": 19
+                     *             }
+                     *           ],
+                     *           "version": 1,
+                     *           "created_at": "2026-03-02T08:00:00Z",
+                     *           "updated_at": "2026-03-02T08:00:00Z",
+                     *           "allowed_commands": [
+                     *             "edit",
+                     *             "delete"
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["PaginatedConsumerClassList"];
                 };
             };
@@ -8097,6 +8552,23 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "name": "desk-traders",
+                 *       "topic": "7a1e0000-0000-4000-8000-000000000008",
+                 *       "broker": "7a1e0000-0000-4000-8000-000000000003",
+                 *       "utility": "7a1e0000-0000-4000-8000-000000000011",
+                 *       "tier": "gold",
+                 *       "population_max": 400,
+                 *       "costs": [
+                 *         {
+                 *           "resource": "cpu",
+                 *           "cost": 19
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["ConsumerClassRequest"];
             };
         };
@@ -8108,6 +8580,34 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000012",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "desk-traders",
+                     *       "topic": "7a1e0000-0000-4000-8000-000000000008",
+                     *       "topic_name": "quotes.eurusd",
+                     *       "broker": "7a1e0000-0000-4000-8000-000000000003",
+                     *       "broker_name": "frankfurt-1",
+                     *       "utility": "7a1e0000-0000-4000-8000-000000000011",
+                     *       "utility_name": "gold",
+                     *       "tier": "gold",
+                     *       "population_max": 400,
+                     *       "costs": [
+                     *         {
+                     *           "resource": "cpu",
+                     *           "cost": 19
+                     *         }
+                     *       ],
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["ConsumerClass"];
                 };
             };
@@ -8140,6 +8640,34 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000012",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "desk-traders",
+                     *       "topic": "7a1e0000-0000-4000-8000-000000000008",
+                     *       "topic_name": "quotes.eurusd",
+                     *       "broker": "7a1e0000-0000-4000-8000-000000000003",
+                     *       "broker_name": "frankfurt-1",
+                     *       "utility": "7a1e0000-0000-4000-8000-000000000011",
+                     *       "utility_name": "gold",
+                     *       "tier": "gold",
+                     *       "population_max": 400,
+                     *       "costs": [
+                     *         {
+                     *           "resource": "cpu",
+                     *           "cost": 19
+                     *         }
+                     *       ],
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["ConsumerClass"];
                 };
             };
@@ -8203,6 +8731,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "population_max": 600,
+                 *       "reason": "A new desk."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedConsumerClassRequest"];
             };
         };
@@ -8214,6 +8748,34 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000012",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "desk-traders",
+                     *       "topic": "7a1e0000-0000-4000-8000-000000000008",
+                     *       "topic_name": "quotes.eurusd",
+                     *       "broker": "7a1e0000-0000-4000-8000-000000000003",
+                     *       "broker_name": "frankfurt-1",
+                     *       "utility": "7a1e0000-0000-4000-8000-000000000011",
+                     *       "utility_name": "gold",
+                     *       "tier": "gold",
+                     *       "population_max": 600,
+                     *       "costs": [
+                     *         {
+                     *           "resource": "cpu",
+                     *           "cost": 19
+                     *         }
+                     *       ],
+                     *       "version": 2,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["ConsumerClass"];
                 };
             };
@@ -8253,6 +8815,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "count": 1,
+                     *       "next": null,
+                     *       "previous": null,
+                     *       "results": [
+                     *         {
+                     *           "id": "7a1e0000-0000-4000-8000-000000000009",
+                     *           "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *           "name": "market-open",
+                     *           "description": "All feeds burst at 08:00.",
+                     *           "version": 1,
+                     *           "created_at": "2026-03-02T08:00:00Z",
+                     *           "updated_at": "2026-03-02T08:00:00Z",
+                     *           "allowed_commands": [
+                     *             "edit",
+                     *             "delete"
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["PaginatedCorrelationKeyList"];
                 };
             };
@@ -8279,6 +8863,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "name": "market-open",
+                 *       "description": "All feeds burst at 08:00."
+                 *     }
+                 */
                 "application/json": components["schemas"]["CorrelationKeyRequest"];
             };
         };
@@ -8290,6 +8881,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000009",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "market-open",
+                     *       "description": "All feeds burst at 08:00.",
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["CorrelationKey"];
                 };
             };
@@ -8322,6 +8928,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000009",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "market-open",
+                     *       "description": "All feeds burst at 08:00.",
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["CorrelationKey"];
                 };
             };
@@ -8385,6 +9006,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "description": "All feeds burst at 08:00 London time.",
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedCorrelationKeyRequest"];
             };
         };
@@ -8396,6 +9023,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000009",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "market-open",
+                     *       "description": "All feeds burst at 08:00 London time.",
+                     *       "version": 2,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["CorrelationKey"];
                 };
             };
@@ -8655,6 +9297,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "count": 1,
+                     *       "next": null,
+                     *       "previous": null,
+                     *       "results": [
+                     *         {
+                     *           "id": "7a1e0000-0000-4000-8000-000000000006",
+                     *           "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *           "name": "239.1.0.1",
+                     *           "number": 0,
+                     *           "version": 1,
+                     *           "created_at": "2026-03-02T08:00:00Z",
+                     *           "updated_at": "2026-03-02T08:00:00Z",
+                     *           "allowed_commands": [
+                     *             "edit",
+                     *             "delete"
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["PaginatedGroupList"];
                 };
             };
@@ -8681,6 +9345,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "name": "239.1.0.1",
+                 *       "number": 0
+                 *     }
+                 */
                 "application/json": components["schemas"]["GroupRequest"];
             };
         };
@@ -8692,6 +9363,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000006",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "239.1.0.1",
+                     *       "number": 0,
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Group"];
                 };
             };
@@ -8724,6 +9410,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000006",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "239.1.0.1",
+                     *       "number": 0,
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Group"];
                 };
             };
@@ -8787,6 +9488,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "239.1.0.2",
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedGroupRequest"];
             };
         };
@@ -8798,6 +9505,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000006",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "239.1.0.2",
+                     *       "number": 0,
+                     *       "version": 2,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Group"];
                 };
             };
@@ -8839,6 +9561,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "count": 1,
+                     *       "next": null,
+                     *       "previous": null,
+                     *       "results": [
+                     *         {
+                     *           "id": "7a1e0000-0000-4000-8000-000000000004",
+                     *           "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *           "name": "london-frankfurt",
+                     *           "source": "7a1e0000-0000-4000-8000-000000000002",
+                     *           "source_name": "london-1",
+                     *           "target": "7a1e0000-0000-4000-8000-000000000003",
+                     *           "target_name": "frankfurt-1",
+                     *           "capacity": 50000,
+                     *           "latency_s": 0.008,
+                     *           "version": 1,
+                     *           "created_at": "2026-03-02T08:00:00Z",
+                     *           "updated_at": "2026-03-02T08:00:00Z",
+                     *           "allowed_commands": [
+                     *             "edit",
+                     *             "delete"
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["PaginatedLinkList"];
                 };
             };
@@ -8865,6 +9614,16 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "name": "london-frankfurt",
+                 *       "source": "7a1e0000-0000-4000-8000-000000000002",
+                 *       "target": "7a1e0000-0000-4000-8000-000000000003",
+                 *       "capacity": 50000,
+                 *       "latency_s": 0.008
+                 *     }
+                 */
                 "application/json": components["schemas"]["LinkRequest"];
             };
         };
@@ -8876,6 +9635,26 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000004",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "london-frankfurt",
+                     *       "source": "7a1e0000-0000-4000-8000-000000000002",
+                     *       "source_name": "london-1",
+                     *       "target": "7a1e0000-0000-4000-8000-000000000003",
+                     *       "target_name": "frankfurt-1",
+                     *       "capacity": 50000,
+                     *       "latency_s": 0.008,
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Link"];
                 };
             };
@@ -8908,6 +9687,26 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000004",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "london-frankfurt",
+                     *       "source": "7a1e0000-0000-4000-8000-000000000002",
+                     *       "source_name": "london-1",
+                     *       "target": "7a1e0000-0000-4000-8000-000000000003",
+                     *       "target_name": "frankfurt-1",
+                     *       "capacity": 50000,
+                     *       "latency_s": 0.008,
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Link"];
                 };
             };
@@ -8971,6 +9770,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "capacity": 80000,
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedLinkRequest"];
             };
         };
@@ -8982,6 +9787,26 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000004",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "london-frankfurt",
+                     *       "source": "7a1e0000-0000-4000-8000-000000000002",
+                     *       "source_name": "london-1",
+                     *       "target": "7a1e0000-0000-4000-8000-000000000003",
+                     *       "target_name": "frankfurt-1",
+                     *       "capacity": 80000,
+                     *       "latency_s": 0.008,
+                     *       "version": 2,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Link"];
                 };
             };
@@ -9110,6 +9935,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "title": "Shorter ways to Frankfurt"
+                 *     }
+                 */
                 "application/json": components["schemas"]["CandidatePlanRequestRequest"];
             };
         };
@@ -9149,6 +9979,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "objective": "steps"
+                 *     }
+                 */
                 "application/json": components["schemas"]["CandidatePlanRequestRequest"];
             };
         };
@@ -9227,6 +10062,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "horizon_s": 3600,
+                 *       "time_limit_s": 20
+                 *     }
+                 */
                 "application/json": components["schemas"]["EvaluationRequestRequest"];
             };
         };
@@ -9358,6 +10200,44 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "brokers": [
+                 *         "1",
+                 *         "2",
+                 *         "3",
+                 *         "4"
+                 *       ],
+                 *       "initial": [
+                 *         [
+                 *           "1",
+                 *           "2"
+                 *         ],
+                 *         [
+                 *           "1",
+                 *           "3"
+                 *         ],
+                 *         [
+                 *           "2",
+                 *           "4"
+                 *         ]
+                 *       ],
+                 *       "goal": [
+                 *         [
+                 *           "1",
+                 *           "2"
+                 *         ],
+                 *         [
+                 *           "1",
+                 *           "3"
+                 *         ],
+                 *         [
+                 *           "3",
+                 *           "4"
+                 *         ]
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["TransformationRequestRequest"];
             };
         };
@@ -9409,6 +10289,37 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "count": 1,
+                     *       "next": null,
+                     *       "previous": null,
+                     *       "results": [
+                     *         {
+                     *           "id": "7a1e0000-0000-4000-8000-000000000005",
+                     *           "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *           "name": "autumn",
+                     *           "purpose": "overlay",
+                     *           "in_force": true,
+                     *           "edges": [
+                     *             {
+                     *               "a": "7a1e0000-0000-4000-8000-000000000002",
+                     *               "a_name": "london-1",
+                     *               "b": "7a1e0000-0000-4000-8000-000000000003",
+                     *               "b_name": "frankfurt-1"
+                     *             }
+                     *           ],
+                     *           "version": 1,
+                     *           "created_at": "2026-03-02T08:00:00Z",
+                     *           "updated_at": "2026-03-02T08:00:00Z",
+                     *           "allowed_commands": [
+                     *             "edit",
+                     *             "delete"
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["PaginatedOverlayList"];
                 };
             };
@@ -9435,6 +10346,20 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "name": "autumn",
+                 *       "purpose": "overlay",
+                 *       "in_force": true,
+                 *       "edges": [
+                 *         {
+                 *           "a": "7a1e0000-0000-4000-8000-000000000002",
+                 *           "b": "7a1e0000-0000-4000-8000-000000000003"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["OverlayRequest"];
             };
         };
@@ -9446,6 +10371,30 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000005",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "autumn",
+                     *       "purpose": "overlay",
+                     *       "in_force": true,
+                     *       "edges": [
+                     *         {
+                     *           "a": "7a1e0000-0000-4000-8000-000000000002",
+                     *           "a_name": "london-1",
+                     *           "b": "7a1e0000-0000-4000-8000-000000000003",
+                     *           "b_name": "frankfurt-1"
+                     *         }
+                     *       ],
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Overlay"];
                 };
             };
@@ -9478,6 +10427,30 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000005",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "autumn",
+                     *       "purpose": "overlay",
+                     *       "in_force": true,
+                     *       "edges": [
+                     *         {
+                     *           "a": "7a1e0000-0000-4000-8000-000000000002",
+                     *           "a_name": "london-1",
+                     *           "b": "7a1e0000-0000-4000-8000-000000000003",
+                     *           "b_name": "frankfurt-1"
+                     *         }
+                     *       ],
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Overlay"];
                 };
             };
@@ -9541,6 +10514,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "note": "Agreed with the network people.",
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedOverlayRequest"];
             };
         };
@@ -9552,6 +10531,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000005",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "autumn",
+                     *       "purpose": "overlay",
+                     *       "in_force": true,
+                     *       "edges": [
+                     *         {
+                     *           "a": "7a1e0000-0000-4000-8000-000000000002",
+                     *           "a_name": "london-1",
+                     *           "b": "7a1e0000-0000-4000-8000-000000000003",
+                     *           "b_name": "frankfurt-1"
+                     *         }
+                     *       ],
+                     *       "version": 2,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ],
+                     *       "note": "Agreed with the network people."
+                     *     }
+                     */
                     "application/json": components["schemas"]["Overlay"];
                 };
             };
@@ -9677,6 +10681,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "content_hash": "5d0c5d0c5d0c5d0c5d0c5d0c5d0c5d0c5d0c5d0c5d0c5d0c5d0c5d0c5d0c5d0c",
+                 *       "comment": "As agreed."
+                 *     }
+                 */
                 "application/json": components["schemas"]["ApproveRequest"];
             };
         };
@@ -9711,6 +10721,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "Superseded by a larger change."
+                 *     }
+                 */
                 "application/json": components["schemas"]["DiscardRequest"];
             };
         };
@@ -9842,6 +10857,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "comment": "Not before the month's end."
+                 *     }
+                 */
                 "application/json": components["schemas"]["RejectRequest"];
             };
         };
@@ -10074,6 +11094,19 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "approval_rules": [
+                 *         {
+                 *           "kind": "*",
+                 *           "min_brokers": 3,
+                 *           "approvals": 2
+                 *         }
+                 *       ],
+                 *       "pace_s": 5,
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedPolicyRequest"];
             };
         };
@@ -10127,6 +11160,34 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "count": 1,
+                     *       "next": null,
+                     *       "previous": null,
+                     *       "results": [
+                     *         {
+                     *           "id": "7a1e0000-0000-4000-8000-000000000010",
+                     *           "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *           "name": "feed-handler-1",
+                     *           "topic": "7a1e0000-0000-4000-8000-000000000008",
+                     *           "topic_name": "quotes.eurusd",
+                     *           "broker": "7a1e0000-0000-4000-8000-000000000002",
+                     *           "broker_name": "london-1",
+                     *           "correlation_key": "7a1e0000-0000-4000-8000-000000000009",
+                     *           "correlation_key_name": "market-open",
+                     *           "rate_per_s": 400,
+                     *           "version": 1,
+                     *           "created_at": "2026-03-02T08:00:00Z",
+                     *           "updated_at": "2026-03-02T08:00:00Z",
+                     *           "allowed_commands": [
+                     *             "edit",
+                     *             "delete"
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["PaginatedPublisherList"];
                 };
             };
@@ -10153,6 +11214,16 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "name": "feed-handler-1",
+                 *       "topic": "7a1e0000-0000-4000-8000-000000000008",
+                 *       "broker": "7a1e0000-0000-4000-8000-000000000002",
+                 *       "correlation_key": "7a1e0000-0000-4000-8000-000000000009",
+                 *       "rate_per_s": 400
+                 *     }
+                 */
                 "application/json": components["schemas"]["PublisherRequest"];
             };
         };
@@ -10164,6 +11235,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000010",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "feed-handler-1",
+                     *       "topic": "7a1e0000-0000-4000-8000-000000000008",
+                     *       "topic_name": "quotes.eurusd",
+                     *       "broker": "7a1e0000-0000-4000-8000-000000000002",
+                     *       "broker_name": "london-1",
+                     *       "correlation_key": "7a1e0000-0000-4000-8000-000000000009",
+                     *       "correlation_key_name": "market-open",
+                     *       "rate_per_s": 400,
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Publisher"];
                 };
             };
@@ -10196,6 +11288,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000010",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "feed-handler-1",
+                     *       "topic": "7a1e0000-0000-4000-8000-000000000008",
+                     *       "topic_name": "quotes.eurusd",
+                     *       "broker": "7a1e0000-0000-4000-8000-000000000002",
+                     *       "broker_name": "london-1",
+                     *       "correlation_key": "7a1e0000-0000-4000-8000-000000000009",
+                     *       "correlation_key_name": "market-open",
+                     *       "rate_per_s": 400,
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Publisher"];
                 };
             };
@@ -10259,6 +11372,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "rate_per_s": 500,
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedPublisherRequest"];
             };
         };
@@ -10270,6 +11389,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000010",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "feed-handler-1",
+                     *       "topic": "7a1e0000-0000-4000-8000-000000000008",
+                     *       "topic_name": "quotes.eurusd",
+                     *       "broker": "7a1e0000-0000-4000-8000-000000000002",
+                     *       "broker_name": "london-1",
+                     *       "correlation_key": "7a1e0000-0000-4000-8000-000000000009",
+                     *       "correlation_key_name": "market-open",
+                     *       "rate_per_s": 500,
+                     *       "version": 2,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Publisher"];
                 };
             };
@@ -10440,6 +11580,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "name": "before the open",
+                 *       "cron": "30 7 * * 1-5",
+                 *       "timezone": "Europe/London",
+                 *       "then": "submit"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ScheduleRequest"];
             };
         };
@@ -10546,6 +11695,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "enabled": false,
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedScheduleRequest"];
             };
         };
@@ -10659,6 +11814,16 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "name": "load moved",
+                 *       "kind": "load_drift",
+                 *       "threshold": 0.2,
+                 *       "for_s": 60,
+                 *       "then": "draft"
+                 *     }
+                 */
                 "application/json": components["schemas"]["TriggerRequest"];
             };
         };
@@ -10765,6 +11930,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "threshold": 0.3,
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedTriggerRequest"];
             };
         };
@@ -10879,6 +12050,48 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000020",
+                     *       "number": 26,
+                     *       "kind": "allocation",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "system_name": "Trading floor",
+                     *       "state": "running",
+                     *       "method": "certified",
+                     *       "parameters": {},
+                     *       "seed": 0,
+                     *       "time_limit_s": 30,
+                     *       "snapshot_hash": "9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f",
+                     *       "model_version": 14,
+                     *       "result_hash": null,
+                     *       "kernel_version": "",
+                     *       "allocation": null,
+                     *       "study": null,
+                     *       "overlay_evaluation": null,
+                     *       "asked_by": "editor",
+                     *       "rerun_of": null,
+                     *       "starts_from": null,
+                     *       "starts_from_name": null,
+                     *       "attempt": 1,
+                     *       "worker": "celery@worker-1",
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "started_at": "2026-03-02T08:00:00.140Z",
+                     *       "finished_at": null,
+                     *       "heartbeat_at": "2026-03-02T08:00:00.640Z",
+                     *       "cancel_requested": false,
+                     *       "progress": {
+                     *         "iteration": 12,
+                     *         "utility": 1320911.4,
+                     *         "upper_bound": 1329014.2
+                     *       },
+                     *       "failure_code": "",
+                     *       "failure": "",
+                     *       "allowed_commands": [
+                     *         "cancel"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Run"];
                 };
             };
@@ -10896,7 +12109,10 @@ export interface operations {
     runs_rerun_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Makes a repeat harmless. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 id: string;
             };
@@ -10911,6 +12127,48 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000020",
+                     *       "number": 26,
+                     *       "kind": "allocation",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "system_name": "Trading floor",
+                     *       "state": "running",
+                     *       "method": "certified",
+                     *       "parameters": {},
+                     *       "seed": 0,
+                     *       "time_limit_s": 30,
+                     *       "snapshot_hash": "9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f",
+                     *       "model_version": 14,
+                     *       "result_hash": null,
+                     *       "kernel_version": "",
+                     *       "allocation": null,
+                     *       "study": null,
+                     *       "overlay_evaluation": null,
+                     *       "asked_by": "editor",
+                     *       "rerun_of": null,
+                     *       "starts_from": null,
+                     *       "starts_from_name": null,
+                     *       "attempt": 1,
+                     *       "worker": "celery@worker-1",
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "started_at": "2026-03-02T08:00:00.140Z",
+                     *       "finished_at": null,
+                     *       "heartbeat_at": "2026-03-02T08:00:00.640Z",
+                     *       "cancel_requested": false,
+                     *       "progress": {
+                     *         "iteration": 12,
+                     *         "utility": 1320911.4,
+                     *         "upper_bound": 1329014.2
+                     *       },
+                     *       "failure_code": "",
+                     *       "failure": "",
+                     *       "allowed_commands": [
+                     *         "cancel"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Run"];
                 };
             };
@@ -11024,6 +12282,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "username": "editor",
+                 *       "password": "correct horse battery staple"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SignInRequest"];
             };
         };
@@ -11101,6 +12365,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "count": 1,
+                     *       "next": null,
+                     *       "previous": null,
+                     *       "results": [
+                     *         {
+                     *           "id": "7a1e0000-0000-4000-8000-000000000013",
+                     *           "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *           "name": "quotes in 5 ms",
+                     *           "topic": "7a1e0000-0000-4000-8000-000000000008",
+                     *           "topic_name": "quotes.eurusd",
+                     *           "quantity": "delay_p99_s",
+                     *           "target": 0.005,
+                     *           "objective": 0.99,
+                     *           "window_s": 2592000,
+                     *           "version": 1,
+                     *           "created_at": "2026-03-02T08:00:00Z",
+                     *           "updated_at": "2026-03-02T08:00:00Z",
+                     *           "allowed_commands": [
+                     *             "edit",
+                     *             "delete"
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["PaginatedSloList"];
                 };
             };
@@ -11127,6 +12418,17 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "name": "quotes in 5 ms",
+                 *       "topic": "7a1e0000-0000-4000-8000-000000000008",
+                 *       "quantity": "delay_p99_s",
+                 *       "target": 0.005,
+                 *       "objective": 0.99,
+                 *       "window_s": 2592000
+                 *     }
+                 */
                 "application/json": components["schemas"]["SloRequest"];
             };
         };
@@ -11138,6 +12440,26 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000013",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "quotes in 5 ms",
+                     *       "topic": "7a1e0000-0000-4000-8000-000000000008",
+                     *       "topic_name": "quotes.eurusd",
+                     *       "quantity": "delay_p99_s",
+                     *       "target": 0.005,
+                     *       "objective": 0.99,
+                     *       "window_s": 2592000,
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Slo"];
                 };
             };
@@ -11170,6 +12492,26 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000013",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "quotes in 5 ms",
+                     *       "topic": "7a1e0000-0000-4000-8000-000000000008",
+                     *       "topic_name": "quotes.eurusd",
+                     *       "quantity": "delay_p99_s",
+                     *       "target": 0.005,
+                     *       "objective": 0.99,
+                     *       "window_s": 2592000,
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Slo"];
                 };
             };
@@ -11233,6 +12575,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "target": 0.004,
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedSloRequest"];
             };
         };
@@ -11244,6 +12592,26 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000013",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "quotes in 5 ms",
+                     *       "topic": "7a1e0000-0000-4000-8000-000000000008",
+                     *       "topic_name": "quotes.eurusd",
+                     *       "quantity": "delay_p99_s",
+                     *       "target": 0.004,
+                     *       "objective": 0.99,
+                     *       "window_s": 2592000,
+                     *       "version": 2,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Slo"];
                 };
             };
@@ -11284,6 +12652,30 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "count": 1,
+                     *       "next": null,
+                     *       "previous": null,
+                     *       "results": [
+                     *         {
+                     *           "id": "7a1e0000-0000-4000-8000-000000000007",
+                     *           "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *           "name": "stream-0",
+                     *           "number": 0,
+                     *           "group": "7a1e0000-0000-4000-8000-000000000006",
+                     *           "group_name": "239.1.0.1",
+                     *           "version": 1,
+                     *           "created_at": "2026-03-02T08:00:00Z",
+                     *           "updated_at": "2026-03-02T08:00:00Z",
+                     *           "allowed_commands": [
+                     *             "edit",
+                     *             "delete"
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["PaginatedStreamList"];
                 };
             };
@@ -11310,6 +12702,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "name": "stream-0",
+                 *       "number": 0,
+                 *       "group": "7a1e0000-0000-4000-8000-000000000006"
+                 *     }
+                 */
                 "application/json": components["schemas"]["StreamRequest"];
             };
         };
@@ -11321,6 +12721,23 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000007",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "stream-0",
+                     *       "number": 0,
+                     *       "group": "7a1e0000-0000-4000-8000-000000000006",
+                     *       "group_name": "239.1.0.1",
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Stream"];
                 };
             };
@@ -11353,6 +12770,23 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000007",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "stream-0",
+                     *       "number": 0,
+                     *       "group": "7a1e0000-0000-4000-8000-000000000006",
+                     *       "group_name": "239.1.0.1",
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Stream"];
                 };
             };
@@ -11416,6 +12850,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "number": 1,
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedStreamRequest"];
             };
         };
@@ -11427,6 +12867,23 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000007",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "stream-0",
+                     *       "number": 1,
+                     *       "group": "7a1e0000-0000-4000-8000-000000000006",
+                     *       "group_name": "239.1.0.1",
+                     *       "version": 2,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Stream"];
                 };
             };
@@ -11495,6 +12952,38 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "spec": {
+                 *         "kind": "sweep",
+                 *         "methods": [
+                 *           {
+                 *             "method": "certified",
+                 *             "parameters": {}
+                 *           }
+                 *         ],
+                 *         "axes": [
+                 *           {
+                 *             "label": "Capacity of london-1",
+                 *             "edit": {
+                 *               "kind": "node_capacity",
+                 *               "nodes": [
+                 *                 "london-1"
+                 *               ]
+                 *             },
+                 *             "field": "scale",
+                 *             "values": {
+                 *               "from": 0.5,
+                 *               "to": 1.5,
+                 *               "count": 5
+                 *             }
+                 *           }
+                 *         ]
+                 *       },
+                 *       "name": "How large must london-1 be?"
+                 *     }
+                 */
                 "application/json": components["schemas"]["StudyRequestRequest"];
             };
         };
@@ -11598,6 +13087,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Size of london-1"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedStudyChangeRequest"];
             };
         };
@@ -11733,9 +13227,7 @@ export interface operations {
     };
     studies_points_csv_retrieve: {
         parameters: {
-            query?: {
-                format?: "csv" | "json";
-            };
+            query?: never;
             header?: never;
             path: {
                 study_id: string;
@@ -11773,6 +13265,37 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "spec": {
+                 *         "kind": "sweep",
+                 *         "methods": [
+                 *           {
+                 *             "method": "certified",
+                 *             "parameters": {}
+                 *           }
+                 *         ],
+                 *         "axes": [
+                 *           {
+                 *             "label": "Capacity of london-1",
+                 *             "edit": {
+                 *               "kind": "node_capacity",
+                 *               "nodes": [
+                 *                 "london-1"
+                 *               ]
+                 *             },
+                 *             "field": "scale",
+                 *             "values": {
+                 *               "from": 0.5,
+                 *               "to": 1.5,
+                 *               "count": 5
+                 *             }
+                 *           }
+                 *         ]
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["StudyCheckRequestRequest"];
             };
         };
@@ -11823,6 +13346,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "count": 1,
+                     *       "next": null,
+                     *       "previous": null,
+                     *       "results": [
+                     *         {
+                     *           "id": "7a1e0000-0000-4000-8000-000000000014",
+                     *           "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *           "name": "risk-engine",
+                     *           "broker": "7a1e0000-0000-4000-8000-000000000003",
+                     *           "broker_name": "frankfurt-1",
+                     *           "interests": [
+                     *             {
+                     *               "topic": "7a1e0000-0000-4000-8000-000000000008",
+                     *               "topic_name": "quotes.eurusd"
+                     *             }
+                     *           ],
+                     *           "version": 1,
+                     *           "created_at": "2026-03-02T08:00:00Z",
+                     *           "updated_at": "2026-03-02T08:00:00Z",
+                     *           "allowed_commands": [
+                     *             "edit",
+                     *             "delete"
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["PaginatedSubscriberList"];
                 };
             };
@@ -11849,6 +13401,18 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "name": "risk-engine",
+                 *       "broker": "7a1e0000-0000-4000-8000-000000000003",
+                 *       "interests": [
+                 *         {
+                 *           "topic": "7a1e0000-0000-4000-8000-000000000008"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["SubscriberRequest"];
             };
         };
@@ -11860,6 +13424,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000014",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "risk-engine",
+                     *       "broker": "7a1e0000-0000-4000-8000-000000000003",
+                     *       "broker_name": "frankfurt-1",
+                     *       "interests": [
+                     *         {
+                     *           "topic": "7a1e0000-0000-4000-8000-000000000008",
+                     *           "topic_name": "quotes.eurusd"
+                     *         }
+                     *       ],
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Subscriber"];
                 };
             };
@@ -11892,6 +13478,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000014",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "risk-engine",
+                     *       "broker": "7a1e0000-0000-4000-8000-000000000003",
+                     *       "broker_name": "frankfurt-1",
+                     *       "interests": [
+                     *         {
+                     *           "topic": "7a1e0000-0000-4000-8000-000000000008",
+                     *           "topic_name": "quotes.eurusd"
+                     *         }
+                     *       ],
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Subscriber"];
                 };
             };
@@ -11955,6 +13563,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "description": "Reads every quote.",
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedSubscriberRequest"];
             };
         };
@@ -11966,6 +13580,29 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000014",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "risk-engine",
+                     *       "broker": "7a1e0000-0000-4000-8000-000000000003",
+                     *       "broker_name": "frankfurt-1",
+                     *       "interests": [
+                     *         {
+                     *           "topic": "7a1e0000-0000-4000-8000-000000000008",
+                     *           "topic_name": "quotes.eurusd"
+                     *         }
+                     *       ],
+                     *       "version": 2,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ],
+                     *       "description": "Reads every quote."
+                     *     }
+                     */
                     "application/json": components["schemas"]["Subscriber"];
                 };
             };
@@ -12005,6 +13642,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "count": 1,
+                     *       "next": null,
+                     *       "previous": null,
+                     *       "results": [
+                     *         {
+                     *           "id": "7a1e0000-0000-4000-8000-000000000001",
+                     *           "name": "Trading floor",
+                     *           "product": "nats",
+                     *           "resources": [
+                     *             "cpu"
+                     *           ],
+                     *           "version": 1,
+                     *           "created_at": "2026-03-02T08:00:00Z",
+                     *           "updated_at": "2026-03-02T08:00:00Z",
+                     *           "allowed_commands": [
+                     *             "edit",
+                     *             "delete",
+                     *             "add",
+                     *             "optimize"
+                     *           ],
+                     *           "product_name": "NATS",
+                     *           "model_version": 1,
+                     *           "description": ""
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["PaginatedSystemList"];
                 };
             };
@@ -12031,6 +13697,16 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Trading floor",
+                 *       "product": "nats",
+                 *       "resources": [
+                 *         "cpu"
+                 *       ],
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["SystemRequest"];
             };
         };
@@ -12042,6 +13718,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "Trading floor",
+                     *       "product": "nats",
+                     *       "resources": [
+                     *         "cpu"
+                     *       ],
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete",
+                     *         "add",
+                     *         "optimize"
+                     *       ],
+                     *       "product_name": "NATS",
+                     *       "model_version": 1,
+                     *       "description": ""
+                     *     }
+                     */
                     "application/json": components["schemas"]["System"];
                 };
             };
@@ -12074,6 +13772,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "Trading floor",
+                     *       "product": "nats",
+                     *       "resources": [
+                     *         "cpu"
+                     *       ],
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete",
+                     *         "add",
+                     *         "optimize"
+                     *       ],
+                     *       "product_name": "NATS",
+                     *       "model_version": 1,
+                     *       "description": ""
+                     *     }
+                     */
                     "application/json": components["schemas"]["System"];
                 };
             };
@@ -12137,6 +13857,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "description": "Quotes and orders of the London desk.",
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedSystemRequest"];
             };
         };
@@ -12148,6 +13874,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "Trading floor",
+                     *       "product": "nats",
+                     *       "resources": [
+                     *         "cpu"
+                     *       ],
+                     *       "version": 2,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete",
+                     *         "add",
+                     *         "optimize"
+                     *       ],
+                     *       "product_name": "NATS",
+                     *       "model_version": 1,
+                     *       "description": "Quotes and orders of the London desk."
+                     *     }
+                     */
                     "application/json": components["schemas"]["System"];
                 };
             };
@@ -12173,6 +13921,18 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "utilities": {
+                 *         "7a1e0000-0000-4000-8000-000000000011": {
+                 *           "kind": "log",
+                 *           "parameters": {
+                 *             "weight": 20
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["PreviewRequestRequest"];
             };
         };
@@ -12246,6 +14006,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Telemetry"][];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    telemetry_levels_retrieve: {
+        parameters: {
+            query: {
+                /** @description Again and again; 50 at most. */
+                broker: string[];
+                /** @description hour by default. */
+                span?: "day" | "hour" | "week";
+                system: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Levels"];
                 };
             };
             /** @description The request was refused or failed. */
@@ -12337,6 +14131,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "nightly export",
+                 *       "roles": [
+                 *         "viewer"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["TokenRequest"];
             };
         };
@@ -12420,6 +14222,59 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "count": 1,
+                     *       "next": null,
+                     *       "previous": null,
+                     *       "results": [
+                     *         {
+                     *           "id": "7a1e0000-0000-4000-8000-000000000008",
+                     *           "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *           "name": "quotes.eurusd",
+                     *           "pattern": "one_to_many",
+                     *           "delivery": "best_effort",
+                     *           "rate_min_per_s": 10,
+                     *           "rate_max_per_s": 1000,
+                     *           "source": "7a1e0000-0000-4000-8000-000000000002",
+                     *           "source_name": "london-1",
+                     *           "token_rate_per_s": 1100,
+                     *           "token_bucket": 50,
+                     *           "stream": "7a1e0000-0000-4000-8000-000000000007",
+                     *           "stream_name": "stream-0",
+                     *           "node_costs": [
+                     *             {
+                     *               "broker": "7a1e0000-0000-4000-8000-000000000002",
+                     *               "broker_name": "london-1",
+                     *               "resource": "cpu",
+                     *               "cost": 3
+                     *             },
+                     *             {
+                     *               "broker": "7a1e0000-0000-4000-8000-000000000003",
+                     *               "broker_name": "frankfurt-1",
+                     *               "resource": "cpu",
+                     *               "cost": 3
+                     *             }
+                     *           ],
+                     *           "link_costs": [
+                     *             {
+                     *               "link": "7a1e0000-0000-4000-8000-000000000004",
+                     *               "link_name": "london-frankfurt",
+                     *               "cost": 1
+                     *             }
+                     *           ],
+                     *           "version": 1,
+                     *           "created_at": "2026-03-02T08:00:00Z",
+                     *           "updated_at": "2026-03-02T08:00:00Z",
+                     *           "allowed_commands": [
+                     *             "edit",
+                     *             "delete"
+                     *           ],
+                     *           "class_count": 1
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["PaginatedTopicList"];
                 };
             };
@@ -12446,6 +14301,38 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "name": "quotes.eurusd",
+                 *       "pattern": "one_to_many",
+                 *       "delivery": "best_effort",
+                 *       "rate_min_per_s": 10,
+                 *       "rate_max_per_s": 1000,
+                 *       "source": "7a1e0000-0000-4000-8000-000000000002",
+                 *       "token_rate_per_s": 1100,
+                 *       "token_bucket": 50,
+                 *       "stream": "7a1e0000-0000-4000-8000-000000000007",
+                 *       "node_costs": [
+                 *         {
+                 *           "broker": "7a1e0000-0000-4000-8000-000000000002",
+                 *           "resource": "cpu",
+                 *           "cost": 3
+                 *         },
+                 *         {
+                 *           "broker": "7a1e0000-0000-4000-8000-000000000003",
+                 *           "resource": "cpu",
+                 *           "cost": 3
+                 *         }
+                 *       ],
+                 *       "link_costs": [
+                 *         {
+                 *           "link": "7a1e0000-0000-4000-8000-000000000004",
+                 *           "cost": 1
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["TopicRequest"];
             };
         };
@@ -12457,6 +14344,52 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000008",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "quotes.eurusd",
+                     *       "pattern": "one_to_many",
+                     *       "delivery": "best_effort",
+                     *       "rate_min_per_s": 10,
+                     *       "rate_max_per_s": 1000,
+                     *       "source": "7a1e0000-0000-4000-8000-000000000002",
+                     *       "source_name": "london-1",
+                     *       "token_rate_per_s": 1100,
+                     *       "token_bucket": 50,
+                     *       "stream": "7a1e0000-0000-4000-8000-000000000007",
+                     *       "stream_name": "stream-0",
+                     *       "node_costs": [
+                     *         {
+                     *           "broker": "7a1e0000-0000-4000-8000-000000000002",
+                     *           "broker_name": "london-1",
+                     *           "resource": "cpu",
+                     *           "cost": 3
+                     *         },
+                     *         {
+                     *           "broker": "7a1e0000-0000-4000-8000-000000000003",
+                     *           "broker_name": "frankfurt-1",
+                     *           "resource": "cpu",
+                     *           "cost": 3
+                     *         }
+                     *       ],
+                     *       "link_costs": [
+                     *         {
+                     *           "link": "7a1e0000-0000-4000-8000-000000000004",
+                     *           "link_name": "london-frankfurt",
+                     *           "cost": 1
+                     *         }
+                     *       ],
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ],
+                     *       "class_count": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["Topic"];
                 };
             };
@@ -12489,6 +14422,52 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000008",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "quotes.eurusd",
+                     *       "pattern": "one_to_many",
+                     *       "delivery": "best_effort",
+                     *       "rate_min_per_s": 10,
+                     *       "rate_max_per_s": 1000,
+                     *       "source": "7a1e0000-0000-4000-8000-000000000002",
+                     *       "source_name": "london-1",
+                     *       "token_rate_per_s": 1100,
+                     *       "token_bucket": 50,
+                     *       "stream": "7a1e0000-0000-4000-8000-000000000007",
+                     *       "stream_name": "stream-0",
+                     *       "node_costs": [
+                     *         {
+                     *           "broker": "7a1e0000-0000-4000-8000-000000000002",
+                     *           "broker_name": "london-1",
+                     *           "resource": "cpu",
+                     *           "cost": 3
+                     *         },
+                     *         {
+                     *           "broker": "7a1e0000-0000-4000-8000-000000000003",
+                     *           "broker_name": "frankfurt-1",
+                     *           "resource": "cpu",
+                     *           "cost": 3
+                     *         }
+                     *       ],
+                     *       "link_costs": [
+                     *         {
+                     *           "link": "7a1e0000-0000-4000-8000-000000000004",
+                     *           "link_name": "london-frankfurt",
+                     *           "cost": 1
+                     *         }
+                     *       ],
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ],
+                     *       "class_count": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["Topic"];
                 };
             };
@@ -12552,6 +14531,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "rate_max_per_s": 2000,
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedTopicRequest"];
             };
         };
@@ -12563,6 +14548,52 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000008",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "quotes.eurusd",
+                     *       "pattern": "one_to_many",
+                     *       "delivery": "best_effort",
+                     *       "rate_min_per_s": 10,
+                     *       "rate_max_per_s": 2000,
+                     *       "source": "7a1e0000-0000-4000-8000-000000000002",
+                     *       "source_name": "london-1",
+                     *       "token_rate_per_s": 1100,
+                     *       "token_bucket": 50,
+                     *       "stream": "7a1e0000-0000-4000-8000-000000000007",
+                     *       "stream_name": "stream-0",
+                     *       "node_costs": [
+                     *         {
+                     *           "broker": "7a1e0000-0000-4000-8000-000000000002",
+                     *           "broker_name": "london-1",
+                     *           "resource": "cpu",
+                     *           "cost": 3
+                     *         },
+                     *         {
+                     *           "broker": "7a1e0000-0000-4000-8000-000000000003",
+                     *           "broker_name": "frankfurt-1",
+                     *           "resource": "cpu",
+                     *           "cost": 3
+                     *         }
+                     *       ],
+                     *       "link_costs": [
+                     *         {
+                     *           "link": "7a1e0000-0000-4000-8000-000000000004",
+                     *           "link_name": "london-frankfurt",
+                     *           "cost": 1
+                     *         }
+                     *       ],
+                     *       "version": 2,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ],
+                     *       "class_count": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["Topic"];
                 };
             };
@@ -12710,6 +14741,17 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "username": "m.curie",
+                 *       "first_name": "Marie",
+                 *       "last_name": "Curie",
+                 *       "roles": [
+                 *         "editor"
+                 *       ],
+                 *       "password": "correct horse battery staple"
+                 *     }
+                 */
                 "application/json": components["schemas"]["UserRequest"];
             };
         };
@@ -12780,6 +14822,14 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "roles": [
+                 *         "editor",
+                 *         "approver"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedUserRequest"];
             };
         };
@@ -12814,6 +14864,17 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "kind": "log",
+                 *       "parameters": {
+                 *         "weight": 20
+                 *       },
+                 *       "rate_min": 0,
+                 *       "rate_max": 1000,
+                 *       "samples": 50
+                 *     }
+                 */
                 "application/json": components["schemas"]["DrawnCurveRequestRequest"];
             };
         };
@@ -12863,6 +14924,32 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "count": 1,
+                     *       "next": null,
+                     *       "previous": null,
+                     *       "results": [
+                     *         {
+                     *           "id": "7a1e0000-0000-4000-8000-000000000011",
+                     *           "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *           "name": "gold",
+                     *           "kind": "log",
+                     *           "parameters": {
+                     *             "weight": 20
+                     *           },
+                     *           "version": 1,
+                     *           "created_at": "2026-03-02T08:00:00Z",
+                     *           "updated_at": "2026-03-02T08:00:00Z",
+                     *           "allowed_commands": [
+                     *             "edit",
+                     *             "delete"
+                     *           ],
+                     *           "class_count": 1
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["PaginatedUtilityFunctionList"];
                 };
             };
@@ -12889,6 +14976,16 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "name": "gold",
+                 *       "kind": "log",
+                 *       "parameters": {
+                 *         "weight": 20
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["UtilityFunctionRequest"];
             };
         };
@@ -12900,6 +14997,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000011",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "gold",
+                     *       "kind": "log",
+                     *       "parameters": {
+                     *         "weight": 20
+                     *       },
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ],
+                     *       "class_count": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["UtilityFunction"];
                 };
             };
@@ -12932,6 +15048,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000011",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "gold",
+                     *       "kind": "log",
+                     *       "parameters": {
+                     *         "weight": 20
+                     *       },
+                     *       "version": 1,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ],
+                     *       "class_count": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["UtilityFunction"];
                 };
             };
@@ -12995,6 +15130,14 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "parameters": {
+                 *         "weight": 30
+                 *       },
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedUtilityFunctionRequest"];
             };
         };
@@ -13006,6 +15149,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000011",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "name": "gold",
+                     *       "kind": "log",
+                     *       "parameters": {
+                     *         "weight": 30
+                     *       },
+                     *       "version": 2,
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "updated_at": "2026-03-02T08:00:00Z",
+                     *       "allowed_commands": [
+                     *         "edit",
+                     *         "delete"
+                     *       ],
+                     *       "class_count": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["UtilityFunction"];
                 };
             };
@@ -13057,6 +15219,19 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "kind": "log",
+                 *       "parameters": {
+                 *         "weight": 20
+                 *       },
+                 *       "rates": [
+                 *         10,
+                 *         100,
+                 *         1000
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["CurveRequestRequest"];
             };
         };

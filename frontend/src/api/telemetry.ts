@@ -7,6 +7,8 @@ import { keys } from "./query-keys";
 export type Agent = Schemas["Agent"];
 export type Telemetry = Schemas["Telemetry"];
 export type Point = Schemas["Point"];
+export type Levels = Schemas["Levels"];
+export type LevelSpan = "hour" | "day" | "week";
 
 export const agentsQuery = (system: string) =>
   queryOptions({
@@ -58,6 +60,23 @@ export const telemetryQuery = (system: string) =>
       ),
     // The last answers are kept with the new one, so that a chart needs one small request a second.
     structuralSharing: (before, now) => remember(before as Recent | undefined, (now as Recent).latest),
+  });
+
+/** Cells are brought up to date about every quarter of a minute. */
+const LEVELS_MS = 15_000;
+
+/** What brokers handled over a span, cell by cell. */
+export const levelsQuery = (system: string, span: LevelSpan, brokers: readonly string[]) =>
+  queryOptions({
+    queryKey: keys.telemetry.levels(system, span, brokers),
+    queryFn: ({ signal }): Promise<Levels> =>
+      take(
+        client.GET("/api/v1/telemetry/levels", {
+          params: { query: { system, span, broker: [...brokers] } },
+          signal,
+        }),
+      ),
+    refetchInterval: LEVELS_MS,
   });
 
 /** Every flow: approved, controlled and measured rate; means of the last seconds. */

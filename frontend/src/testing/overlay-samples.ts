@@ -127,6 +127,29 @@ export const today = (change: Partial<Candidate> = {}): Candidate =>
     ...change,
   });
 
+const link = (a: string, b: string, traffic_per_s: number) => ({ a, b, traffic_per_s });
+/** All at first, then what a step changes. */
+const CARRIED = [
+  [link("S0", "S1", 20_400), link("S0", "S2", 12_000), link("S2", "S3", 5000)],
+  [link("S1", "S2", 20_400), link("S0", "S2", 9000)],
+  [link("S1", "S3", 20_400)],
+];
+const HANDLED = [
+  [
+    { broker: "S0", handled_per_s: 108 },
+    { broker: "S2", handled_per_s: 20 },
+    { broker: "S3", handled_per_s: 20 },
+  ],
+  [
+    { broker: "S0", handled_per_s: 51 },
+    { broker: "S2", handled_per_s: 64 },
+  ],
+  [
+    { broker: "S2", handled_per_s: 20 },
+    { broker: "S3", handled_per_s: 30 },
+  ],
+];
+
 /** S1 hangs on S0 and goes over S2 to S3: two slides. */
 export const candidateDetail = (change: Partial<CandidateDetail> = {}): CandidateDetail => ({
   ...candidate(),
@@ -150,8 +173,10 @@ export const candidateDetail = (change: Partial<CandidateDetail> = {}): Candidat
     in_flight: [3363, 3252, 3111][step] ?? null,
     busiest_broker: "S0",
     busiest_share: 0.9,
-    removed: [],
-    added: [],
+    removed: [[], [["S0", "S1"]], [["S1", "S2"]]][step] ?? [],
+    added: [[], [["S1", "S2"]], [["S1", "S3"]]][step] ?? [],
+    links: CARRIED[step] ?? [],
+    brokers: HANDLED[step] ?? [],
   })),
   brokers: [
     { broker: "S0", now_per_s: 108, then_per_s: 51, capacity_per_s: 100 },

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from apps.audit.models import AuditEntry
-from apps.calibration.models import Correction, LatencyBound
+from apps.calibration.models import CalibrationSettings, Correction, LatencyBound
 from apps.calibration.selectors import calibrated_problem
 from apps.calibration.services import calibration_tick, settings_for, settings_update
 from apps.catalog.selectors import system_problem
@@ -149,12 +149,15 @@ def test_settings_are_edited_with_a_version(api, lab):
     row = listed["results"][0]
     assert row["correct_errors"] is False
     address = f"/api/v1/calibration-settings/{row['id']}"
+    assert api.get(address).json() == row
+    assert not CalibrationSettings.objects.exists(), "a look writes nothing"
     assert api.patch(address, {"correct_errors": True}, format="json").status_code == 428
     match = {"If-Match": f'"{row["version"]}"'}
     body = {"correct_errors": True, "factor_max": 1.5, "reason": "trusted"}
     answer = api.patch(address, body, format="json", headers=match)
     assert answer.status_code == 200, answer.content
     assert answer.json()["factor_max"] == 1.5
+    assert (answer.json()["id"], answer.json()["version"]) == (row["id"], row["version"] + 1)
     assert api.patch(address, body, format="json", headers=match).status_code == 412
     entry = AuditEntry.objects.get(object_kind="calibration_settings")
     assert entry.reason == "trusted"

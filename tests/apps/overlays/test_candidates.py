@@ -79,6 +79,15 @@ def test_candidate_shows_every_state_on_the_way(evaluation):
     assert goal.moments[-1]["added"] == [["a", "e"]]
     assert goal.disturbed_subscribers == 10  # `news` pauses, `local` crosses no moving link
     links = {(link["a"], link["b"]): link for link in goal.links}
+    carried = {}
+    for moment in goal.moments:
+        for pair in moment["removed"]:
+            carried.pop(tuple(pair), None)
+        carried |= {(row["a"], row["b"]): row["traffic_per_s"] for row in moment["links"]}
+        assert sum(carried.values()) == pytest.approx(moment["traffic_per_s"])
+    assert carried == pytest.approx({pair: row["traffic_per_s"] for pair, row in links.items()})
+    handles = {row["broker"]: row["handled_per_s"] for m in goal.moments for row in m["brokers"]}
+    assert handles == pytest.approx({row["broker"]: row["then_per_s"] for row in goal.brokers})
     assert links["a", "b"]["measured"]
     assert not links["a", "e"]["measured"]
 

@@ -1,43 +1,14 @@
-"""What was really sent to Valkey: task messages and live news."""
+"""Live news that was really sent to Valkey."""
 
 import json
 import time
-import uuid
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import redis
-from django.conf import settings as django_settings
 
 from apps.common.events import CHANNEL
-
-
-@pytest.fixture
-def valkey() -> Iterator[redis.Redis]:
-    client = redis.Redis.from_url(django_settings.WEIR_BROKER_URL)
-    yield client
-    client.close()
-
-
-class Sent:
-    """The task messages in a queue that no worker reads."""
-
-    def __init__(self, client: redis.Redis, queue: str) -> None:
-        self.client = client
-        self.queue = queue
-
-    def tasks(self) -> list[str]:
-        """Their names, oldest first."""
-        messages = [json.loads(raw) for raw in self.client.lrange(self.queue, 0, -1)]
-        return [message["headers"]["task"] for message in reversed(messages)]
-
-
-@pytest.fixture
-def sent(settings: Any, valkey: redis.Redis) -> Iterator[Sent]:
-    settings.CELERY_TASK_DEFAULT_QUEUE = f"test-{uuid.uuid4()}"
-    yield Sent(valkey, settings.CELERY_TASK_DEFAULT_QUEUE)
-    valkey.delete(settings.CELERY_TASK_DEFAULT_QUEUE)
 
 
 class News:

@@ -126,13 +126,15 @@ def test_tries_three_times_then_fails_with_the_completed_actions_kept() -> None:
     runner = Runner(execution([setting("r", "d"), shift("x")], [shift("y")]))
     runner.advance(0.0)
     runner.change("r", confirmed_by=frozenset({"d"}))
-    for attempt in (1, 2, 3):
-        now = 10.0 * attempt
-        runner.advance(now)
+    runner.advance(0.1)
+    now = 0.0
+    for attempt, patience_s in ((1, 3.0), (2, 6.0), (3, 12.0)):
         assert runner.action("x").attempt == attempt
-        runner.advance(now + 3)
+        assert runner.advance(now + patience_s - 0.1) == []
+        now += patience_s
+        runner.advance(now)
         runner.say("x", RELEASED)
-        runner.advance(now + 3)
+        runner.advance(now)
     assert runner.view.state is ExecutionState.FAILED
     assert runner.step(0) is StepState.ABORTED
     assert runner.step(1) is StepState.ABORTED
@@ -294,18 +296,18 @@ def test_a_second_rollback_takes_back_only_what_the_first_left() -> None:
     command(runner, ExecutionCommand.ROLL_BACK)
     runner.carry_out("z", 3.0)
     runner.carry_out("s3-undo-z", 4.0)
-    for now in (10.0, 20.0, 30.0):
+    for now in (10.0, 30.0, 50.0):
         runner.advance(now)
-        runner.advance(now + 3)
+        runner.advance(now + 12)
         runner.say("s4-undo-y", RELEASED)
-        runner.advance(now + 3)
+        runner.advance(now + 12)
     assert runner.view.state is ExecutionState.FAILED
     assert runner.step(5) is StepState.ABORTED
     assert roll_back_steps(runner.view) == (("y",), ("x",))
     command(runner, ExecutionCommand.ROLL_BACK)
-    runner.advance(40.0)
-    runner.carry_out("s6-undo-y", 41.0)
-    runner.carry_out("s7-undo-x", 42.0)
+    runner.advance(70.0)
+    runner.carry_out("s6-undo-y", 71.0)
+    runner.carry_out("s7-undo-x", 72.0)
     assert runner.view.state is ExecutionState.ROLLED_BACK
 
 
@@ -329,9 +331,9 @@ def test_a_rollback_with_nothing_done_ends_at_once() -> None:
         runner.say("x", RELEASED)
         runner.advance(now)
         if runner.action("x").state is ActionState.PREPARING:
-            runner.advance(now + 3)
+            runner.advance(now + 12)
             runner.say("x", RELEASED)
-            runner.advance(now + 3)
+            runner.advance(now + 12)
     assert runner.view.state is ExecutionState.ROLLED_BACK
 
 

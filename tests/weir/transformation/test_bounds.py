@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -24,7 +25,7 @@ from weir.transformation.bounds import (
     lower_bounds,
 )
 from weir.transformation.direct import direct
-from weir.transformation.path_bound import steps_to_join
+from weir.transformation.path_bound import Way, steps_to_join
 from weir.transformation.scheduling import pack
 from weir.transformation.validation import check
 from weir.transformation.workloads import corridor, paper_workload, path_to_star, star_to_path
@@ -91,12 +92,36 @@ def test_known_shapes() -> None:
 @pytest.mark.parametrize("disjoint", [False, True])
 def test_more_links_never_make_a_way_quicker_to_join(disjoint: bool) -> None:
     """What the docstring of path_bound uses: leaving out two of the four cases loses nothing."""
-    for fixed in range(20):
-        for movable in range(1, 10):
-            steps = steps_to_join(fixed, movable, disjoint)
-            assert steps <= steps_to_join(fixed + 1, movable, disjoint)
-            if movable > 1:
-                assert steps <= steps_to_join(fixed + 1, movable - 1, disjoint)
+    sizes = product(range(7), range(7), range(7), range(1, 7))
+    for one, other, inner, movable in sizes:
+        if one < other:
+            continue
+        steps = steps_to_join(Way(one, other, inner, movable), disjoint)
+        more = [Way(one + 1, other, inner, movable), Way(one, other, inner + 1, movable)]
+        if other < one:
+            more.append(Way(one, other + 1, inner, movable))
+        if movable > 1:  # a link becomes a goal link, at the end of the way or within
+            for of in range(inner + 1):
+                longer = sorted((one + 1 + of, other), reverse=True)
+                more.append(Way(longer[0], longer[1], inner - of, movable - 1))
+                longer = sorted((one, other + 1 + of), reverse=True)
+                more.append(Way(longer[0], longer[1], inner - of, movable - 1))
+            more.append(Way(one, other, inner + 1, movable - 1))
+        if movable == 2:  # then nothing is between
+            longer = sorted((one + 1 + inner, other), reverse=True)
+            more = [way for way in more if way.movable > 1 or not way.inner]
+            more.append(Way(longer[0], longer[1], 0, 1))
+        assert all(steps <= steps_to_join(way, disjoint) for way in more)
+
+
+def test_a_broker_far_from_every_link_that_may_move_takes_that_many_steps() -> None:
+    """One leaf over a corridor: as many steps as links, however the rest is arranged."""
+    paper = Options(parallel="paper")
+    for length in (3, 9):
+        assert lower_bound_steps(corridor(leaves=4, length=length, options=paper)) == length
+        made = corridor(leaves=4, length=length, options=paper)
+        undone = replace(made, initial=made.goal, goal=made.initial)
+        assert lower_bound_steps(undone) == length
 
 
 @pytest.mark.parametrize("parallel", ["broker-disjoint", "paper"])

@@ -18,9 +18,12 @@ from weir.model.transformation import ActionCosts, Options, Transformation
 from weir.planners import exact
 from weir.transformation.bounds import lower_bounds
 from weir.transformation.choices import choices
+from weir.transformation.exact_actions import cheapest
+from weir.transformation.exact_slides import fewest_slides, fits
 from weir.transformation.moves import apply, neighbours
+from weir.transformation.scheduling import pack
 from weir.transformation.validation import check
-from weir.transformation.workloads import corridor, paper_workload
+from weir.transformation.workloads import corridor, paper_workload, random_trees
 
 if TYPE_CHECKING:
     from weir.model.transformation import Objective, TransformationPlan
@@ -148,6 +151,38 @@ def test_a_composite_takes_the_place_of_a_walk_where_it_is_cheaper() -> None:
         assert (found.actions, found.cost) == (actions, min(price, 5.0))
 
 
+@pytest.mark.parametrize("max_degree", [None, 3])
+def test_the_compiled_search_agrees_with_the_plain_one(max_degree: int | None) -> None:
+    for seed in range(12):
+        rng = random.Random(seed)
+        made = random_trees(brokers=6 + seed % 2, seed=seed)
+        frozen = frozenset(rng.sample(made.brokers, 1)) if seed % 3 == 0 else frozenset()
+        made = replace(made, options=Options(max_degree=max_degree, frozen_brokers=frozen))
+        assert fits(made)
+        plain = cheapest(made, stop=lambda _: False, below=30)
+        found = fewest_slides(made, stop=lambda *_: False, below=30, most_states=1 << 20)
+        assert (found.moves is None) == (plain.moves is None)
+        assert found.bound == min(plain.bound, 30)
+        if found.moves is not None:
+            assert len(found.moves) == plain.bound
+            check(made, pack(made, found.moves))
+
+
+def test_forty_brokers_are_proven() -> None:
+    """Where brute force is far out of reach."""
+    made = paper_workload(brokers=40, max_degree=5, balanced=True, seed=2)
+    found = solved(made)
+    assert found.status == "optimal"
+    assert found.actions == found.lower_bound_actions > 3 * len(made.missing)
+
+
+def test_a_search_that_runs_out_of_room_says_what_it_proved() -> None:
+    made = paper_workload(brokers=40, max_degree=5, balanced=False, seed=1)
+    found = fewest_slides(made, stop=lambda *_: False, below=60, most_states=1 << 12)
+    assert found.moves is None
+    assert lower_bounds(made).actions <= found.bound < 60
+
+
 def test_stopped_it_says_what_it_knows_and_never_infeasible() -> None:
     made = paper_workload(brokers=40, seed=1)
     found = exact.plan(made, exact.Params(), objective="actions", stop=lambda _: True, seed=0)
@@ -159,6 +194,6 @@ def test_stopped_without_a_plan_is_no_proof() -> None:
     tree = frozenset((at, at + 1) for at in range(8))
     names = [3, 0, 7, 1, 5, 2, 8, 4, 6]
     goal = frozenset((min(p), max(p)) for p in ((names[a], names[b]) for a, b in tree))
-    made = between(tree, goal, Options(max_degree=3))
+    made = between(tree, goal, Options(max_degree=2))
     with pytest.raises(NoPlan, match="no proof"):
         exact.plan(made, exact.Params(max_trees=1), objective="steps", stop=lambda _: False, seed=0)

@@ -2,8 +2,9 @@
 
 A round re-plans a few dozen windows, so that whoever watches may stop after some milliseconds.
 Sweeps go forwards over the plan and backwards over its reverse in turn. Where sweeps no longer
-help, the plan is shaken: windows may get dearer for one sweep, or a new first plan is improved
-instead; the best plan is kept, so more rounds never make the answer worse.
+help, the plan is shaken: in small overlays its stretches are planned anew with a proof, windows may
+get dearer for one sweep, or a new first plan is improved instead; the best plan is kept, so more
+rounds never make the answer worse.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ import numpy as np
 
 from weir.transformation.sliding.descent import descend
 from weir.transformation.sliding.evaluate import busy_steps, cost_of, replays
+from weir.transformation.sliding.least import MOST_BROKERS
+from weir.transformation.sliding.least_window import stretch_book
 from weir.transformation.sliding.queue import HEAD, as_plan, empty_queue, fill
+from weir.transformation.sliding.stretches import shortened, stays_of
 from weir.transformation.sliding.window import sweep
 
 if TYPE_CHECKING:
@@ -32,6 +36,10 @@ ATTEMPTS = 24
 """Descents tried for a first plan where a maximum degree is in the way."""
 FRUITLESS = 6
 """Sweeps without a better plan after which the plan is shaken."""
+FRESH, FRESH_SMALL = 8, 3
+"""Shakes after which another first plan is improved; of small overlays, whose sweeps are short."""
+PASSES = 4
+"""How often a shake of a small overlay plans all stretches of the plan anew."""
 EPS = 1e-9
 
 
@@ -53,6 +61,10 @@ class Engine:
         self._shaken = 0
         self._sweeping = False
         self._queue = empty_queue(len(field.before), 0)
+        self._stretches = len(field.before) <= MOST_BROKERS and field.ground.plain
+        if self._stretches:
+            self._book = stretch_book()
+            self._stays = stays_of(field)
         self._draws = np.random.default_rng(seed)
 
     # --- first plans
@@ -87,6 +99,12 @@ class Engine:
     def goal_by_goal(self) -> Slides | None:
         """A plan that makes one goal after the other, the nearest first."""
         return self._descent(backwards=False, beta=1.0, noise=0.0, whole=True)
+
+    def offer(self, plan: Slides) -> None:
+        """Go on from a plan that was found elsewhere, if it is one."""
+        if replays(self.field, plan):
+            self._sweeping = False
+            self._take(plan)
 
     def _take(self, plan: Slides) -> None:
         self._plan, self._cost = plan, cost_of(self.field.ground, plan)
@@ -157,11 +175,25 @@ class Engine:
         if self._fruitless >= FRUITLESS:
             self._shake()
 
+    def _shortened(self, plan: Slides) -> Slides:
+        field, ground = self.field, self.field.ground
+        return shortened(
+            plan, field.before, field.degree_before, self._stays, ground.cap, ground.by_broker,
+            self._book, self.random,
+        )  # fmt: skip
+
     def _shake(self) -> None:
         """Start anew from the best plan with slack, now and then from another first plan."""
         self._fruitless = 0
         self._shaken += 1
-        if self._shaken % 8 == 0:
+        if self._stretches and self._plan is not None:
+            for _ in range(PASSES):
+                self._plan = self._shortened(self._plan)
+            self._cost = cost_of(self.field.ground, self._plan)
+            if self._keep(self._plan, self._cost):
+                self._shaken = 0
+                return
+        if self._shaken % (FRESH_SMALL if self._stretches else FRESH) == 0:
             fresh = self._descent(
                 backwards=bool(self._draws.integers(2)),
                 beta=float(self._draws.uniform(0.2, 1.0)),

@@ -107,6 +107,7 @@ def field_of(problem: Transformation) -> Field:
             link_prices=np.array([keys[key] for key in order], np.float64),
             cheapest=max(cheapest, 1e-6),
             reversible=not order,
+            plain=not order and not broker_price.any(),
         ),
     )
 

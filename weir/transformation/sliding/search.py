@@ -10,6 +10,7 @@ from weir.errors import InvalidProblem, NoPlan
 from weir.model.transformation import TransformationPlan
 from weir.planners import PlanProgress, exact
 from weir.transformation.bounds import composites, lower_bounds
+from weir.transformation.exact_slides import FewestSlides, fits
 from weir.transformation.moves import apply, neighbours, price
 from weir.transformation.reduction import reduced
 from weir.transformation.scheduling import pack
@@ -33,6 +34,9 @@ ROUNDS_BEFORE_STEPS = 60
 """Rounds for few actions before the steps are planned, where steps are what counts."""
 FEW, FEW_TREES = 12, 200_000
 """Brokers up to which the exact search is asked where descents fail; trees it may look at."""
+PROOF_AFTER, PROOF_CHUNK, PROOF_STATES = 60, 300, 1 << 19
+"""Rounds before a proof is begun for small overlays, trees that it looks at between two rounds,
+and trees it may keep."""
 EPS = 1e-6
 
 
@@ -61,7 +65,7 @@ class Search:
         self.bounds = lower_bounds(problem)
         self.rounds = 0
         self.stopped = False
-        self._steps: int | None = None
+        self._proof: FewestSlides | None = None
 
     def run(self) -> TransformationPlan:
         """The best plan before `stop`. Raises NoPlan, never for a problem proven impossible."""
@@ -121,9 +125,31 @@ class Search:
                 break
             self.engine.round()
             self.rounds += 1
+            self._prove()
             fruitless = 0 if self.engine.best_cost < last - EPS else fruitless + 1
             last = self.engine.best_cost
         self.engine.settle()
+
+    def _prove(self) -> None:
+        """Between rounds, go on with the search for the proof that no plan is shorter."""
+        if self.objective == "steps" or self.engine.best is None:
+            return
+        if self._proof is None:
+            if self.rounds == PROOF_AFTER and fits(self.problem):
+                self._proof = FewestSlides(
+                    self.problem, below=len(self.engine.best), most_states=PROOF_STATES
+                )
+            return
+        self._proof.below = min(self._proof.below, len(self.engine.best))
+        self._proof.look(PROOF_CHUNK)
+        moves = self._proof.moves()
+        if moves is not None and len(moves) < len(self.engine.best):
+            shorter = as_slides(self.reduced, self.field, (moves,))
+            assert shorter is not None, "a plan of slides alone"
+            self.engine.offer(shorter)
+        proven = min(self._proof.bound, len(self.engine.best))
+        if proven > self.bounds.actions:
+            self.bounds = replace(self.bounds, actions=proven, cost=float(proven))
 
     def _progress(self) -> PlanProgress:
         assert self.engine.best is not None

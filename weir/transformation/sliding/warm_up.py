@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weir.model.transformation import Options
-from weir.planners import slides
+from weir.planners import exact, slides
 from weir.transformation.workloads import caterpillars, corridor, paper_workload, star_to_path
 
 if TYPE_CHECKING:
     from weir.model.transformation import Parallel
     from weir.planners import PlanProgress
 
-ROUNDS = 40
+ROUNDS = 100
 CROWDED = 60
 """Brokers of a star whose hub has more links than are looked through one by one."""
 
@@ -27,6 +27,10 @@ PARALLEL: tuple[Parallel, ...] = ("broker-disjoint", "paper")
 
 def _few_rounds(progress: PlanProgress) -> bool:
     return progress.round >= 3
+
+
+def _never(progress: PlanProgress) -> bool:
+    return False
 
 
 def _enough(progress: PlanProgress) -> bool:
@@ -47,6 +51,8 @@ def warm_up() -> int:
         slides.plan(problem, params, objective="actions", stop=_enough, seed=1).actions
         for problem in problems
     )
+    small = paper_workload(brokers=30, seed=2)
+    actions += exact.plan(small, exact.Params(), objective="actions", stop=_never, seed=1).actions
     for parallel in PARALLEL:
         problem = paper_workload(brokers=20, seed=1, options=Options(parallel=parallel))
         actions += slides.plan(problem, params, objective="steps", stop=_few_rounds, seed=1).actions

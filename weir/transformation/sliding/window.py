@@ -50,6 +50,7 @@ class Ground(NamedTuple):
     link_prices: Floats
     cheapest: float
     reversible: bool  # whether a price does not depend on the direction
+    plain: bool  # whether every slide has the same price
 
 
 @compiled

@@ -1,7 +1,6 @@
 """`manage.py allocate IN.json --out OUT.json`: solve an allocation problem from a file."""
 
 import json
-import sys
 import time
 import uuid
 from argparse import ArgumentParser
@@ -12,9 +11,7 @@ from django.core.management.base import BaseCommand
 from apps.allocations.services import DEFAULT_METHOD
 from apps.common.command_files import (
     ANSWER,
-    BAD_INPUT,
     INFEASIBLE,
-    NO_ANSWER,
     Refused,
     add_solver_arguments,
     check_limits,
@@ -23,14 +20,14 @@ from apps.common.command_files import (
     read_input,
     write_output,
 )
-from apps.runs.gateway import JobFailed, SparkAway, spark_solve
+from apps.runs.command_status import exit_with_status
+from apps.runs.gateway import spark_solve
 from weir.codec import (
     canonical_bytes,
     problem_from_json,
     result_from_dict,
     result_to_json,
 )
-from weir.errors import InvalidProblem, UnknownMethod, WeirError
 from weir.model import Problem, Result
 from weir.optimizers import method as find_method
 from weir.optimizers import methods
@@ -56,16 +53,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            status = self._solve(options)
-        except (Refused, InvalidProblem, UnknownMethod) as error:
-            self.stderr.write(f"allocate: {error}")
-            status = BAD_INPUT
-        except (SparkAway, JobFailed, WeirError) as error:
-            self.stderr.write(f"allocate: no answer: {error}")
-            status = NO_ANSWER
-        if status != ANSWER:
-            sys.exit(status)
+        exit_with_status(lambda: self._solve(options), name="allocate", stderr=self.stderr)
 
     def _solve(self, options: dict[str, Any]) -> int:
         limit = options["time_limit"]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
+from django.db import transaction
 
 from apps.accounts.models import User
 from apps.accounts.roles import Role
@@ -52,8 +53,10 @@ class Command(BaseCommand):
         for demo in (base_workload, meridian, harbour):
             if System.objects.filter(name=demo.NAME).exists():
                 continue
-            system = demo.load()
-            run = allocation_request(system=system, actor=asker)
+            # Whole or not at all: half a system would be taken for a loaded one the next time.
+            with transaction.atomic():
+                system = demo.load()
+                run = allocation_request(system=system, actor=asker)
             self.stdout.write(f"loaded {system}, started {run}")
         if options["traffic"]:
             self._write_traffic(options["traffic"])

@@ -1,7 +1,6 @@
 """`manage.py plan_topology IN.json --out OUT.json`: plan the way from one overlay to another."""
 
 import json
-import sys
 import time
 import uuid
 from argparse import ArgumentParser
@@ -12,10 +11,7 @@ from django.core.management.base import BaseCommand
 
 from apps.common.command_files import (
     ANSWER,
-    BAD_INPUT,
     INFEASIBLE,
-    NO_ANSWER,
-    Refused,
     add_solver_arguments,
     check_limits,
     check_writable,
@@ -23,14 +19,15 @@ from apps.common.command_files import (
     read_input,
     write_output,
 )
-from apps.runs.gateway import JobFailed, SparkAway, spark_solve
+from apps.runs.command_status import exit_with_status
+from apps.runs.gateway import spark_solve
 from weir.codec.transformation import (
     transformation_bytes,
     transformation_from_json,
     transformation_plan_from_dict,
     transformation_plan_to_dict,
 )
-from weir.errors import InvalidProblem, UnknownMethod, WeirError
+from weir.errors import InvalidProblem, WeirError
 from weir.model.transformation import Transformation, TransformationPlan
 from weir.planners import DEFAULT, planners
 from weir.planners import planner as find_planner
@@ -55,16 +52,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            status = self._plan(options)
-        except (Refused, InvalidProblem, UnknownMethod) as error:
-            self.stderr.write(f"plan_topology: {error}")
-            status = BAD_INPUT
-        except (SparkAway, JobFailed, WeirError) as error:
-            self.stderr.write(f"plan_topology: no answer: {error}")
-            status = NO_ANSWER
-        if status != ANSWER:
-            sys.exit(status)
+        exit_with_status(lambda: self._plan(options), name="plan_topology", stderr=self.stderr)
 
     def _plan(self, options: dict[str, Any]) -> int:
         check_limits(time_limit_s=options["time_limit"], seed=options["seed"])

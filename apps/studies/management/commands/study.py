@@ -1,7 +1,6 @@
 """`manage.py study SPEC.json --problem IN.json --out OUT.json`: what if, from files."""
 
 import json
-import sys
 import time
 import uuid
 from argparse import ArgumentParser
@@ -12,16 +11,13 @@ from django.core.management.base import BaseCommand
 
 from apps.common.command_files import (
     ANSWER,
-    BAD_INPUT,
-    NO_ANSWER,
-    Refused,
     check_writable,
     read_input,
     write_output,
 )
-from apps.runs.gateway import JobFailed, SparkAway, spark_solve
+from apps.runs.command_status import exit_with_status
+from apps.runs.gateway import spark_solve
 from weir.codec import canonical_bytes, content_hash, object_from_json, problem_from_json
-from weir.errors import InvalidProblem, WeirError
 from weir.model import Problem
 from weir.scenarios import (
     check,
@@ -52,19 +48,9 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        status = ANSWER
-        try:
-            self._study(options)
-        except (Refused, InvalidProblem) as error:
-            self.stderr.write(f"study: {error}")
-            status = BAD_INPUT
-        except (SparkAway, JobFailed, WeirError) as error:
-            self.stderr.write(f"study: no answer: {error}")
-            status = NO_ANSWER
-        if status != ANSWER:
-            sys.exit(status)
+        exit_with_status(lambda: self._study(options), name="study", stderr=self.stderr)
 
-    def _study(self, options: dict[str, Any]) -> None:
+    def _study(self, options: dict[str, Any]) -> int:
         for path in (options["out"], options["csv"]):
             if path is not None:
                 check_writable(path)
@@ -78,6 +64,7 @@ class Command(BaseCommand):
         if options["csv"] is not None:
             write_output(options["csv"], study_csv(study, document["points"]).encode())
         write_output(options["out"], text.encode() + b"\n")
+        return ANSWER
 
     def _here(self, problem: Problem, study: Study) -> Iterator[dict[str, Any]]:
         total, done = count_cases(study), 0

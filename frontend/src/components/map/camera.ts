@@ -15,6 +15,9 @@ const WIDEST = 1100;
 /** A handful of brokers stands together instead of in the corners. */
 const FEW = 5;
 
+/** Find, zoom and fit lie over the picture at its lower right: `.maptools`, with its distance. */
+export const TOOLS: Size = { width: 42, height: 124 };
+
 /** From here on brokers are dots until the reader comes closer. */
 export const CROWD = 300;
 

@@ -126,7 +126,7 @@ export function Gantt({
     most === undefined
       ? "no broker takes part"
       : `${countText(rows.length, "broker")} take part; ${most.broker} in ${countText(most.cells.length, "step")}` +
-        (bound ? `; at least ${countText(bound, "step")} are needed` : "");
+        (bound ? `; at least ${countText(bound, "step")} ${bound === 1 ? "is" : "are"} needed` : "");
   const data = useMemo(
     () => ({
       name: `${name} steps against brokers`,

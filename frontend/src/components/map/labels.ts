@@ -98,8 +98,11 @@ export function placeLabels(
   wanted: readonly Wanted[],
   links: readonly (readonly [Point, Point])[],
   bounds: { width: number; height: number },
+  /** Where something lies over the picture. */
+  covered: readonly Box[] = [],
 ): Spot[] {
   const taken = new Taken();
+  for (const box of covered) taken.add(box);
   for (const { at, vessel } of wanted) {
     taken.add({
       x: at.x - vessel.width / 2,

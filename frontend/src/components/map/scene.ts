@@ -1,6 +1,6 @@
 /** One picture of an overlay: what is drawn where, on a canvas, at one position of the camera. */
-import { CROWD, project, vesselHeight, type Camera, type Point, type Size } from "./camera";
-import { LINE, placeLabels, type Wanted } from "./labels";
+import { CROWD, project, TOOLS, vesselHeight, type Camera, type Point, type Size } from "./camera";
+import { LINE, placeLabels, type Box, type Wanted } from "./labels";
 import { paintArrow, paintConvoy, paintLinks, type LineStyle, type PaintedLink } from "./paint-links";
 import { paintVessels, vesselWidth, type Vessel } from "./paint-vessels";
 import type { Palette } from "./palette";
@@ -179,6 +179,12 @@ function importance(vessel: Vessel & { node: MapNode }): number {
   );
 }
 
+const toolsOf = ({ width, height }: Size): Box => ({
+  x: width - TOOLS.width,
+  y: height - TOOLS.height,
+  ...TOOLS,
+});
+
 function paintLabels(
   pen: CanvasRenderingContext2D,
   palette: Palette,
@@ -212,7 +218,7 @@ function paintLabels(
       always: vessel.selected || (few && vessels.length <= 40),
     }),
   );
-  for (const { id, x, y, align } of placeLabels(wanted, few ? links : [], size)) {
+  for (const { id, x, y, align } of placeLabels(wanted, few ? links : [], size, [toolsOf(size)])) {
     const text = texts.get(id);
     if (text) paintText(pen, palette, { x, y }, text.parts, align, text.width);
   }

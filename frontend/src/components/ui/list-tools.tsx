@@ -137,23 +137,38 @@ export function cursorOf(link: string | null | undefined): string | null {
   return new URL(link, location.origin).searchParams.get("cursor") ?? "";
 }
 
-export function Pager({
+interface Listed {
+  count: number;
+  next?: string | null;
+  previous?: string | null;
+  results: unknown[];
+}
+
+/** What stands below a list: how much of it is shown, and the ways on; nothing below an empty one. */
+export function pagerOf(
+  page: Listed | undefined,
+  what: string,
+  address: ListAddress,
+) {
+  if (page === undefined || page.results.length === 0) return undefined;
+  return <Pager page={page} what={what} onCursor={(cursor) => address.set({ cursor })} />;
+}
+
+function Pager({
   page,
-  shown,
   what,
   onCursor,
 }: {
-  page: { count: number; next: string | null; previous: string | null };
-  shown: number;
+  page: Listed;
   what: string;
   onCursor: (cursor: string) => void;
 }) {
-  const previous = cursorOf(page.previous);
-  const next = cursorOf(page.next);
+  const previous = cursorOf(page.previous ?? null);
+  const next = cursorOf(page.next ?? null);
   return (
     <div className="pager">
       <span>
-        {fixed(shown)} of {fixed(page.count)} {what}
+        {fixed(page.results.length)} of {fixed(page.count)} {what}
       </span>
       <span className="r">
         <button

@@ -10,7 +10,7 @@ import { useSystem } from "@/api/systems";
 import { Command } from "@/components/ui/command";
 import { DataTable, type Column } from "@/components/ui/data-table";
 import { Icon } from "@/components/ui/icons";
-import { Pager, useListAddress } from "@/components/ui/list-tools";
+import { pagerOf, useListAddress } from "@/components/ui/list-tools";
 import { PageHead } from "@/components/ui/page";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { StateBadge } from "@/components/ui/state-badge";
@@ -154,20 +154,7 @@ export default function AllocationsPage() {
           title="Allocations"
           sub={list.data ? `${fixed(list.data.count)}, newest first` : undefined}
           flush
-          footer={
-            list.data && list.data.results.length > 0 ? (
-              <Pager
-                page={{
-                  count: list.data.count,
-                  next: list.data.next ?? null,
-                  previous: list.data.previous ?? null,
-                }}
-                shown={list.data.results.length}
-                what="allocations"
-                onCursor={(cursor) => address.set({ cursor })}
-              />
-            ) : undefined
-          }
+          footer={pagerOf(list.data, "allocations", address)}
         >
           <QueryBody query={list} what="Allocations">
             {(page) =>

@@ -8,7 +8,7 @@ import { useSystems } from "@/api/systems";
 import { Differences, valueText } from "@/components/ui/audit-trail";
 import { DataTable, type Column } from "@/components/ui/data-table";
 import { Dialog } from "@/components/ui/dialogs";
-import { FilterSelect, Pager, SearchField, useListAddress } from "@/components/ui/list-tools";
+import { FilterSelect, pagerOf, SearchField, useListAddress } from "@/components/ui/list-tools";
 import { PageHead } from "@/components/ui/page";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { kindOfAudit, KINDS, to } from "@/lib/kinds";
@@ -121,20 +121,7 @@ export default function AuditPage() {
           sub={audit.data ? `${fixed(audit.data.count)}, newest first` : undefined}
           flush
           stale={audit.isPlaceholderData}
-          footer={
-            audit.data && audit.data.results.length > 0 ? (
-              <Pager
-                page={{
-                  count: audit.data.count,
-                  next: audit.data.next ?? null,
-                  previous: audit.data.previous ?? null,
-                }}
-                shown={audit.data.results.length}
-                what="entries"
-                onCursor={(cursor) => address.set({ cursor })}
-              />
-            ) : undefined
-          }
+          footer={pagerOf(audit.data, "entries", address)}
         >
           <div className="tools">
             <SearchField

@@ -9,7 +9,7 @@ import { keys } from "@/api/query-keys";
 import { useSystem } from "@/api/systems";
 import { Command } from "@/components/ui/command";
 import { DataTable } from "@/components/ui/data-table";
-import { FilterSelect, Pager, SearchField, useListAddress } from "@/components/ui/list-tools";
+import { FilterSelect, pagerOf, SearchField, useListAddress } from "@/components/ui/list-tools";
 import { PageHead } from "@/components/ui/page";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { useCurrentSystemIs } from "@/lib/current-system";
@@ -85,20 +85,7 @@ function KindList({ system, kind }: { system: string; kind: CatalogKind }) {
           sub={count === undefined ? undefined : fixed(count)}
           stale={list.isPlaceholderData}
           flush
-          footer={
-            list.data && list.data.results.length > 0 ? (
-              <Pager
-                page={{
-                  count: list.data.count,
-                  next: list.data.next ?? null,
-                  previous: list.data.previous ?? null,
-                }}
-                shown={list.data.results.length}
-                what={title.toLowerCase()}
-                onCursor={(cursor) => address.set({ cursor })}
-              />
-            ) : undefined
-          }
+          footer={pagerOf(list.data, title.toLowerCase(), address)}
         >
           <div className="tools">
             <SearchField

@@ -50,14 +50,14 @@ export function CapacityQuestion({ systems }: { systems: readonly Overview[] }) 
             <tbody>
               {loads.slice(0, 4).map((node) => (
                 <tr key={`${node.system.id}-${node.name}`}>
-                  <td>
+                  <td className="rest">
                     <Link className="ent" to={to.topology(node.system.id)}>
                       {node.name}
                     </Link>
                     <div className="faint">{node.system.name}</div>
                   </td>
                   <td>
-                    <LoadBar fraction={node.utilisation} width={84} />
+                    <LoadBar fraction={node.utilisation} width={64} />
                   </td>
                   <td className="n strong">{percentText(node.utilisation)}</td>
                   <td className="n">
@@ -232,7 +232,7 @@ export function LatelyQuestion({ systems }: { systems: readonly Overview[] }) {
             const help = keptPromise(outcome);
             return (
               <tr key={outcome.plan}>
-                <td>
+                <td className="rest">
                   <Link className="ent" to={to.plan(outcome.plan)} style={{ color: "var(--text)" }}>
                     {outcome.name} {outcome.title}
                   </Link>
@@ -300,7 +300,7 @@ function LatestAllocations({ systems }: { systems: readonly Overview[] }) {
                 <tbody>
                   {page.results.map((row) => (
                     <tr key={row.id}>
-                      <td>
+                      <td className="rest">
                         <Link
                           className="ent"
                           to={to.allocation(row.id)}

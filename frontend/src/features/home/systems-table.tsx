@@ -107,8 +107,7 @@ export function SystemsTable({
                   </Link>{" "}
                   <span className="tag">{system.product_name}</span>
                   <div className="two">
-                    {countText(system.brokers, "broker")}, {countText(system.topics, "topic")},{" "}
-                    {countText(system.consumer_classes, "class", "classes")}
+                    {countText(system.brokers, "broker")}, {countText(system.topics, "topic")}
                   </div>
                 </td>
                 <td>
@@ -160,10 +159,12 @@ export function SystemsTable({
                 <td>
                   {run ? (
                     <>
-                      <StateBadge state={run.state} />{" "}
-                      <Link to={to.run(run.id)} title={exactTime(run.created_at)}>
-                        R-{run.number}
-                      </Link>
+                      <StateBadge state={run.state} />
+                      <div className="two">
+                        <Link to={to.run(run.id)} title={exactTime(run.created_at)}>
+                          R-{run.number}
+                        </Link>
+                      </div>
                     </>
                   ) : (
                     <span className="faint">none yet</span>

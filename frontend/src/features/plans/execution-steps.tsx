@@ -1,6 +1,7 @@
 /** Steps being carried out: every action with its four phases, how long it takes and what it pauses. */
 import { useState } from "react";
 
+import { ActionTitle } from "./action-title";
 import {
   PHASES,
   phaseText,
@@ -9,10 +10,10 @@ import {
   stepName,
   tookText,
 } from "./phases";
-import { plain } from "./words";
 
 import type { Execution, ExecutionAction, ExecutionStep } from "@/api/plans";
 import { MOVING } from "@/api/plans";
+import { Icon } from "@/components/ui/icons";
 import { Panel } from "@/components/ui/panel";
 import { StateBadge } from "@/components/ui/state-badge";
 import { useNow } from "@/lib/clock";
@@ -39,7 +40,9 @@ function ActionRow({ action, now }: { action: ExecutionAction; now: Date }) {
   const pause = action.pause_s === null ? null : durationText(action.pause_s);
   return (
     <div className="act">
-      <b title={action.title}>{plain(action.title)}</b>
+      <p>
+        <ActionTitle action={action} />
+      </p>
       <PhaseBar action={action} now={now} />
       <span className="r pause">
         {pause ? `pause ${pause.text} ${pause.unit}` : ""}
@@ -105,6 +108,52 @@ function StepRow({ step, name, now }: { step: ExecutionStep; name: string; now: 
   );
 }
 
+/** Steps of the list at once; of more of them a page is shown, the one where the execution is. */
+const PAGE = 25;
+
+type Listed = { step: ExecutionStep; name: string; key: string };
+
+const listed = (step: ExecutionStep, position: number): Listed => ({
+  step,
+  name: stepName(step, position),
+  key: `${step.direction} ${step.index}`,
+});
+
+function useFollowed(rows: readonly Listed[]) {
+  const [picked, setPicked] = useState<number | null>(null);
+  const open = rows.findIndex(({ step }) => !["completed", "aborted"].includes(step.state));
+  const here = Math.floor((open === -1 ? Math.max(0, rows.length - 1) : open) / PAGE);
+  const last = Math.max(0, Math.ceil(rows.length / PAGE) - 1);
+  const page = Math.min(picked ?? here, last);
+  return { visible: rows.slice(page * PAGE, (page + 1) * PAGE), page, last, here, setPicked };
+}
+
+function Pages({ count, followed }: { count: number; followed: ReturnType<typeof useFollowed> }) {
+  const { page, last, here, visible, setPicked } = followed;
+  return (
+    <div className="pager">
+      <span>
+        {fixed(page * PAGE + 1)} to {fixed(page * PAGE + visible.length)} of {countText(count, "step")}.{" "}
+        {page === here ? null : (
+          <button type="button" className="link" onClick={() => setPicked(null)}>
+            Back to where it is
+          </button>
+        )}
+      </span>
+      <span className="r">
+        <button type="button" className="btn sm" disabled={page === 0} onClick={() => setPicked(page - 1)}>
+          <Icon name="left" small />
+          Previous
+        </button>
+        <button type="button" className="btn sm" disabled={page === last} onClick={() => setPicked(page + 1)}>
+          Next
+          <Icon name="right" small />
+        </button>
+      </span>
+    </div>
+  );
+}
+
 export function ExecutionSteps({ execution }: { execution: Execution }) {
   const pauses = execution.steps.some((step) =>
     step.actions.some((action) => action.pause_s !== null || action.attempt > 1),
@@ -115,6 +164,8 @@ export function ExecutionSteps({ execution }: { execution: Execution }) {
     execution.steps.filter((step) => step.direction === direction),
   );
   const [undo = [], forward = []] = groups;
+  const rows = [...forward.map(listed), ...undo.map(listed)];
+  const followed = useFollowed(rows);
   return (
     <Panel
       title="Steps"
@@ -127,24 +178,12 @@ export function ExecutionSteps({ execution }: { execution: Execution }) {
           <StateBadge state={execution.state} />
         </>
       }
+      footer={rows.length > PAGE ? <Pages count={rows.length} followed={followed} /> : undefined}
       flush
     >
       <ol className={pauses ? "steps pauses" : "steps"} aria-label="Steps of the execution">
-        {forward.map((step, position) => (
-          <StepRow
-            key={`forward ${step.index}`}
-            step={step}
-            name={stepName(step, position)}
-            now={now}
-          />
-        ))}
-        {undo.map((step, position) => (
-          <StepRow
-            key={`undo ${step.index}`}
-            step={step}
-            name={stepName(step, position)}
-            now={now}
-          />
+        {followed.visible.map(({ key, step, name }) => (
+          <StepRow key={key} step={step} name={name} now={now} />
         ))}
       </ol>
     </Panel>

@@ -31,6 +31,27 @@ it("shows every action in its phase, what it waits for and how far the plan is",
   expect(screen.getByText(/by Aiko Brandt/)).toBeInTheDocument();
 });
 
+it("shows the page of a long execution where it is, and finds the way back to it", async () => {
+  const base = execution();
+  const [first] = base.steps;
+  if (!first) throw new Error("the sample has steps");
+  const steps = Array.from({ length: 60 }, (_, index) => ({
+    ...first,
+    index,
+    state: index < 30 ? ("completed" as const) : ("pending" as const),
+    actions: [executionAction({ id: `a${index}`, state: index < 30 ? "done" : "pending" })],
+  }));
+  serve(answers(executing, execution({ steps, actions_total: 60, actions_done: 30 })));
+  const { user } = open();
+  const list = within(await screen.findByRole("list", { name: "Steps of the execution" }));
+  expect(list.getAllByRole("listitem")).toHaveLength(25);
+  expect(list.getByText("Step 31")).toBeVisible();
+  await user.click(screen.getByRole("button", { name: "Next" }));
+  expect(list.getAllByRole("listitem")).toHaveLength(10);
+  await user.click(screen.getByRole("button", { name: "Back to where it is" }));
+  expect(list.getByText("Step 31")).toBeVisible();
+});
+
 it("stops after the running step, having said what stays undone", async () => {
   const asked = serve({
     ...answers(executing, execution()),

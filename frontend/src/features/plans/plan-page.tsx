@@ -15,6 +15,8 @@ import { HistoryPanel } from "./history-panel";
 import { PlanLifecycle } from "./lifecycle";
 import { LeftOutPanel } from "./left-out-panel";
 import { MapPanel } from "./map-panel";
+import { promisedOf } from "./measured";
+import { MeasuredLinks } from "./measured-links";
 import { MeasuredPanel } from "./measured-panel";
 import { currentStep, secondsLeft } from "./phases";
 import { ExportMenu, PlanCommands } from "./plan-commands";
@@ -193,14 +195,23 @@ function PlanView({ plan }: { plan: PlanDetail }) {
                 <PromiseStrip promise={plan.promise} />
               </>
             ) : (
-              <StepsPanel plan={plan} candidate={tree.candidate} />
+              <StepsPanel plan={plan} candidate={tree.candidate} told={tree.told} />
             )}
           </div>
           <div className="stack">
             {tree.candidate ? <BoundPanel candidate={tree.candidate} /> : null}
             {carried ? (
               <>
-                <MeasuredPanel plan={plan} brokers={brokers} />
+                {moves ? (
+                  <MeasuredLinks
+                    system={plan.system}
+                    brokers={brokers}
+                    promised={tree.candidate?.traffic_per_s ?? null}
+                  />
+                ) : null}
+                {moves && promisedOf(plan).length === 0 ? null : (
+                  <MeasuredPanel plan={plan} brokers={brokers} />
+                )}
                 <AgentsPanel system={plan.system} execution={execution} />
               </>
             ) : (

@@ -7,7 +7,7 @@ import { kindWord } from "./words";
 import { plansQuery, type Plan, type PlansQuery } from "@/api/plans";
 import { useSystems } from "@/api/systems";
 import { DataTable, type Column } from "@/components/ui/data-table";
-import { FilterSelect, Pager, SearchField, useListAddress } from "@/components/ui/list-tools";
+import { FilterSelect, pagerOf, SearchField, useListAddress } from "@/components/ui/list-tools";
 import { PageHead, Segments } from "@/components/ui/page";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { StateBadge } from "@/components/ui/state-badge";
@@ -173,20 +173,7 @@ export default function PlansPage() {
           }
           flush
           stale={plans.isPlaceholderData}
-          footer={
-            plans.data && rows.length > 0 ? (
-              <Pager
-                page={{
-                  count: plans.data.count,
-                  next: plans.data.next ?? null,
-                  previous: plans.data.previous ?? null,
-                }}
-                shown={rows.length}
-                what="plans"
-                onCursor={(cursor) => address.set({ cursor })}
-              />
-            ) : undefined
-          }
+          footer={pagerOf(plans.data, "plans", address)}
         >
           <div className="tools">
             <SearchField

@@ -1,7 +1,7 @@
 /** The steps as they will be carried out, each action with what undoes it. */
 import { useState } from "react";
 
-import { plain } from "./words";
+import { ActionTitle, undoWords } from "./action-title";
 
 import type { CandidateDetail } from "@/api/overlays";
 import type { PlanDetail, PlanStep } from "@/api/plans";
@@ -37,10 +37,10 @@ function StepRow({
         {shown.map((action) => (
           <div className="act two" key={action.index}>
             <div>
-              <b>{plain(action.title)}</b>
+              <ActionTitle action={action} />
               {action.effect ? <p>{action.effect}</p> : null}
             </div>
-            <p>undo: {plain(action.undo_title)}</p>
+            <p>undo: {undoWords(action)}</p>
           </div>
         ))}
         {more > 0 ? (
@@ -58,7 +58,16 @@ function StepRow({
   );
 }
 
-export function StepsPanel({ plan, candidate }: { plan: PlanDetail; candidate?: CandidateDetail }) {
+export function StepsPanel({
+  plan,
+  candidate,
+  told,
+}: {
+  plan: PlanDetail;
+  candidate?: CandidateDetail;
+  /** The candidate, where its figures are about these steps. */
+  told?: CandidateDetail;
+}) {
   const paged = usePaged(plan.steps, FIRST_STEPS, plan.id);
   const bound = candidate?.lower_bound_steps ?? null;
   return (
@@ -83,7 +92,7 @@ export function StepsPanel({ plan, candidate }: { plan: PlanDetail; candidate?: 
               key={step.index}
               step={step}
               position={position}
-              inFlight={candidate?.moments[position + 1]?.in_flight}
+              inFlight={told?.moments[position + 1]?.in_flight}
             />
           );
         })}

@@ -4,7 +4,7 @@ import { useMemo, useState } from "react";
 import type { PlanMap } from "./use-plan-map";
 import type { PlanTree } from "./use-tree";
 
-import { playedBrokers, stopNotes, trafficAt } from "@/components/map/candidate-timeline";
+import { loadsNow, loadsOfStop, playedBrokers, stopNotes } from "@/components/map/candidate-timeline";
 import { Gantt } from "@/components/map/gantt";
 import { OverlayPlayer } from "@/components/map/overlay-player";
 import { Empty, Failure, Loading, Panel } from "@/components/ui/panel";
@@ -20,18 +20,22 @@ export function TreePanels({
   tree: PlanTree;
   running: boolean;
 }) {
-  const { timeline, done, candidate, traffic } = tree;
+  const { timeline, done, candidate, told, traffic } = tree;
   const [picked, setPicked] = useState<number | null>(null);
   const [selected, setSelected] = useState<string | null>(null);
   const last = timeline.stops - 1;
   const stop = Math.min(picked ?? done, last);
-  const atGoal = stop === last && last > 0;
-  const brokers = useMemo(
-    () => playedBrokers(map.brokers ?? [], candidate, atGoal),
-    [map.brokers, candidate, atGoal],
+  // Where the tree stands while it is carried out, levels are those of now; elsewhere as reckoned.
+  const live = running && stop === done && traffic !== undefined;
+  const loads = useMemo(
+    () => (live ? loadsNow(traffic) : loadsOfStop(candidate, told, traffic, timeline, stop)),
+    [live, candidate, told, traffic, timeline, stop],
   );
-  const busy = useMemo(() => trafficAt(candidate, traffic, atGoal), [candidate, traffic, atGoal]);
-  const notes = useMemo(() => (candidate ? stopNotes(candidate) : undefined), [candidate]);
+  const brokers = useMemo(
+    () => playedBrokers(map.brokers ?? [], candidate, traffic, loads, stop > 0),
+    [map.brokers, candidate, traffic, loads, stop],
+  );
+  const notes = useMemo(() => (told ? stopNotes(told) : undefined), [told]);
   if (map.error || map.brokers === undefined || map.brokers.length === 0) {
     return (
       <Panel title="Overlay" flush>
@@ -49,11 +53,11 @@ export function TreePanels({
     <>
       <OverlayPlayer
         sub={
-          running
-            ? `as it stands after ${done === 0 ? "no step yet" : `step ${done}`}`
-            : candidate
+          live
+            ? `${traffic.source === "measured" ? "as measured" : "by the model"} ${done === 0 ? "before the first step" : `after step ${done}`}`
+            : notes
               ? "tanks: broker load; under each step: traffic on links"
-              : "links at each step"
+              : "tanks: broker load; links at each step"
         }
         brokers={brokers}
         timeline={timeline}
@@ -61,7 +65,7 @@ export function TreePanels({
         // Back at the step that was done last, the picture follows the execution again.
         onStop={(next) => setPicked(next === done ? null : next)}
         notes={notes}
-        traffic={busy}
+        traffic={loads.links}
         selected={selected}
         onSelect={setSelected}
         firstLabel={done > 0 ? "Start" : "Now"}

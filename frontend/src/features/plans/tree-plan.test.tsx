@@ -63,7 +63,7 @@ it("shows links and brokers before and after, against the bound, step by step", 
   expect(screen.getByText("2 steps, at least 1 is needed")).toBeVisible();
   expect(screen.getByText("at most 100 % above")).toBeVisible();
   expect(screen.getByText("3,252")).toBeVisible();
-  expect(screen.getByRole("img", { name: /2 steps, at least 1 are needed/ })).toBeInTheDocument();
+  expect(screen.getByRole("img", { name: /2 steps, at least 1 is needed/ })).toBeInTheDocument();
   await user.keyboard("]");
   expect(
     await screen.findByRole("img", { name: /after step 1\. Links: 2 stay, 1 on their way, 1 still to come/ }),

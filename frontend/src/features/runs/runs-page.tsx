@@ -6,7 +6,7 @@ import { useLive } from "@/api/live";
 import { runsQuery, type Run } from "@/api/runs";
 import { useSystems } from "@/api/systems";
 import { DataTable, type Column } from "@/components/ui/data-table";
-import { FilterSelect, Pager, SearchField, useListAddress } from "@/components/ui/list-tools";
+import { FilterSelect, pagerOf, SearchField, useListAddress } from "@/components/ui/list-tools";
 import { PageHead } from "@/components/ui/page";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { StateBadge } from "@/components/ui/state-badge";
@@ -122,20 +122,7 @@ export default function RunsPage() {
           sub={runs.data ? fixed(runs.data.count) : undefined}
           flush
           stale={runs.isPlaceholderData}
-          footer={
-            runs.data && rows.length > 0 ? (
-              <Pager
-                page={{
-                  count: runs.data.count,
-                  next: runs.data.next ?? null,
-                  previous: runs.data.previous ?? null,
-                }}
-                shown={rows.length}
-                what="runs"
-                onCursor={(cursor) => address.set({ cursor })}
-              />
-            ) : undefined
-          }
+          footer={pagerOf(runs.data, "runs", address)}
         >
           <div className="tools">
             <SearchField

@@ -10,7 +10,7 @@ import { Command } from "@/components/ui/command";
 import { DataTable, type Column } from "@/components/ui/data-table";
 import { Dialog, Note } from "@/components/ui/dialogs";
 import { CheckField, TextField } from "@/components/ui/fields";
-import { Pager, SearchField, useListAddress } from "@/components/ui/list-tools";
+import { pagerOf, SearchField, useListAddress } from "@/components/ui/list-tools";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { Badge } from "@/components/ui/state-badge";
 import { tell } from "@/components/ui/toast";
@@ -88,20 +88,7 @@ export function PeoplePanel() {
         </Command>
       }
       flush
-      footer={
-        users.data ? (
-          <Pager
-            page={{
-              count: users.data.count,
-              next: users.data.next ?? null,
-              previous: users.data.previous ?? null,
-            }}
-            shown={users.data.results.length}
-            what="people"
-            onCursor={(cursor) => address.set({ cursor })}
-          />
-        ) : undefined
-      }
+      footer={pagerOf(users.data, "people", address)}
     >
       <div className="tools">
         <SearchField

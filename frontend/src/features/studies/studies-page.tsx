@@ -6,7 +6,7 @@ import { studiesQuery, type Study } from "@/api/studies";
 import { useSystem } from "@/api/systems";
 import { DataTable, type Column } from "@/components/ui/data-table";
 import { Icon } from "@/components/ui/icons";
-import { FilterSelect, Pager, SearchField, useListAddress } from "@/components/ui/list-tools";
+import { FilterSelect, pagerOf, SearchField, useListAddress } from "@/components/ui/list-tools";
 import { PageHead } from "@/components/ui/page";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { StateBadge } from "@/components/ui/state-badge";
@@ -123,20 +123,7 @@ export default function StudiesPage() {
           title="Studies"
           sub={list.data ? `${fixed(list.data.count)}, newest first` : undefined}
           flush
-          footer={
-            list.data && list.data.results.length > 0 ? (
-              <Pager
-                page={{
-                  count: list.data.count,
-                  next: list.data.next ?? null,
-                  previous: list.data.previous ?? null,
-                }}
-                shown={list.data.results.length}
-                what="studies"
-                onCursor={(cursor) => address.set({ cursor })}
-              />
-            ) : undefined
-          }
+          footer={pagerOf(list.data, "studies", address)}
         >
           {list.data?.count === 0 && !address.isNarrowed ? null : (
             <div className="tools">

@@ -11,9 +11,9 @@ import { keys } from "@/api/query-keys";
 import { BoundRows } from "@/components/map/bound";
 import {
   candidateTimeline,
+  loadsOfStop,
   playedBrokers,
   stopNotes,
-  trafficAt,
 } from "@/components/map/candidate-timeline";
 import { Gantt } from "@/components/map/gantt";
 import { OverlayPlayer } from "@/components/map/overlay-player";
@@ -30,15 +30,13 @@ function Drawn({ candidate, name }: { candidate: CandidateDetail; name: string }
   const timeline = useMemo(() => candidateTimeline(candidate), [candidate]);
   const [stop, setStop] = useState(0);
   const [selected, setSelected] = useState<string | null>(null);
-  const last = timeline.stops - 1;
-  const atGoal = stop === last && last > 0;
-  const played = useMemo(
-    () => playedBrokers(brokers.data ?? [], candidate, atGoal),
-    [brokers.data, candidate, atGoal],
+  const loads = useMemo(
+    () => loadsOfStop(candidate, candidate, traffic.data, timeline, stop),
+    [candidate, traffic.data, timeline, stop],
   );
-  const busy = useMemo(
-    () => trafficAt(candidate, traffic.data, atGoal),
-    [candidate, traffic.data, atGoal],
+  const played = useMemo(
+    () => playedBrokers(brokers.data ?? [], candidate, traffic.data, loads, stop > 0),
+    [brokers.data, candidate, traffic.data, loads, stop],
   );
   const notes = useMemo(() => stopNotes(candidate), [candidate]);
   return (
@@ -62,7 +60,7 @@ function Drawn({ candidate, name }: { candidate: CandidateDetail; name: string }
           stop={stop}
           onStop={setStop}
           notes={notes}
-          traffic={busy}
+          traffic={loads.links}
           selected={selected}
           onSelect={setSelected}
         />

@@ -23,6 +23,7 @@ const DRAWN = [
   ...["methods", "goals", "objective", "planners", "seeds", "horizon_s", "window_s"],
   ...["time_limit_s", "note", "options.max_degree", "options.parallel", "options.frozen"],
   ...["options.action_costs", "options.move_goal_links"],
+  ...["weights.per_message", "weights.per_second", "weights.per_overload"],
 ];
 
 export function EvaluateDialog({
@@ -116,7 +117,7 @@ function EvaluateForm({
   const message = (field: string) =>
     messageFor(errors, field) ??
     errors.find((one) => one.field.startsWith(`${field}[`))?.message;
-  const opened = more || errors.some(({ field }) => field.startsWith("options"));
+  const opened = more || errors.some(({ field }) => /^(options|weights)/.test(field));
   return (
     <form
       className="form"

@@ -6,6 +6,11 @@ import type { FieldProblem } from "@/lib/problem";
 export const PRICES = ["shift", "append", "detach", "move", "exchange"] as const;
 export type PriceName = (typeof PRICES)[number];
 
+/** What routing costs, with the weight that counts where nothing else is said. */
+export const WEIGHTS = { per_message: 1, per_second: 0, per_overload: 10 } as const;
+export type WeightName = keyof typeof WEIGHTS;
+export const WEIGHT_NAMES = Object.keys(WEIGHTS) as WeightName[];
+
 export type EvaluateDraft = {
   methods: string[];
   goals: string[];
@@ -19,6 +24,7 @@ export type EvaluateDraft = {
   /** Each as "a\nb". */
   frozenLinks: string[];
   prices: Record<PriceName, string>;
+  weights: Record<WeightName, string>;
   horizon: string;
   /** Seconds of one unit. */
   unit: string;
@@ -49,6 +55,7 @@ export const evaluateDraft = (methods: readonly string[], planner: string): Eval
   frozenBrokers: [],
   frozenLinks: [],
   prices: { shift: "1", append: "1", detach: "1", move: "", exchange: "" },
+  weights: { per_message: "1", per_second: "0", per_overload: "10" },
   horizon: "24",
   unit: "3600",
   window: "60",
@@ -66,6 +73,20 @@ function pricesOf(draft: EvaluateDraft, errors: FieldProblem[]): Record<string, 
     if (Number.isNaN(value)) errors.push({ field, message: "Give a number." });
     else if (value < 0) errors.push({ field, message: "A cost is 0 or more." });
     else if (value !== 1 || name === "move" || name === "exchange") found[name] = value;
+  }
+  return found;
+}
+
+/** Weights that are not the usual ones; an empty field keeps the usual one. */
+function weightsOf(draft: EvaluateDraft, errors: FieldProblem[]) {
+  const found: Partial<Record<WeightName, number>> = {};
+  for (const name of WEIGHT_NAMES) {
+    const value = readNumber(draft.weights[name]);
+    const field = `weights.${name}`;
+    if (value === null) continue;
+    if (Number.isNaN(value)) errors.push({ field, message: "Give a number." });
+    else if (value < 0) errors.push({ field, message: "A cost is 0 or more." });
+    else if (value !== WEIGHTS[name]) found[name] = value;
   }
   return found;
 }
@@ -100,6 +121,7 @@ export function evaluateBody(
   const window = number(draft.window, "window_s", 1, LONGEST_WINDOW_S, " s");
   const limit = number(draft.limit, "time_limit_s", 0.1, 86_400, " s");
   const prices = pricesOf(draft, errors);
+  const weights = weightsOf(draft, errors);
   if (errors.length > 0) return { errors };
   const frozen = [...draft.frozenBrokers, ...draft.frozenLinks.map((link) => link.split("\n"))];
   return {
@@ -117,6 +139,7 @@ export function evaluateBody(
         ...(frozen.length > 0 ? { frozen } : {}),
         ...(draft.moveGoalLinks ? { move_goal_links: true } : {}),
       },
+      ...(Object.keys(weights).length > 0 ? { weights } : {}),
       horizon_s: Math.round(horizon * units),
       window_s: window,
       time_limit_s: limit,

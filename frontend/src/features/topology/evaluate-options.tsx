@@ -1,7 +1,7 @@
 /** How plans may look: planners, limits, frozen parts, what an action costs. */
 import { useState } from "react";
 
-import { PRICES, type EvaluateDraft, type PriceName } from "./evaluate-draft";
+import { PRICES, WEIGHT_NAMES, type EvaluateDraft, type PriceName, type WeightName } from "./evaluate-draft";
 import { ToolChecks } from "./tool-checks";
 
 import type { CatalogTypes } from "@/api/catalog";
@@ -15,6 +15,12 @@ const PRICE_WORDS: Record<PriceName, { label: string; hint: string }> = {
   detach: { label: "Detach", hint: "A broker without others behind it is taken out." },
   move: { label: "Move", hint: "Left empty: not allowed. An end goes anywhere in one action." },
   exchange: { label: "Exchange", hint: "Left empty: not allowed. One link for any other." },
+};
+
+const WEIGHT_WORDS: Record<WeightName, { label: string; hint: string }> = {
+  per_message: { label: "Message on a link", hint: "Each message, on each link that it crosses." },
+  per_second: { label: "Second on a link", hint: "Weighs the messages in flight: long links cost more." },
+  per_overload: { label: "Message above capacity", hint: "Of a broker or a link." },
 };
 
 /** More brokers than this are found by typing only. */
@@ -142,6 +148,21 @@ export function EvaluateOptions({
               value={draft.prices[name]}
               onChange={(price) => set({ prices: { ...draft.prices, [name]: price } })}
               error={message(`options.action_costs.${name}`)}
+            />
+          ))}
+        </div>
+      </fieldset>
+      <fieldset className="field">
+        <legend className="lab">Costs of routing</legend>
+        <div className="pricegrid">
+          {WEIGHT_NAMES.map((name) => (
+            <NumberField
+              key={name}
+              label={WEIGHT_WORDS[name].label}
+              hint={WEIGHT_WORDS[name].hint}
+              value={draft.weights[name]}
+              onChange={(weight) => set({ weights: { ...draft.weights, [name]: weight } })}
+              error={message(`weights.${name}`)}
             />
           ))}
         </div>

@@ -8,7 +8,7 @@ import { evaluationsQuery, type Evaluation } from "@/api/overlays";
 import { useSystem } from "@/api/systems";
 import { DataTable, type Column } from "@/components/ui/data-table";
 import { Icon } from "@/components/ui/icons";
-import { Pager, useListAddress } from "@/components/ui/list-tools";
+import { pagerOf, useListAddress } from "@/components/ui/list-tools";
 import { PageHead } from "@/components/ui/page";
 import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { StateBadge } from "@/components/ui/state-badge";
@@ -110,20 +110,7 @@ export default function EvaluationsPage() {
           title="Evaluations"
           sub={list.data ? `${fixed(list.data.count)}, newest first` : undefined}
           flush
-          footer={
-            list.data && list.data.results.length > 0 ? (
-              <Pager
-                page={{
-                  count: list.data.count,
-                  next: list.data.next ?? null,
-                  previous: list.data.previous ?? null,
-                }}
-                shown={list.data.results.length}
-                what="evaluations"
-                onCursor={(cursor) => address.set({ cursor })}
-              />
-            ) : undefined
-          }
+          footer={pagerOf(list.data, "evaluations", address)}
         >
           <QueryBody query={list} what="Evaluations">
             {(page) =>
