@@ -1,6 +1,7 @@
 """How few steps: both meanings of parallel, against the bound, on the paper's workloads.
 
     python -m benchmarks.steps [--brokers 150] [--seconds 3] [--seeds 2] [--degrees 5 6 7]
+        [--min-degree 2]
 
 Prints a line per topology and meaning (steps and actions of the shortest plan, bound, when it was
 found, in seconds of computing), then the mean and the range of steps. The plan for few actions is
@@ -31,6 +32,7 @@ def main() -> None:
     arguments.add_argument("--seconds", type=float, default=3.0)
     arguments.add_argument("--seeds", type=int, default=2)
     arguments.add_argument("--degrees", type=int, nargs="+", default=[5, 6, 7])
+    arguments.add_argument("--min-degree", type=int, default=2)
     given = arguments.parse_args()
     warm_up()
     solve(paper_workload(brokers=20, seed=1), 1.0)
@@ -44,6 +46,7 @@ def main() -> None:
                         brokers=given.brokers,
                         seed=seed,
                         max_degree=degree,
+                        min_degree=given.min_degree,
                         balanced=balanced,
                         options=Options(parallel=parallel),
                     )
