@@ -22,7 +22,7 @@ export type PlanTree = {
 
 /** While links move, means over so long, asked for so often. */
 const WINDOW_S = 10;
-const LOOK_MS = 3000;
+const LOOK_MS = 5000;
 
 export function useTree(plan: PlanDetail, map: PlanMap, execution: Execution | undefined): PlanTree {
   const source = plan.source.kind === CANDIDATE ? plan.source.id : null;
