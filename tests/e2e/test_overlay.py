@@ -17,7 +17,7 @@ pytestmark = pytest.mark.e2e
 
 WINDOW_S = 6.0
 """Traffic is measured over so long."""
-PACE_S = 2.0
+PACE_S = 4.0
 """Between two steps, so that somebody who watches sees them."""
 NEAR = 0.15
 """What agents count on links against what follows from what they count at gates."""
@@ -131,23 +131,24 @@ def carry_out(fleet: Fleet, people: People, plan: str) -> None:
     people.approver.get_by_label("Comment").fill("Fewer messages on links.")
     people.approver.get_by_role("button", name=re.compile("^Approve hash")).click()
     expect(people.approver.get_by_role("button", name=re.compile("^Approve hash"))).to_have_count(0)
-    people.approver.goto("about:blank")  # goes home: two who watch are load enough for two cores
+    # Both go home: three who watch draw more than two cores can beside a fleet under load.
+    people.approver.goto("about:blank")
+    people.author.goto("about:blank")
     operator = people.operator
     operator.goto(f"/plans/{plan}")
     operator.get_by_role("button", name="Execute").click()
     operator.get_by_role("dialog").get_by_role("button", name="Execute").click()
-    # The picture goes along with the steps, levels as measured meanwhile; where the machine is too
-    # busy to show that in time, it is at the goal in the end.
+    # The picture goes along with the steps, levels as measured meanwhile.
     live = operator.get_by_text(re.compile("^as measured after step"))
-    there = operator.get_by_role("img", name=re.compile("^Overlay of 6 brokers.*, the goal"))
-    expect(live.or_(there).first).to_be_visible(timeout=90_000)
+    expect(live).to_be_visible(timeout=60_000)
     execution = fleet.execution_of({"id": plan})
     fleet.wait_execution(execution, "succeeded")
     expect(operator.get_by_text("Succeeded").first).to_be_visible(timeout=60_000)
 
 
 def way_back(author: Page, plan: str) -> str:
-    """A draft that undoes the plan that the author still looks at."""
+    """A draft that undoes a plan, from its page."""
+    author.goto(f"/plans/{plan}")
     author.get_by_role("button", name="Plan the way back").click()
     dialog = author.get_by_role("dialog")
     dialog.get_by_role("button", name="Plan the way back").click()
