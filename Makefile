@@ -123,12 +123,14 @@ logs: ## the end of every log (PART=web: one; FOLLOW=1: go on)
 # --- testing it
 
 # What needs nothing of each other runs side by side, two at a time; what `pip` installs comes first,
-# for nothing may run while its environment changes. Each pytest worker has servers of its own
+# beside what npm does: no Python may run while its environment changes. The front end's tests come
+# last, because they fill both cores by themselves. Each pytest worker has servers of its own
 # (tests/embedded.py); browser journeys and the chaos runs start systems of their own, one at a time.
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs 2 --output-sync=target
 
-test: package dev chromium ## everything that CI asks
-	$(SIDE_BY_SIDE) compiled frontend test-frontend check-python check-frontend
+test: package ## everything that CI asks
+	$(SIDE_BY_SIDE) dev node_modules chromium
+	$(SIDE_BY_SIDE) compiled frontend check-python check-frontend test-frontend
 	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/weir tests/simulation -n 2
 	$(BIN)/python -m pytest --ignore tests/weir --ignore tests/simulation --ignore tests/chaos --ignore tests/e2e \
 	  -n 2 --dist loadfile

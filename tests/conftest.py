@@ -11,16 +11,6 @@ from apps.systems.models import System
 from tests.factories import make_base_workload, make_user
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Take out the part of schemathesis that writes reports, which nobody asked it for.
-
-    It tries to import its writers when the session ends, allure's anew each time because allure is
-    not installed; pytest parses a module that it rewrites, and `ast.parse` beside another thread
-    that does fails in CPython 3.11 with "AST constructor recursion depth mismatch" (gh-106905).
-    """
-    config.pluginmanager.unregister(name="schemathesis-xdist")
-
-
 @pytest.fixture
 def admin(db: None) -> User:
     """A person with all five roles."""

@@ -1,9 +1,11 @@
 """Reads of executions and of what is in force."""
 
 from collections.abc import Mapping
+from statistics import median
 from typing import Any
 
-from django.db.models import Count, Prefetch, Q, QuerySet
+from django.db.models import Count, OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from apps.executions.models import (
     ActionReport,
@@ -25,6 +27,8 @@ ANSWERS: Mapping[str, frozenset[str]] = {
     ActionState.ABORTING: frozenset({ReportPhase.RELEASED, ReportPhase.REFUSED}),
 }
 """State of a tree action -> what each participant has to say before it goes on."""
+
+FEWEST_PAUSES, LATEST_PAUSES = 5, 50
 
 
 def edges_in_force(system: System) -> frozenset[tuple[str, str]]:
@@ -51,6 +55,22 @@ def observed_of(system: System) -> dict[str, Observed]:
     }
 
 
+def measured_pauses(system: System) -> tuple[float | None, int]:
+    """How long a shift pauses its brokers: the median of the latest, seconds, and of how many.
+
+    Nothing where fewer than `FEWEST_PAUSES` were measured: one shift on a busy machine says little.
+    """
+    pauses = list(
+        ExecutionAction.objects.filter(
+            step__execution__system=system, state=ActionState.DONE, pause_s__isnull=False
+        )
+        .order_by("-ended_at")
+        .values_list("pause_s", flat=True)[:LATEST_PAUSES]
+    )
+    known = [pause_s for pause_s in pauses if pause_s is not None]
+    return (median(known) if len(known) >= FEWEST_PAUSES else None), len(known)
+
+
 def execution_count_by_state() -> dict[str, int]:
     """How many executions stand in each state, for metrics."""
     return dict(Execution.objects.values_list("state").annotate(n=Count("id")).order_by())
@@ -66,11 +86,19 @@ def executions_in_full() -> QuerySet[Execution]:
 
 
 def executions_counted() -> QuerySet[Execution]:
-    """Executions with the number of their actions, and of those that are done."""
+    """Executions with the number of their actions, and of those that are done.
+
+    Counted by subqueries: a join would count the actions of all executions before a page is cut.
+    """
     return Execution.objects.select_related("system").annotate(
-        actions_total=Count("steps__actions"),
-        actions_done=Count("steps__actions", filter=Q(steps__actions__state=ActionState.DONE)),
+        actions_total=_count(), actions_done=_count(state=ActionState.DONE)
     )
+
+
+def _count(**those: Any) -> Coalesce:
+    actions = ExecutionAction.objects.filter(step__execution=OuterRef("pk"), **those)
+    counted = actions.order_by().values("step__execution").annotate(n=Count("id")).values("n")
+    return Coalesce(Subquery(counted), 0)
 
 
 def waiting_for(action: ExecutionAction) -> list[str]:

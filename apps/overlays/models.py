@@ -11,6 +11,7 @@ from apps.executions.models import Execution
 from apps.runs.models import Run
 from apps.systems.models import System
 from apps.topology.models import Overlay
+from weir.model.evaluation import Disruption
 
 
 class CandidateKind(models.TextChoices):
@@ -58,6 +59,13 @@ class Evaluation(BaseModel):
     horizon_s = models.FloatField()
     window_s = models.FloatField()
     traffic: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
+    shift_pause_s = models.FloatField(
+        default=Disruption().pause_s,
+        help_text="How long a shift was taken to pause its brokers, s.",
+    )
+    shifts_measured = models.PositiveIntegerField(
+        default=0, help_text="Shifts of this system that say so; 0 where it is assumed."
+    )
     subscribers: "models.JSONField[Any, Any]" = models.JSONField(
         default=dict, help_text="Consumers by topic and broker."
     )
@@ -88,7 +96,8 @@ class Evaluation(BaseModel):
             ),
             models.CheckConstraint(
                 condition=Q(horizon_s__gt=0, horizon_s__lt=float("inf"))
-                & Q(window_s__gt=0, window_s__lt=float("inf")),
+                & Q(window_s__gt=0, window_s__lt=float("inf"))
+                & Q(shift_pause_s__gte=0, shift_pause_s__lt=float("inf")),
                 name="evaluation_times_positive_finite",
             ),
         ]

@@ -1,11 +1,12 @@
 """What an object of a system looks like, as plain data, for history and snapshots."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import models
 
 from apps.systems.models import Entity
 
+E = TypeVar("E", bound=Entity)
 HIDDEN = {"id", "public_id", "created_at", "updated_at", "version", "system"}
 
 
@@ -15,6 +16,32 @@ def _value(instance: models.Model, field: "models.Field[Any, Any]") -> Any:
     return str(value) if isinstance(value, models.Model) else value
 
 
+def _references(model: type[models.Model], hidden: set[str]) -> list[str]:
+    return [f.name for f in model._meta.concrete_fields if f.is_relation and f.name not in hidden]
+
+
+def _child_rows(model: type[Entity], name: str) -> "models.QuerySet[Any]":
+    """All rows of a child table, with what they refer to."""
+    related: Any = getattr(model, name).rel
+    references = _references(related.related_model, {related.field.name})
+    rows: models.QuerySet[Any] = related.related_model._default_manager.all()
+    return rows.select_related(*references) if references else rows
+
+
+def with_references(rows: "models.QuerySet[E]") -> "models.QuerySet[E]":
+    """The objects with what they refer to, in one query."""
+    references = _references(rows.model, HIDDEN)
+    return rows.select_related(*references) if references else rows
+
+
+def with_children(rows: "models.QuerySet[E]") -> "models.QuerySet[E]":
+    """The objects with their child rows, in one more query for each child table."""
+    model = rows.model
+    return rows.prefetch_related(
+        *(models.Prefetch(name, queryset=_child_rows(model, name)) for name in model.children)
+    )
+
+
 def entity_state(instance: Entity) -> dict[str, Any]:
     """Every editable column and child row, references by name."""
     state = {
@@ -22,15 +49,15 @@ def entity_state(instance: Entity) -> dict[str, Any]:
         for field in instance._meta.concrete_fields
         if field.name not in HIDDEN
     }
+    fetched = getattr(instance, "_prefetched_objects_cache", {})
     for name in instance.children:
         related: Any = getattr(instance, name)
         parent = related.field.name
-        references = [
-            field.name
-            for field in related.model._meta.concrete_fields
-            if field.is_relation and field.name != parent
-        ]
-        rows = related.select_related(*references) if references else related.all()
+        rows = (
+            related.all()
+            if name in fetched
+            else _child_rows(type(instance), name).filter(**{parent: instance})
+        )
         state[name] = [
             {
                 field.name: _value(row, field)

@@ -15,7 +15,7 @@ import logging
 import signal
 import time
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 
 import uvloop
@@ -75,8 +75,10 @@ async def live(control_plane: str, folder: Path) -> None:
     brokers: dict[str, str] = json.loads((folder / "brokers.json").read_text())
     drivers: dict[str, WatchedDriver] = {}
     stores = {name: Store(folder / f"agent-{name}" / "state") for name in brokers}
-    async with transport() as http, asyncio.TaskGroup() as group:
+    async with AsyncExitStack() as connections, asyncio.TaskGroup() as group:
         for name, url in brokers.items():
+            # Each its own, as where each is a process: a pool looks through all of its connections.
+            http = await connections.enter_async_context(transport())
             home = folder / f"agent-{name}"
             drivers[name] = WatchedDriver(
                 url=url, broker=name, secrets=BrokerSecrets.load(home / "secrets.json")

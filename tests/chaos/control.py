@@ -12,6 +12,7 @@ import os
 import pickle
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -72,8 +73,18 @@ class Control:
     def __init__(self, path: Path, system: dict[str, Any]) -> None:
         self._path = path
         self._changed = threading.Condition()
+        self._standing: dict[str, tuple[Document, str]] = {}
+        self._over_path = path.with_suffix(".over")
+        self._over: dict[str, ExecutionView] = {}
+        """Executions of which nothing more comes: written once, not with every change."""
         if path.exists():
             self.state: State = pickle.loads(path.read_bytes())
+            # Whoever is in both was being put away when the process was killed.
+            self._over = {
+                name: view
+                for name, view in _put_away(self._over_path)
+                if name not in self.state.executions
+            }
         else:
             self.state = State(
                 system=system,
@@ -89,6 +100,14 @@ class Control:
             file.flush()
             os.fsync(file.fileno())
         new.replace(self._path)
+
+    def _put_away(self, name: str, view: ExecutionView) -> None:
+        with self._over_path.open("ab") as file:
+            pickle.dump((name, view), file)
+            file.flush()
+            os.fsync(file.fileno())
+        self._over[name] = view
+        del self.state.executions[name]
 
     # --- agents
 
@@ -125,26 +144,13 @@ class Control:
 
     def _document(self, broker: str) -> Document:
         state = self.state
+        if broker not in self._standing:
+            standing = _standing(state.system, broker)
+            self._standing[broker] = standing, _hash(to_dict(standing))
+        standing, standing_version = self._standing[broker]
         addresses = {name: a.address for name, a in state.agents.items() if a.address}
-        system = state.system
-        document = Document(
-            system="chaos",
-            broker=broker,
-            version="",
-            flows={
-                flow: FlowSpec(delivery=Delivery(f["delivery"]), ingress=f["ingress"] == broker)
-                for flow, f in system["flows"].items()
-            },
-            gates={
-                flow: Gate(rate_per_s=f["rate_per_s"], burst=f["burst"])
-                for flow, f in system["flows"].items()
-                if f["ingress"] == broker and f.get("rate_per_s")
-            },
-            classes={
-                name: ClassSpec(flow=c["flow"], limit=c["limit"])
-                for name, c in system["classes"].items()
-                if c["broker"] == broker
-            },
+        document = replace(
+            standing,
             neighbours={
                 other: Neighbour(address=addresses[other])
                 for edge in state.edges
@@ -155,14 +161,13 @@ class Control:
             orders=tuple(
                 order
                 for view in state.executions.values()
-                if _under_way(view)
                 for step in view.steps
                 for action in step.actions
                 if (order := order_for(action, broker, addresses)) is not None
             ),
         )
-        text = json.dumps(to_dict(document), sort_keys=True)
-        return replace(document, version=hashlib.sha256(text.encode()).hexdigest())
+        changing = to_dict(replace(document, flows={}, gates={}, classes={}))
+        return replace(document, version=_hash([standing_version, changing]))
 
     def report(self, broker: str, body: dict[str, Any]) -> None:
         with self._changed:
@@ -187,8 +192,6 @@ class Control:
 
     def _map_action(self, action: str, change: Any) -> None:
         for name, view in self.state.executions.items():
-            if not _under_way(view):
-                continue
             self.state.executions[name] = replace(
                 view,
                 steps=tuple(
@@ -206,7 +209,7 @@ class Control:
         """Carry out steps of shifts, each given as role -> broker; the same name again changes
         nothing."""
         with self._changed:
-            if name not in self.state.executions:
+            if name not in self.state.executions and name not in self._over:
                 self.state.executions[name] = ExecutionView(
                     state=ExecutionState.PENDING,
                     steps=tuple(
@@ -234,14 +237,14 @@ class Control:
         live = frozenset(n for n, a in self.state.agents.items() if a.lease_until > now)
         changed = False
         for name, view in list(self.state.executions.items()):
-            if not _under_way(view):
-                continue
             view = replace(view, live=live)
             for decision in decide(view, now, LIMITS):
                 self._effect(view, decision, now)
                 view = applied(view, decision, now)
                 changed = True
             self.state.executions[name] = view
+            if not _under_way(view):
+                self._put_away(name, view)
         self._save()
         if changed:
             self._changed.notify_all()
@@ -314,7 +317,7 @@ class Control:
                             }
                         ),
                     }
-                    for name, view in state.executions.items()
+                    for name, view in (self._over | state.executions).items()
                     if name == (execution or name)
                 },
                 "pauses_s": state.pauses_s,
@@ -327,6 +330,47 @@ def _under_way(view: ExecutionView) -> bool:
     return view.state in ACTIVE or any(
         action.state is ActionState.DEAD for step in view.steps for action in step.actions
     )
+
+
+def _standing(system: dict[str, Any], broker: str) -> Document:
+    """What no execution changes at a broker: flows, gates, classes."""
+    return Document(
+        system="chaos",
+        broker=broker,
+        version="",
+        flows={
+            flow: FlowSpec(delivery=Delivery(f["delivery"]), ingress=f["ingress"] == broker)
+            for flow, f in system["flows"].items()
+        },
+        gates={
+            flow: Gate(rate_per_s=f["rate_per_s"], burst=f["burst"])
+            for flow, f in system["flows"].items()
+            if f["ingress"] == broker and f.get("rate_per_s")
+        },
+        classes={
+            name: ClassSpec(flow=c["flow"], limit=c["limit"])
+            for name, c in system["classes"].items()
+            if c["broker"] == broker
+        },
+        neighbours={},
+        orders=(),
+    )
+
+
+def _put_away(path: Path) -> Iterator[tuple[str, ExecutionView]]:
+    """Those written whole; a kill may have cut the last one off."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        try:
+            while True:
+                yield pickle.load(file)
+        except (EOFError, pickle.UnpicklingError):
+            return
+
+
+def _hash(plain: Any) -> str:
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def _shift(name: str, roles: dict[str, str]) -> ActionView:

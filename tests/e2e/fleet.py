@@ -206,7 +206,7 @@ class Fleet:
     def execution_of(self, plan: Any) -> Any:
         """The execution that somebody has just asked for in a browser."""
         found = self.everybody.wait(
-            "/api/v1/executions", lambda page: len(page["results"]) == 1, 10, plan=plan["id"]
+            "/api/v1/executions", lambda page: len(page["results"]) == 1, 30, plan=plan["id"]
         )
         return found["results"][0]
 

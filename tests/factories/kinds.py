@@ -16,16 +16,9 @@ from apps.catalog.models import (
     UtilityFunction,
 )
 from apps.systems.models import Entity, System
-from apps.systems.services import entity_create
+from apps.systems.services import Drafts, entities_create
 from apps.topology.models import Broker, Link, Overlay
-from tests.factories import (
-    make_broker,
-    make_class,
-    make_link,
-    make_system,
-    make_topic,
-    make_utility,
-)
+from tests.factories import make_system
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,33 +43,47 @@ class World:
 
 def make_world(name: str = "harbour") -> World:
     system = make_system(name)
-    broker, other = make_broker(system, "world-b1"), make_broker(system, "world-b2")
-    link = make_link(system, broker, other, "world-link")
-    topic = make_topic(
-        system,
-        "world-topic",
-        node_costs=[{"broker": broker, "resource": "cpu", "cost": 3.0}],
-        link_costs=[{"link": link, "cost": 1.0}],
+    drafts = Drafts(system)
+    broker, other = (
+        drafts.add(Broker, {"capacities": [{"resource": "cpu", "capacity": 1000.0}]}, name=each)
+        for each in ("world-b1", "world-b2")
     )
-
-    def make(model: type[Entity], name: str, **values: Any) -> Any:
-        return entity_create(
-            model=model, system=system, actor=None, values={"name": name, **values}
-        )
-
-    utility = make_utility(system, "world-utility")
-    return World(
+    link = drafts.add(Link, name="world-link", source=broker, target=other, capacity=500.0)
+    topic = drafts.add(
+        Topic,
+        {
+            "node_costs": [{"broker": broker, "resource": "cpu", "cost": 3.0}],
+            "link_costs": [{"link": link, "cost": 1.0}],
+        },
+        name="world-topic",
+        rate_min_per_s=1.0,
+        rate_max_per_s=100.0,
+    )
+    utility = drafts.add(
+        UtilityFunction, name="world-utility", kind="log", parameters={"weight": 10.0}
+    )
+    world = World(
         system=system,
         broker=broker,
         other_broker=other,
         link=link,
         topic=topic,
         utility=utility,
-        group=make(Group, "world-group", number=100),
-        stream=make(Stream, "world-stream", number=100),
-        key=make(CorrelationKey, "world-key"),
-        consumers=make_class(system, topic, broker, "world-class"),
+        group=drafts.add(Group, name="world-group", number=100),
+        stream=drafts.add(Stream, name="world-stream", number=100),
+        key=drafts.add(CorrelationKey, name="world-key"),
+        consumers=drafts.add(
+            ConsumerClass,
+            {"costs": [{"resource": "cpu", "cost": 2.0}]},
+            name="world-class",
+            topic=topic,
+            broker=broker,
+            utility=utility,
+            population_max=10,
+        ),
     )
+    entities_create(drafts=drafts, actor=None)
+    return world
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

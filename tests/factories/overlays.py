@@ -118,13 +118,23 @@ def goal_of(evaluation: Evaluation) -> Candidate:
     return Candidate.objects.get(evaluation=evaluation, kind="goal")
 
 
-def agents_say(agents: Mapping[str, Agent], execution: Execution, phase: str, *flows: str) -> None:
+def agents_say(
+    agents: Mapping[str, Agent], execution: Execution, phase: str, *, pause_s: float | None = None
+) -> None:
     """Every participant of every action under way says this of its attempt."""
     under_way = ExecutionAction.objects.filter(
         step__execution=execution, state__in=UNDER_WAY_NAMES
     ).order_by("id")
     said = [
-        (broker, Report(action=str(row.public_id), attempt=row.attempt, phase=ReportPhase(phase)))
+        (
+            broker,
+            Report(
+                action=str(row.public_id),
+                attempt=row.attempt,
+                phase=ReportPhase(phase),
+                pause_s=pause_s,
+            ),
+        )
         for row in under_way
         for broker in actions.brokers(row.action)
     ]
@@ -142,7 +152,9 @@ def agents_say(agents: Mapping[str, Agent], execution: Execution, phase: str, *f
     execution.refresh_from_db()
 
 
-def one_step(agents: Mapping[str, Agent], execution: Execution) -> None:
-    """The running step, prepared and switched by its agents."""
-    for phase in ("ready", "switched"):
-        agents_say(agents, execution, phase)
+def one_step(
+    agents: Mapping[str, Agent], execution: Execution, *, pause_s: float | None = None
+) -> None:
+    """The running step, prepared and switched by its agents, who paused for so long."""
+    agents_say(agents, execution, "ready")
+    agents_say(agents, execution, "switched", pause_s=pause_s)

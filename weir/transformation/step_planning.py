@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from functools import partial
-from itertools import count
+from itertools import count, cycle
 from typing import TYPE_CHECKING, Any
 
 from weir.errors import InvalidProblem
@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from weir.transformation.stepping.search import Triples
     from weir.transformation.stepping.ways import Ways
 
-ROUNDS = 24
+ROUNDS = 60
 """Rounds without a better plan after which the search ends by itself."""
+WIDTHS = (8, 32, 128)
+"""States that a round keeps after each step: twice each, then over again."""
 RESUME_AFTER = 2
 """Rounds without a better plan after which rounds may keep a part of the best one..."""
-RESUMED = 0.6
+RESUMED = 0.25
 """... and the share of those that do: they begin inside it, where less is left to decide."""
 ANNEALED = 8
 """With disjoint brokers, work spent annealing per work spent in beams, counted in questions, once
@@ -180,7 +182,7 @@ def _moves(found: Triples, names: tuple[str, ...], *, backwards: bool) -> list[M
 
 
 def _tastes(rng: random.Random, disjoint: bool) -> Iterator[Taste]:
-    """One quick round, then wider and wider ones of random taste."""
+    """One quick round, then narrow and wide ones of random taste in turn."""
     plain = Taste(
         width=1,
         children=1,
@@ -199,8 +201,7 @@ def _tastes(rng: random.Random, disjoint: bool) -> Iterator[Taste]:
     )
     yield plain
     yield plain
-    width = 32
-    while True:
+    for width in cycle(WIDTHS):
         taste = replace(
             plain,
             width=width,
@@ -211,7 +212,6 @@ def _tastes(rng: random.Random, disjoint: bool) -> Iterator[Taste]:
         )
         yield taste
         yield taste
-        width = min(2 * width, 512)
 
 
 def _disjoint_taste(rng: random.Random) -> dict[str, Any]:
@@ -228,7 +228,8 @@ def _disjoint_taste(rng: random.Random) -> dict[str, Any]:
 def _paper_taste(rng: random.Random) -> dict[str, Any]:
     return {
         "way_power": rng.choice((1.2, 1.5, 2.0, 3.0)),
-        "bundle_power": 0.7,
-        "link_share": rng.choice((0.0, 0.5)),
-        "least": rng.choice((0.0, -2.0, -5.0)),
+        "bundle_power": rng.choice((0.5, 0.7, 0.9)),
+        "link_share": rng.choice((0.0, 0.3, 0.5, 1.0)),
+        "least": rng.choice((0.0, 0.0, -2.0, -5.0)),
+        "hitch": rng.random() < 0.5,
     }

@@ -2,7 +2,7 @@
 
 from apps.catalog.models import ConsumerClass, Topic, UtilityFunction
 from apps.systems.models import System
-from apps.systems.services import entity_create, one_edit, system_create
+from apps.systems.services import Drafts, entities_create, one_edit, system_create
 from apps.topology.models import Broker
 
 NAME = "Base workload"
@@ -44,59 +44,46 @@ def load() -> System:
                 "resources": ["cpu"],
             },
         )
+        drafts = Drafts(system)
         places = {"S0": (0.2, 0.3), "S1": (0.5, 0.75), "S2": (0.8, 0.3)}
         brokers = {
-            name: entity_create(
-                model=Broker,
-                system=system,
-                actor=None,
-                values={"name": name, "map_x": places[name][0], "map_y": places[name][1]},
-                children={"capacities": [{"resource": "cpu", "capacity": CAPACITY}]},
+            name: drafts.add(
+                Broker,
+                {"capacities": [{"resource": "cpu", "capacity": CAPACITY}]},
+                name=name,
+                map_x=places[name][0],
+                map_y=places[name][1],
             )
             for name in NODES
         }
         topics = {}
         for flow in DESCRIPTIONS:
             nodes = next(row[1] for row in TABLE_1 if row[0] == flow)
-            topics[flow] = entity_create(
-                model=Topic,
-                system=system,
-                actor=None,
-                values={
-                    "name": flow,
-                    "description": DESCRIPTIONS[flow],
-                    "rate_min_per_s": RATE_MIN_PER_S,
-                    "rate_max_per_s": RATE_MAX_PER_S,
-                    "source": brokers[nodes[0]],
-                },
-                children={
-                    "node_costs": [
-                        {"broker": brokers[node], "resource": "cpu", "cost": FLOW_COST}
-                        for node in nodes
-                    ]
-                },
+            costs = [{"broker": brokers[n], "resource": "cpu", "cost": FLOW_COST} for n in nodes]
+            topics[flow] = drafts.add(
+                Topic,
+                {"node_costs": costs},
+                name=flow,
+                description=DESCRIPTIONS[flow],
+                rate_min_per_s=RATE_MIN_PER_S,
+                rate_max_per_s=RATE_MAX_PER_S,
+                source=brokers[nodes[0]],
             )
         number = 0
         for flow, nodes, population_max, rank in TABLE_1:
-            utility = entity_create(
-                model=UtilityFunction,
-                system=system,
-                actor=None,
-                values={"name": f"rank-{rank}", "kind": "log", "parameters": {"weight": rank}},
+            utility = drafts.add(
+                UtilityFunction, name=f"rank-{rank}", kind="log", parameters={"weight": rank}
             )
             for node in nodes:
-                entity_create(
-                    model=ConsumerClass,
-                    system=system,
-                    actor=None,
-                    values={
-                        "name": f"c{number}",
-                        "topic": topics[flow],
-                        "broker": brokers[node],
-                        "utility": utility,
-                        "population_max": population_max,
-                    },
-                    children={"costs": [{"resource": "cpu", "cost": CONSUMER_COST}]},
+                drafts.add(
+                    ConsumerClass,
+                    {"costs": [{"resource": "cpu", "cost": CONSUMER_COST}]},
+                    name=f"c{number}",
+                    topic=topics[flow],
+                    broker=brokers[node],
+                    utility=utility,
+                    population_max=population_max,
                 )
                 number += 1
+        entities_create(drafts=drafts, actor=None)
     return system

@@ -12,7 +12,7 @@ import networkx as nx
 
 from apps.catalog.models import ConsumerClass, Publisher, Slo, Topic, UtilityFunction
 from apps.systems.models import System
-from apps.systems.services import entity_create, one_edit, system_create
+from apps.systems.services import Drafts, entities_create, one_edit, system_create
 from apps.topology.models import Broker, Link, Overlay
 
 NAME = "Harbour"
@@ -165,21 +165,16 @@ FLOWS = {
 class _Loader:
     """Collects what has been made, so that later objects can refer to earlier ones."""
 
-    system: System
+    drafts: Drafts
     tree: "nx.Graph[str]" = field(default_factory=lambda: nx.Graph(EDGES))
     brokers: dict[str, Broker] = field(default_factory=dict)
     links: dict[frozenset[str], Link] = field(default_factory=dict)
     utilities: dict[str, UtilityFunction] = field(default_factory=dict)
 
-    def make(self, model: type[Any], children: Any = None, **values: Any) -> Any:
-        return entity_create(
-            model=model, system=self.system, actor=None, values=values, children=children
-        )
-
     def topology(self) -> None:
         for name, region, x, y, cpu in BROKERS:
             capacities = [{"resource": "cpu", "capacity": cpu}]
-            self.brokers[name] = self.make(
+            self.brokers[name] = self.drafts.add(
                 Broker,
                 name=name,
                 region=region,
@@ -188,7 +183,7 @@ class _Loader:
                 children={"capacities": capacities},
             )
         for source, target, capacity, latency_s in LINKS:
-            self.links[frozenset((source, target))] = self.make(
+            self.links[frozenset((source, target))] = self.drafts.add(
                 Link,
                 name=f"{source}.{target}",
                 source=self.brokers[source],
@@ -206,7 +201,7 @@ class _Loader:
 
     def overlay(self, name: str, edges: tuple[tuple[str, str], ...], **values: Any) -> None:
         rows = [{"a": self.brokers[a], "b": self.brokers[b]} for a, b in edges]
-        self.make(Overlay, name=name, children={"edges": rows}, **values)
+        self.drafts.add(Overlay, name=name, children={"edges": rows}, **values)
 
     def flow(self, name: str, flow: Flow) -> None:
         """The topic, costing something at each broker and link between source and consumers."""
@@ -216,7 +211,7 @@ class _Loader:
         used = {frozenset(pair) for path in paths for pair in nx.utils.pairwise(path)}
         links = sorted((self.links[pair] for pair in used), key=lambda link: link.name)
         cost = FLOW_COST[flow.delivery]
-        topic = self.make(
+        topic = self.drafts.add(
             Topic,
             name=name,
             description=flow.title,
@@ -233,7 +228,7 @@ class _Loader:
             },
         )
         for broker, tier, wanted in flow.wanted:
-            self.make(
+            self.drafts.add(
                 ConsumerClass,
                 name=f"{name}.{tier}@{broker}",
                 topic=topic,
@@ -244,7 +239,7 @@ class _Loader:
                 children={"costs": [{"resource": "cpu", "cost": CONSUMER_COST[flow.delivery]}]},
             )
         for number in range(1, flow.publishers + 1):
-            self.make(
+            self.drafts.add(
                 Publisher,
                 name=f"{name}/{number}",
                 topic=topic,
@@ -255,7 +250,7 @@ class _Loader:
 
     def slos(self, topic: Topic, flow: Flow) -> None:
         reliable = flow.delivery == "reliable"
-        self.make(
+        self.drafts.add(
             Slo,
             name=f"{topic.name} p99",
             topic=topic,
@@ -264,7 +259,7 @@ class _Loader:
             objective=0.999 if reliable else 0.99,
         )
         if reliable:
-            self.make(
+            self.drafts.add(
                 Slo,
                 name=f"{topic.name} loss",
                 topic=topic,
@@ -286,12 +281,13 @@ def load() -> System:
                 "resources": ["cpu"],
             },
         )
-        loader = _Loader(system)
+        loader = _Loader(Drafts(system))
         loader.topology()
         for name, (kind, parameters) in UTILITIES.items():
-            loader.utilities[name] = loader.make(
+            loader.utilities[name] = loader.drafts.add(
                 UtilityFunction, name=name, kind=kind, parameters=parameters
             )
         for name, flow in FLOWS.items():
             loader.flow(name, flow)
+        entities_create(drafts=loader.drafts, actor=None)
     return system

@@ -22,7 +22,7 @@ from apps.catalog.models import (
     UtilityFunction,
 )
 from apps.systems.models import System
-from apps.systems.services import entity_create, one_edit, system_create
+from apps.systems.services import Drafts, entities_create, one_edit, system_create
 from apps.topology.models import Broker, Link, Overlay
 
 NAME = "Meridian"
@@ -200,21 +200,17 @@ FLOW_COST = {"reliable": 9.0, "best_effort": 3.0}
 class _Loader:
     """Collects what has been made, so that later objects can refer to earlier ones."""
 
-    system: System
+    drafts: Drafts
     chance: random.Random
     tree: "nx.Graph[str]" = field(default_factory=nx.Graph)
     brokers: dict[str, Broker] = field(default_factory=dict)
     links: dict[frozenset[str], Link] = field(default_factory=dict)
+    utilities: dict[str, UtilityFunction] = field(default_factory=dict)
     topics: dict[str, Topic] = field(default_factory=dict)
-
-    def make(self, model: type[Any], children: Any = None, **values: Any) -> Any:
-        return entity_create(
-            model=model, system=self.system, actor=None, values=values, children=children
-        )
 
     def topology(self) -> None:
         for name, region, x, y, cpu in BROKERS:
-            self.brokers[name] = self.make(
+            self.brokers[name] = self.drafts.add(
                 Broker,
                 name=name,
                 region=region,
@@ -224,7 +220,7 @@ class _Loader:
             )
         self.tree.add_edges_from((source, target) for source, target, *_ in LINKS)
         for source, target, capacity, latency_s in (*LINKS, *SPARE):
-            self.links[frozenset((source, target))] = self.make(
+            self.links[frozenset((source, target))] = self.drafts.add(
                 Link,
                 name=f"{source}.{target}",
                 source=self.brokers[source],
@@ -233,7 +229,7 @@ class _Loader:
                 latency_s=latency_s,
             )
         edges = [{"a": self.brokers[a], "b": self.brokers[b]} for a, b, *_ in LINKS]
-        self.make(
+        self.drafts.add(
             Overlay,
             name="v1",
             in_force=True,
@@ -242,7 +238,7 @@ class _Loader:
         )
         for name, (note, moved) in GOALS.items():
             pairs = [moved.get((a, b), (a, b)) for a, b, *_ in LINKS]
-            self.make(
+            self.drafts.add(
                 Overlay,
                 name=name,
                 purpose="goal",
@@ -257,11 +253,9 @@ class _Loader:
         reached = [source, *self.chance.sample(others, 2 if len(kind.tiers) > 1 else 1)]
         paths = [nx.shortest_path(self.tree, source, node) for node in reached]
         nodes = sorted({node for path in paths for node in path})
-        links = sorted(
-            {self.links[frozenset(pair)] for path in paths for pair in nx.utils.pairwise(path)},
-            key=lambda link: link.name,
-        )
-        self.topics[name] = topic = self.make(
+        used = {frozenset(pair) for path in paths for pair in nx.utils.pairwise(path)}
+        links = sorted((self.links[pair] for pair in used), key=lambda link: link.name)
+        self.topics[name] = topic = self.drafts.add(
             Topic,
             name=name,
             description=kind.title,
@@ -288,17 +282,17 @@ class _Loader:
         for node in reached:
             for tier, utility, population in kind.tiers:
                 wanted = max(1, round(population * self.chance.uniform(0.6, 1.4)))
-                self.make(
+                self.drafts.add(
                     ConsumerClass,
                     name=f"{name}.{tier}@{node}",
                     topic=topic,
                     broker=self.brokers[node],
-                    utility=UtilityFunction.objects.get(system=self.system, name=utility),
+                    utility=self.utilities[utility],
                     tier=tier,
                     population_max=wanted,
                     children={"costs": [{"resource": "cpu", "cost": kind.consumer_cost}]},
                 )
-        self.make(
+        self.drafts.add(
             Slo,
             name=f"{name} p99",
             topic=topic,
@@ -311,7 +305,7 @@ class _Loader:
         topic = self.topics[name]
         for index in range(kind.publishers):
             share = self.chance.uniform(0.5, 1.5) * kind.rate_max / (2 * kind.publishers)
-            self.make(
+            self.drafts.add(
                 Publisher,
                 name=f"{name}/{index + 1}",
                 topic=topic,
@@ -327,7 +321,7 @@ class _Loader:
             iot = tenant == "plant"
             mine = [n for n in names if n.startswith(("telemetry", "alarms", "fleet")) == iot]
             wanted = sorted(self.chance.sample(mine, self.chance.randint(3, 8)))
-            self.make(
+            self.drafts.add(
                 Subscriber,
                 name=f"{tenant}-{index + 1:02d}",
                 broker=self.brokers[self.chance.choice(sorted(self.brokers))],
@@ -347,13 +341,17 @@ def load() -> System:
                 "resources": ["cpu"],
             },
         )
-        loader = _Loader(system, random.Random(SEED))
+        loader = _Loader(Drafts(system), random.Random(SEED))
         loader.topology()
         for name, (utility_kind, parameters) in UTILITIES.items():
-            loader.make(UtilityFunction, name=name, kind=utility_kind, parameters=parameters)
-        groups = [loader.make(Group, name=n, number=i) for i, n in enumerate(("market", "iot"))]
+            loader.utilities[name] = loader.drafts.add(
+                UtilityFunction, name=name, kind=utility_kind, parameters=parameters
+            )
+        groups = [
+            loader.drafts.add(Group, name=n, number=i) for i, n in enumerate(("market", "iot"))
+        ]
         streams: dict[str, Stream] = {
-            name: loader.make(
+            name: loader.drafts.add(
                 Stream,
                 name=name,
                 number=number,
@@ -362,7 +360,7 @@ def load() -> System:
             for number, name in enumerate(KINDS)
         }
         keys = {
-            place: loader.make(
+            place: loader.drafts.add(
                 CorrelationKey, name=f"open-{place}", description="Everybody sends at the open."
             )
             for place in VENUES
@@ -374,4 +372,5 @@ def load() -> System:
                 key = keys[name.split(".")[1]] if kind_name in MARKET else None
                 loader.publishers(name, kind, key)
         loader.subscribers()
+        entities_create(drafts=loader.drafts, actor=None)
     return system

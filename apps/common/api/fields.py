@@ -1,6 +1,7 @@
-"""Fields of requests that are stricter than Django REST framework's own."""
+"""Fields of requests that are stricter than Django REST framework's own, and times of answers."""
 
 import math
+from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError as ModelError
@@ -43,3 +44,8 @@ class PublicId(serializers.SlugRelatedField[Any]):
             raise serializers.ValidationError(
                 f'There is no {kind} with the id "{str(data)[:SHOWN]}"{self.where}.'
             ) from None
+
+
+def instant(at: datetime | None) -> str | None:
+    """A time as every date field writes it, for answers that are made without fields."""
+    return None if at is None else at.isoformat().replace("+00:00", "Z")

@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from apps.accounts.api.permissions import granted
 from apps.accounts.roles import Permission
+from apps.common.api.fields import instant
 from apps.executions.models import Direction, Execution, ExecutionAction, ExecutionStep
 from apps.executions.selectors import waiting_for
 from weir import actions as kinds
@@ -19,16 +20,20 @@ ACTION_STATES = [(state.value, state.value) for state in ActionState]
 
 
 class ExecutionActionSerializer(serializers.ModelSerializer[ExecutionAction]):
-    """One action; `waiting_for` names the brokers whose answer it needs now."""
+    """One action; `waiting_for` names the brokers whose answer it needs now.
+
+    The fields are what the schema says. Who watches asks for all actions of a plan with every news
+    of it, and a plan may have thousands: they are written without a field object each.
+    """
 
     id = serializers.UUIDField(source="public_id", read_only=True)
-    title = serializers.SerializerMethodField()
-    brokers = serializers.SerializerMethodField()
+    title = serializers.CharField(read_only=True)
+    brokers = serializers.ListField(child=serializers.CharField(), read_only=True)
     target = serializers.DictField(child=serializers.CharField(), read_only=True)
     before = serializers.DictField(child=serializers.FloatField(), read_only=True, allow_null=True)
     after = serializers.DictField(child=serializers.FloatField(), read_only=True, allow_null=True)
     state = serializers.ChoiceField(choices=ACTION_STATES, read_only=True)
-    waiting_for = serializers.SerializerMethodField()
+    waiting_for = serializers.ListField(child=serializers.CharField(), read_only=True)
 
     class Meta:
         model = ExecutionAction
@@ -53,14 +58,27 @@ class ExecutionActionSerializer(serializers.ModelSerializer[ExecutionAction]):
         ]
         read_only_fields = fields
 
-    def get_title(self, row: ExecutionAction) -> str:
-        return kinds.title(row.action)
-
-    def get_brokers(self, row: ExecutionAction) -> list[str]:
-        return list(kinds.brokers(row.action))
-
-    def get_waiting_for(self, row: ExecutionAction) -> list[str]:
-        return waiting_for(row)
+    def to_representation(self, instance: ExecutionAction) -> dict[str, Any]:
+        action = instance.action
+        return {
+            "id": str(instance.public_id),
+            "index": instance.index,
+            "kind": instance.kind,
+            "title": kinds.title(action),
+            "brokers": list(kinds.brokers(action)),
+            "target": instance.target,
+            "before": instance.before,
+            "after": instance.after,
+            "effect": instance.effect,
+            "state": instance.state,
+            "attempt": instance.attempt,
+            "detail": instance.detail,
+            "deadline_at": instant(instance.deadline_at),
+            "started_at": instant(instance.started_at),
+            "ended_at": instant(instance.ended_at),
+            "pause_s": instance.pause_s,
+            "waiting_for": waiting_for(instance),
+        }
 
 
 class ExecutionStepSerializer(serializers.ModelSerializer[ExecutionStep]):

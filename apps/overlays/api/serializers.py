@@ -282,7 +282,8 @@ class EvaluationSerializer(serializers.ModelSerializer[Evaluation]):
             *("failure", "progress", "cancel_requested", "created_at", "started_at"),
             *("finished_at", "model_version", "snapshot_hash", "overlay", "overlay_name"),
             *("current", "goals", "objective", "methods", "planners", "seeds", "options"),
-            *("horizon_s", "window_s", "traffic", "note", "why", "continues", "author"),
+            *("horizon_s", "window_s", "traffic", "shift_pause_s", "shifts_measured"),
+            *("note", "why", "continues", "author"),
             *("candidates_count", "chosen", "allowed_commands"),
         ]
         read_only_fields = fields

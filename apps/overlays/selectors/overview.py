@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from typing import Any
 
-from apps.overlays.selectors.problem import capacities, evaluation_problem, known_links
+from apps.overlays.selectors.problem import evaluation_problem, known_links
 from apps.overlays.selectors.traffic import traffic_now
 from apps.systems.models import System
 from apps.telemetry.selectors import latest_samples
@@ -54,7 +54,8 @@ def _on_overlay(system: System, reading: Any, today: frozenset[tuple[str, str]])
         return {**empty, "links": [], "brokers": []}
     there = loads(problem, today)
     routing = routing_of(problem, today, there)
-    model, capacity = known_links(system), capacities(system, reading, today)
+    model = known_links(system)
+    capacity = {site.broker: site.capacity_per_s for site in problem.brokers}
     sent, degree = _sent(system), Counter(broker for pair in today for broker in pair)
     return {
         "traffic_per_s": routing.link_messages_per_s,

@@ -30,8 +30,12 @@ def evaluation_problem(
     options: Mapping[str, Any],
     weights: Mapping[str, float],
     horizon_s: float,
+    pause_s: float | None = None,
 ) -> EvaluationProblem:
-    """The checked problem over `brokers`, those of the goal. Raises InvalidProblem."""
+    """The checked problem over `brokers`, those of the goal. Raises InvalidProblem.
+
+    `pause_s`: how long one action holds what crosses its links; None leaves it to the kernel.
+    """
     wanted = sorted(brokers)
     tree = sorted(today)
     known = {*wanted, *(broker for pair in tree for broker in pair)}
@@ -64,6 +68,7 @@ def evaluation_problem(
         "today": [list(pair) for pair in tree],
         "weights": dict(weights),
         "horizon_s": horizon_s,
+        "disruption": {} if pause_s is None else {"pause_s": pause_s},
         "options": dict(options),
     }
     return evaluation_from_dict(plain)

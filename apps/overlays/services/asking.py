@@ -9,6 +9,7 @@ from apps.accounts.models import User
 from apps.audit.services import record
 from apps.common.errors import ApplicationError, Conflict, FieldError
 from apps.common.events import publish
+from apps.executions.selectors import measured_pauses
 from apps.overlays.models import Evaluation, Objective
 from apps.overlays.selectors.problem import evaluation_problem
 from apps.overlays.selectors.traffic import DEFAULT_WINDOW_S, traffic_now
@@ -74,6 +75,7 @@ def evaluation_request(
     asked_planners = _checked("planners", planners, [DEFAULT_PLANNER], planner)
     _check_goals(trees, today, options or {})
     traffic = traffic_now(locked, window_s=window_s)
+    pause_s, shifts = measured_pauses(locked)
     problem = _problem(
         system=locked,
         brokers=_spanned(trees) or _spanned({"": today}),
@@ -82,6 +84,7 @@ def evaluation_request(
         options=options or {},
         weights={**DEFAULT_WEIGHTS, **(weights or {})},
         horizon_s=horizon_s,
+        pause_s=pause_s,
     )
     snapshot = snapshot_freeze(kind=KIND, payload=evaluation_bytes(problem), system=locked)
     run = run_open(
@@ -118,6 +121,8 @@ def evaluation_request(
         horizon_s=horizon_s,
         window_s=window_s,
         traffic=traffic.summary(),
+        shift_pause_s=problem.disruption.pause_s,
+        shifts_measured=0 if pause_s is None else shifts,
         subscribers={topic: dict(by) for topic, by in traffic.subscribers.items()},
         note=note,
         author=actor,

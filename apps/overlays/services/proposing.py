@@ -148,6 +148,7 @@ def plan_again_from_here(
                 "per_overload": before.weights.per_overload,
             },
             horizon_s=evaluation.horizon_s,
+            pause_s=evaluation.shift_pause_s,
         )
         asked = transformation_of(problem, goal)
     except InvalidProblem as error:

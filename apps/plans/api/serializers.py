@@ -249,5 +249,6 @@ class OutcomeSerializer(serializers.Serializer[Any]):
     executed_at = serializers.DateTimeField()
     promise = PlanPromiseSerializer(many=True, source="plan.content.promise")
     measured_utility = serializers.FloatField(
-        allow_null=True, help_text="Only of the newest executed plan of a system; null: unknown."
+        allow_null=True,
+        help_text="Only of a system's newest executed plan that promises utility; null: unknown.",
     )

@@ -16,7 +16,7 @@ MOST = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """An executed plan; `measured_utility` only for the newest of its system."""
+    """An executed plan; `measured_utility` only for the newest of its system that promises one."""
 
     plan: Plan
     executed_at: datetime
@@ -33,8 +33,10 @@ def outcomes(*, since: datetime) -> list[Outcome]:
     seen: set[int] = set()
     found = []
     for plan in plans:
-        newest = plan.system_id not in seen
-        seen.add(plan.system_id)
+        promises = any(promised.name == "utility" for promised in plan.content.promise)
+        newest = promises and plan.system_id not in seen
+        if newest:
+            seen.add(plan.system_id)
         assert plan.execution is not None
         assert plan.execution.ended_at is not None
         found.append(

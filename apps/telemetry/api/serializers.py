@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from apps.accounts.api.permissions import granted
 from apps.accounts.roles import Permission
+from apps.common.api.fields import instant
 from apps.systems.api.entities import SystemReference
 from apps.telemetry.models import AGENT_STATES, Agent, Sample
 from apps.topology.models import Broker
@@ -151,8 +152,15 @@ class AgentLoadSerializer(serializers.Serializer[dict[str, Any]]):
     forwarded = serializers.FloatField(required=False, help_text="Messages.")
 
 
+PARTS = ("flows", "classes", "links", "broker", "agent")
+
+
 class PointSerializer(serializers.Serializer[Sample]):
-    """What one broker's agent measured at one moment."""
+    """What one broker's agent measured at one moment.
+
+    The fields are what the schema says; a sample was checked member by member when it came in, so
+    it is handed on as it is stored. A page asks for thousands of them.
+    """
 
     at = serializers.DateTimeField()
     interval_s = serializers.FloatField(source="payload.interval_s")
@@ -162,12 +170,30 @@ class PointSerializer(serializers.Serializer[Sample]):
     broker_load = BrokerLoadSerializer(source="payload.broker")
     agent = AgentLoadSerializer(source="payload.agent")
 
+    def to_representation(self, instance: Sample) -> dict[str, Any]:
+        only = self.context.get("only")
+        payload = instance.payload
+        part = {name: payload.get(name, {}) if only in (None, name) else {} for name in PARTS}
+        return {
+            "at": instant(instance.at),
+            "interval_s": payload["interval_s"],
+            "flows": part["flows"],
+            "classes": part["classes"],
+            "links": part["links"],
+            "broker_load": part["broker"] or {"unmanaged": [], "sync_always": None},
+            "agent": part["agent"],
+        }
+
 
 class TelemetrySerializer(PointSerializer):
     """The newest measurements of one broker."""
 
     broker = serializers.UUIDField(source="broker.public_id")
     broker_name = serializers.CharField(source="broker.name")
+
+    def to_representation(self, instance: Sample) -> dict[str, Any]:
+        broker = {"broker": str(instance.broker.public_id), "broker_name": instance.broker.name}
+        return {**super().to_representation(instance), **broker}
 
 
 class BrokerLevelsSerializer(serializers.Serializer[dict[str, Any]]):
@@ -176,7 +202,8 @@ class BrokerLevelsSerializer(serializers.Serializer[dict[str, Any]]):
     broker_name = serializers.CharField()
     handled_per_s = serializers.ListField(
         child=serializers.FloatField(allow_null=True),
-        help_text="Means of messages in and out, msg/s, oldest first; null: nothing measured.",
+        help_text="Means of messages from publishers, over links and to consumers, msg/s, "
+        "oldest first; null: nothing measured.",
     )
 
 

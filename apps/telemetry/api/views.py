@@ -44,6 +44,14 @@ MINUTES = OpenApiParameter(
 )
 
 
+ONLY = OpenApiParameter(
+    "only",
+    OpenApiTypes.STR,
+    enum=["links"],
+    description="Tell of links alone; all other measurements are left empty.",
+)
+
+
 class AgentFilter(filters.FilterSet):
     """By system and broker."""
 
@@ -112,12 +120,13 @@ class TelemetryView(APIView):
 class _OfBroker(serializers.Serializer[dict[str, Any]]):
     broker = SystemReference(queryset=Broker.objects.all())
     minutes = serializers.FloatField(default=5.0, min_value=0.1, max_value=30.0)
+    only = serializers.ChoiceField(choices=["links"], required=False)
 
 
 class TelemetrySeriesView(APIView):
     """What was measured in the last minutes."""
 
-    @extend_schema(parameters=[BROKER, MINUTES], responses=SeriesSerializer)
+    @extend_schema(parameters=[BROKER, MINUTES, ONLY], responses=SeriesSerializer)
     def get(self, request: Request) -> Response:
         """One broker's measurements, about one a second, oldest first."""
         form = _OfBroker(data=request.query_params)
@@ -129,7 +138,8 @@ class TelemetrySeriesView(APIView):
             "minutes": minutes,
             "points": series(broker, minutes=minutes),
         }
-        return Response(SeriesSerializer(body).data)
+        only = {"only": form.validated_data.get("only")}
+        return Response(SeriesSerializer(body, context=only).data)
 
 
 class _Levels(_OfSystem):

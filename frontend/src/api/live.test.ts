@@ -42,7 +42,10 @@ it("turns news into fresh queries", () => {
   expect(result.current.traces.r1?.map((point) => point.iteration)).toEqual([1, 2]);
   act(() => hear(queries, news(3, "succeeded")));
   expect(invalidate).toHaveBeenCalledWith({ queryKey: keys.overview });
-  act(() => hear(queries, { kind: "system", id: "s", model_version: 3 }));
+  act(() => hear(queries, { kind: "system", id: "s", model_version: 3, only: "overlay" }));
+  expect(invalidate).toHaveBeenCalledWith({ queryKey: keys.catalog.kind("overlays") });
+  expect(invalidate).not.toHaveBeenCalledWith({ queryKey: keys.catalog.all });
+  act(() => hear(queries, { kind: "system", id: "s", model_version: 4 }));
   expect(invalidate).toHaveBeenCalledWith({ queryKey: keys.catalog.all });
 });
 
@@ -64,10 +67,27 @@ it("asks again about plans and executions at once, then at a pace, and never mis
   act(() => hear(queries, { kind: "telemetry", system: "s" }));
   expect(asked(keys.telemetry.system("s"))).toBe(1);
   // The plan itself is asked about only when the execution moves to another state.
-  expect(asked(keys.plans.one("p1"))).toBe(1);
+  expect(asked(keys.plans.all)).toBe(1);
   act(() => hear(queries, { ...news, state: "succeeded" }));
-  expect(asked(keys.plans.one("p1"))).toBe(2);
+  expect(asked(keys.plans.all)).toBe(2);
   vi.useRealTimers();
+});
+
+it("asks for nothing while nobody looks, and for what it missed when somebody does", () => {
+  const hidden = vi.spyOn(document, "hidden", "get").mockReturnValue(true);
+  const queries = new QueryClient();
+  const invalidate = vi.spyOn(queries, "invalidateQueries");
+  const refetch = vi.spyOn(queries, "refetchQueries");
+  act(() => hear(queries, { kind: "recomputation", system: "unseen" }));
+  expect(invalidate).toHaveBeenCalledWith({ queryKey: keys.recomputation.all, refetchType: "none" });
+  vi.stubGlobal("EventSource", class { close = vi.fn(); });
+  const close = listen(queries);
+  hidden.mockReturnValue(false);
+  document.dispatchEvent(new Event("visibilitychange"));
+  expect(refetch).toHaveBeenCalledWith({ type: "active", stale: true });
+  act(() => close());
+  vi.unstubAllGlobals();
+  hidden.mockRestore();
 });
 
 it("lets a slow answer come before it asks again", async () => {

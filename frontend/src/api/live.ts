@@ -64,13 +64,21 @@ const subscribe = (listener: () => void) => {
   };
 };
 
-export const useLive = (): LiveState => useSyncExternalStore(subscribe, () => state);
+const whole = (all: LiveState) => all;
 
-export const useOnline = (): boolean => useLive().status !== "offline";
+/** What is picked must be a part of the state or a plain value: news come several a second, and a
+ * page is drawn again only when what it picked has changed. */
+export function useLive(): LiveState;
+export function useLive<Of>(pick: (all: LiveState) => Of): Of;
+export function useLive<Of>(pick: (all: LiveState) => Of | LiveState = whole) {
+  return useSyncExternalStore(subscribe, () => pick(state));
+}
+
+export const useOnline = (): boolean => useLive(({ status }) => status !== "offline");
 
 /** How long ago something was heard, ticking once a second. */
 export function useSilence(): { seconds: number | null; stale: boolean } {
-  const { lastAt } = useLive();
+  const lastAt = useLive((all) => all.lastAt);
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 1000);
@@ -101,7 +109,8 @@ type Message =
   | { kind: "allocation"; id: string; system: string | null }
   | { kind: "study"; id: string; system: string; state: string; done: number; total: number }
   | { kind: "overlay"; id: string; system: string }
-  | { kind: "system"; id: string; model_version: number | null }
+  // `only`: the one kind of object that the edit touched, where nothing else follows from it.
+  | { kind: "system"; id: string; model_version: number | null; only?: string }
   | { kind: "plan"; id: string; system: string; state: string }
   | { kind: "execution"; id: string; plan: string; system: string; state: string }
   | { kind: "agent"; id: string; broker: string; system: string; state: string }
@@ -121,6 +130,10 @@ type Paced = { timer: ReturnType<typeof setTimeout>; again: boolean; answered: b
 
 const executionStates = new Map<string, string>();
 const paced = new Map<string, Paced>();
+
+/** A page that nobody sees only notes that it is behind; it asks when it is looked at again. */
+const behind = (queryKey: readonly unknown[]) =>
+  document.hidden ? { queryKey, refetchType: "none" as const } : { queryKey };
 
 /** Freshen at once, then at most once per pace while the news go on; the last news always count. */
 function freshenPaced(queries: QueryClient, branches: readonly (readonly unknown[])[]) {
@@ -143,14 +156,14 @@ function freshenPaced(queries: QueryClient, branches: readonly (readonly unknown
     };
     const entry: Paced = { timer: setTimeout(tick, PACE_MS), again: false, answered: false };
     paced.set(name, entry);
-    void queries.invalidateQueries({ queryKey: branch }).finally(() => {
+    void queries.invalidateQueries(behind(branch)).finally(() => {
       entry.answered = true;
     });
   }
 }
 
 function freshen(queries: QueryClient, branches: readonly (readonly unknown[])[]) {
-  for (const queryKey of branches) void queries.invalidateQueries({ queryKey });
+  for (const branch of branches) void queries.invalidateQueries(behind(branch));
 }
 
 function hearRun(queries: QueryClient, run: RunNews) {
@@ -194,17 +207,26 @@ export function hear(queries: QueryClient, message: Message) {
       freshenPaced(queries, [keys.overlays.all]);
       break;
     case "system":
-      freshen(queries, [keys.systems.all, keys.catalog.all, keys.overview, keys.audit.all]);
+      // An execution that moves links rewires the overlay with every action, and nothing else.
+      freshenPaced(queries, [
+        keys.systems.all,
+        message.only === "overlay" ? keys.catalog.kind("overlays") : keys.catalog.all,
+        keys.overview,
+        keys.audit.all,
+      ]);
       break;
     case "plan":
       freshenPaced(queries, [keys.plans.all, keys.overview]);
       break;
     case "execution":
       // Progress shows in the execution and in lists; a plan itself changes only with the state.
-      freshenPaced(queries, [keys.executions.one(message.id), keys.plans.lists]);
-      if (executionStates.get(message.id) !== message.state) {
+      freshenPaced(queries, [keys.executions.one(message.id)]);
+      if (executionStates.get(message.id) === message.state) {
+        freshenPaced(queries, [keys.plans.lists]);
+      } else {
         executionStates.set(message.id, message.state);
-        freshenPaced(queries, [keys.plans.one(message.plan)]);
+        // The branch that news of the plan itself freshen, so that both are one request.
+        freshenPaced(queries, [keys.plans.all]);
       }
       break;
     case "agent":
@@ -267,9 +289,14 @@ export function listen(queries: QueryClient): () => void {
     };
   };
 
+  const seen = () => {
+    if (!document.hidden) void queries.refetchQueries({ type: "active", stale: true });
+  };
+  document.addEventListener("visibilitychange", seen);
   open();
   return () => {
     closed = true;
+    document.removeEventListener("visibilitychange", seen);
     clearTimeout(retry);
     paced.forEach(({ timer }) => clearTimeout(timer));
     paced.clear();

@@ -34,7 +34,7 @@ export type PlansQuery = NonNullable<operations["plans_list"]["parameters"]["que
 
 export const plansQuery = (query: PlansQuery) =>
   queryOptions({
-    queryKey: keys.plans.list(query),
+    queryKey: query.waiting_for ? keys.plans.waiting(query) : keys.plans.list(query),
     queryFn: async ({ signal }): Promise<Page<Plan>> =>
       await take(client.GET("/api/v1/plans", { params: { query }, signal })),
   });

@@ -54,6 +54,8 @@ export const keys = {
     all: ["plans"] as const,
     lists: ["plans", "list"] as const,
     list: (query: ListQuery | object) => ["plans", "list", query] as const,
+    /** Not among the lists: what waits for a decision does not move while plans are carried out. */
+    waiting: (query: object) => ["plans", "waiting", query] as const,
     one: (id: string) => ["plans", "one", id] as const,
     outcomes: (days: number) => ["plans", "outcomes", days] as const,
   },
@@ -76,7 +78,8 @@ export const keys = {
     system: (system: string) => ["telemetry", system] as const,
     flows: (system: string) => ["telemetry", system, "flows"] as const,
     latest: (system: string) => ["telemetry", system, "latest"] as const,
-    series: (broker: string, minutes: number) => ["telemetry-series", broker, minutes] as const,
+    series: (broker: string, minutes: number, only?: string) =>
+      ["telemetry-series", broker, minutes, only] as const,
     /** Not below the system: its news come every second, these cells move slower. */
     levels: (system: string, span: string, brokers: readonly string[]) =>
       ["telemetry-levels", system, span, brokers] as const,

@@ -2704,7 +2704,7 @@ export interface components {
         /** @description What one broker handled, cell by cell. */
         BrokerLevels: {
             broker_name: string;
-            /** @description Means of messages in and out, msg/s, oldest first; null: nothing measured. */
+            /** @description Means of messages from publishers, over links and to consumers, msg/s, oldest first; null: nothing measured. */
             handled_per_s: (number | null)[];
         };
         /** @description The broker process itself. */
@@ -3418,6 +3418,13 @@ export interface components {
             /** Format: double */
             readonly window_s: number;
             readonly traffic: components["schemas"]["TrafficSummary"];
+            /**
+             * Format: double
+             * @description How long a shift was taken to pause its brokers, s.
+             */
+            readonly shift_pause_s: number;
+            /** @description Shifts of this system that say so; 0 where it is assumed. */
+            readonly shifts_measured: number;
             readonly note: string;
             /** @description What is recommended, with the figures that decide. */
             readonly why: string[];
@@ -3510,7 +3517,12 @@ export interface components {
             readonly actions_total: number;
             readonly allowed_commands: components["schemas"]["AllowedCommandsEnum"][];
         };
-        /** @description One action; `waiting_for` names the brokers whose answer it needs now. */
+        /**
+         * @description One action; `waiting_for` names the brokers whose answer it needs now.
+         *
+         *     The fields are what the schema says. Who watches asks for all actions of a plan with every news
+         *     of it, and a plan may have thousands: they are written without a field object each.
+         */
         ExecutionAction: {
             /** Format: uuid */
             readonly id: string;
@@ -4296,7 +4308,7 @@ export interface components {
             promise: components["schemas"]["PlanPromise"][];
             /**
              * Format: double
-             * @description Only of the newest executed plan of a system; null: unknown.
+             * @description Only of a system's newest executed plan that promises utility; null: unknown.
              */
             measured_utility: number | null;
         };
@@ -5327,7 +5339,12 @@ export interface components {
             index: number;
             actions: components["schemas"]["PlanAction"][];
         };
-        /** @description What one broker's agent measured at one moment. */
+        /**
+         * @description What one broker's agent measured at one moment.
+         *
+         *     The fields are what the schema says; a sample was checked member by member when it came in, so
+         *     it is handed on as it is stored. A page asks for thousands of them.
+         */
         Point: {
             /** Format: date-time */
             at: string;
@@ -14059,6 +14076,8 @@ export interface operations {
                 broker: string;
                 /** @description How far back; at most 30, 5 when not given. */
                 minutes?: number;
+                /** @description Tell of links alone; all other measurements are left empty. */
+                only?: "links";
             };
             header?: never;
             path?: never;

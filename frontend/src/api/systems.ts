@@ -12,6 +12,15 @@ export const systemsQuery = queryOptions({
     await take(client.GET("/api/v1/systems", { params: { query: { page_size: 500 } }, signal })),
 });
 
+/** How many brokers it has; the overview knows, too, but that is about all systems and their runs. */
+export const brokerCountQuery = (system: string) =>
+  queryOptions({
+    queryKey: keys.catalog.list("brokers", { system, page_size: 1 }),
+    queryFn: async ({ signal }) =>
+      await take(client.GET("/api/v1/brokers", { params: { query: { system, page_size: 1 } }, signal })),
+    select: (page: Page<Schemas["Broker"]>) => page.count,
+  });
+
 export const useSystems = () => useQuery(systemsQuery);
 
 export const systemQuery = (id: string) =>

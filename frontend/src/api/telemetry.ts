@@ -87,13 +87,16 @@ export const flowStatusQuery = (system: string) =>
       take(client.GET("/api/v1/flow-status", { params: { query: { system } }, signal })),
   });
 
-/** The last minutes of one broker, asked once; what follows is heard. */
-export const seriesQuery = (broker: string, minutes: number) =>
+/** The last minutes of one broker, asked once; what follows is heard. `only`: of its links alone. */
+export const seriesQuery = (broker: string, minutes: number, only?: "links") =>
   queryOptions({
-    queryKey: keys.telemetry.series(broker, minutes),
+    queryKey: keys.telemetry.series(broker, minutes, only),
     queryFn: ({ signal }) =>
       take(
-        client.GET("/api/v1/telemetry/series", { params: { query: { broker, minutes } }, signal }),
+        client.GET("/api/v1/telemetry/series", {
+          params: { query: { broker, minutes, only } },
+          signal,
+        }),
       ),
     staleTime: Infinity,
     gcTime: 0,

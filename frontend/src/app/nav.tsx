@@ -3,11 +3,10 @@ import { Menu } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useLocation, useNavigate } from "react-router";
 
-import { overviewQuery } from "@/api/allocations";
 import { useLive } from "@/api/live";
 import { waitingPlansQuery } from "@/api/plans";
 import { useMay } from "@/api/session";
-import { useSystems } from "@/api/systems";
+import { brokerCountQuery, useSystems } from "@/api/systems";
 import { allAgentsQuery } from "@/api/telemetry";
 import { Icon, Mark, type IconName } from "@/components/ui/icons";
 import { rememberSystem, useRememberedSystem } from "@/lib/current-system";
@@ -71,7 +70,7 @@ function SystemSwitch({ current }: { current: string | null }) {
   const mayCreate = useMay("create_system");
   const rows = systems.data?.results ?? [];
   const system = rows.find((row) => row.id === current);
-  const size = useQuery(overviewQuery).data?.results.find((row) => row.id === current)?.brokers;
+  const size = useQuery({ ...brokerCountQuery(current ?? ""), enabled: current !== null }).data;
   const place = placeOf(useLocation().pathname);
   const choose = (id: string) => {
     rememberSystem(id);
@@ -135,13 +134,13 @@ export function useCurrentSystem(): string | null {
 export function Nav() {
   const place = placeOf(useLocation().pathname);
   const system = useCurrentSystem();
-  const live = useLive();
+  const active = useLive(
+    ({ runs }) =>
+      Object.values(runs).filter(({ state }) => ["queued", "running"].includes(state)).length,
+  );
   const waiting = useQuery(waitingPlansQuery).data?.count ?? 0;
   const agents = useQuery(allAgentsQuery).data?.results ?? [];
   const leases = agents.filter((agent) => agent.state === "live").length;
-  const active = Object.values(live.runs).filter((run) =>
-    ["queued", "running"].includes(run.state),
-  ).length;
   return (
     <nav className="nav" aria-label="Main">
       <Link className="brand" to={to.home} aria-label="Weir, home">

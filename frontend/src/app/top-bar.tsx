@@ -14,7 +14,7 @@ import { toggleTheme, useTheme } from "@/lib/theme";
 import { clockText } from "@/lib/time";
 
 function LiveState() {
-  const { status } = useLive();
+  const status = useLive((all) => all.status);
   const { seconds, stale } = useSilence();
   if (status === "offline") {
     return (
@@ -41,8 +41,8 @@ function LiveState() {
 }
 
 export function OfflineBar() {
-  const { status, offlineSince } = useLive();
-  if (status !== "offline") return null;
+  const offlineSince = useLive((all) => (all.status === "offline" ? all.offlineSince : undefined));
+  if (offlineSince === undefined) return null;
   return (
     <div className="offline" role="status">
       <Icon name="offline" small />

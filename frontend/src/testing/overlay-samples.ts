@@ -37,6 +37,8 @@ export const evaluation = (change: Partial<Evaluation> = {}): Evaluation => ({
   horizon_s: 86_400,
   window_s: 60,
   traffic: { source: "model", detail: "From the model.", window_s: 60, flows: 3, published_per_s: 450 },
+  shift_pause_s: 0.036,
+  shifts_measured: 20,
   note: "",
   why: ["Minimum cost tree saves 36,800 link messages a second."],
   continues: null,

@@ -98,6 +98,9 @@ class Run:
         self.best: Steps | None = None
         self.best_cost = math.inf
         self.is_infeasible = False
+        self.is_over = False
+        """Whether each number of steps, up to `max_steps`, that could bring more was tried to its
+        end: what is best then is the best that the action set has within so many steps."""
         self._why = "no number of steps was tried to its end"
         self._is_found = False
         """Whether some number of steps had a plan."""
@@ -122,8 +125,10 @@ class Run:
         ask()
         if not self._core.missing:
             self._keep(pack(self._problem, (*self._reduced.appends, *self._reduced.detaches)))
+            self.is_over = True
             return
         if self._objective == "actions" and self.is_proven:
+            self.is_over = True
             return
         names = indexed(self._core)
         members = groups(self._core, names, self._action_set)
@@ -137,6 +142,7 @@ class Run:
         if not is_reachable(of, ask=ask):
             self._why = f"action set {self._action_set} does not reach the goal"
             self.is_infeasible = self._holds_all
+            self.is_over = True
             return
         price = prices(of, self._core.options.action_costs, names)
         least = float(price.min())
@@ -144,11 +150,13 @@ class Run:
             self.steps_tried = steps
             tell()
             if not self._is_worth(steps, least):
+                self.is_over = True
                 break
             if not self._try(Trial(steps=steps, of=of, price=price, names=names), ask=ask):
                 break
             tell()
         else:
+            self.is_over = True
             self._why = f"no plan within max_steps = {self._settings.max_steps}"
         tell()
 

@@ -1,8 +1,12 @@
 """Compiled: fill one step with slides that may run together, by their worth for all open goals.
 
-What a slide does to the ways of open goals, and what that is worth, is said in `ways_after`. Links
+What a slide does to the ways of open goals, and what that is worth, is said in `crossings`. Links
 that may move are numbered first, those that never move after them; `fixed` says of the first kind
 which have become goal links.
+
+A link slides once in a step and is then nobody's pivot, and a pivot does not slide. So where both
+are does not change until one of them is used, and the slides that a step has to choose from are
+listed once.
 """
 
 from __future__ import annotations
@@ -10,145 +14,133 @@ from __future__ import annotations
 import numpy as np
 
 from weir.allocation.compiled import compiled
-from weir.transformation.stepping.ways_after import slide, survey, worth
+from weir.transformation.sliding.bits import ONE
+from weir.transformation.stepping.crossings import NONE, WORD, Worths, carry_out, lowest, survey
+from weir.transformation.stepping.crossings import worth as worth_of
 
 FREE, PIVOT, MOVED, MADE = 0, 1, 2, 3
-OPTIONS = 16
+OPTIONS = 24
 """Slides that are looked at, per link that may move, on the average."""
 
 
 @compiled
-def _options(
-    nodes: np.ndarray,
-    ids: np.ndarray,
-    length: np.ndarray,
-    state: np.ndarray,
-    busy: np.ndarray,
-    room: np.ndarray,
-    disjoint: bool,
-    found: np.ndarray,
-    hitch: bool,
-) -> int:
-    """Every slide (f, i, j, k, pivot) along an open way that this step still allows.
-
-    `hitch`: those onto another link that may move, too, though no way goes on there.
-    """
-    count = 0
-    movable = length.shape[0]
-    ends = np.full((movable, 2), -1, np.int32)
-    first = np.full(movable, -1, np.int32)
-    chain = np.full(found.shape[0], -1, np.int32)
-    for g in range(movable):
-        n = length[g]
-        if n <= 1:
-            continue
-        for t in range(n):
-            f = ids[g, t]
-            if f >= movable:
-                continue
-            ends[f, 0], ends[f, 1] = nodes[g, t], nodes[g, t + 1]
-            if state[f] != FREE:
-                continue
-            for ahead in range(2):
-                if ahead == 1:
-                    if t + 1 >= n:
-                        continue
-                    i, j, k, pivot = nodes[g, t], nodes[g, t + 1], nodes[g, t + 2], ids[g, t + 1]
-                else:
-                    if t == 0:
-                        continue
-                    i, j, k, pivot = nodes[g, t + 1], nodes[g, t], nodes[g, t - 1], ids[g, t - 1]
-                if pivot < movable and state[pivot] >= MOVED:
-                    continue
-                if disjoint and (busy[i] or busy[j] or busy[k]):
-                    continue
-                if busy[i] == 2 or busy[j] == 2 or busy[k] == 2 or room[k] <= 0:
-                    continue
-                at = first[f]
-                while at >= 0 and (found[at, 2] != j or found[at, 3] != k):
-                    at = chain[at]
-                if at >= 0 or count >= found.shape[0]:
-                    continue
-                found[count] = (f, i, j, k, pivot)
-                chain[count] = first[f]
-                first[f] = count
-                count += 1
-    if hitch:
-        count = _hitches(ends, state, busy, room, disjoint, found, count, first, chain)
-    return count
-
-
-@compiled
-def _hitches(
-    ends: np.ndarray,
-    state: np.ndarray,
-    busy: np.ndarray,
-    room: np.ndarray,
-    disjoint: bool,
-    found: np.ndarray,
-    count: int,
-    first: np.ndarray,
-    chain: np.ndarray,
-) -> int:
-    """Add slides along links that may move; `ends` are -1 for links on no open way."""
-    movable = ends.shape[0]
-    head = np.full(room.shape[0], -1, np.int32)
-    other = np.full(2 * movable, -1, np.int32)
-    for p in range(movable):
-        if ends[p, 0] >= 0 and state[p] < MOVED:
-            for side in range(2):
-                other[2 * p + side] = head[ends[p, side]]
-                head[ends[p, side]] = 2 * p + side
-    for f in range(movable):
-        if ends[f, 0] < 0 or state[f] != FREE:
-            continue
+def _around(ends: np.ndarray, brokers: int) -> tuple[np.ndarray, np.ndarray]:
+    """Per broker its links: places into the second array, and there twice the link plus the end."""
+    first = np.zeros(brokers + 2, np.int32)
+    for f in range(ends.shape[0]):
+        first[ends[f, 0] + 2] += 1
+        first[ends[f, 1] + 2] += 1
+    for b in range(brokers):
+        first[b + 2] += first[b + 1]
+    there = np.empty(2 * ends.shape[0], np.int32)
+    for f in range(ends.shape[0]):
         for side in range(2):
-            i, j = ends[f, 1 - side], ends[f, side]
-            at = head[j]
-            while at >= 0:
-                pivot, k = at // 2, ends[at // 2, 1 - at % 2]
-                at = other[at]
-                if pivot == f or room[k] <= 0:
-                    continue
-                if disjoint and (busy[i] or busy[j] or busy[k]):
-                    continue
-                if busy[i] == 2 or busy[j] == 2 or busy[k] == 2:
-                    continue
-                known = first[f]
-                while known >= 0 and (found[known, 2] != j or found[known, 3] != k):
-                    known = chain[known]
-                if known >= 0 or count >= found.shape[0]:
-                    continue
-                found[count, 0] = f
-                found[count, 1] = i
-                found[count, 2] = j
-                found[count, 3] = k
-                found[count, 4] = pivot
-                count += 1
-    return count
+            b = ends[f, side] + 1
+            there[first[b]] = 2 * f + side
+            first[b] += 1
+    return first, there
 
 
 @compiled
 def _is_barred(i: int, k: int, brokers: int, barred: np.ndarray) -> bool:
     key = min(i, k) * brokers + max(i, k)
     at = np.searchsorted(barred, key)
-    return at < barred.shape[0] and barred[at] == key
+    return bool(at < barred.shape[0] and barred[at] == key)
+
+
+@compiled
+def _share_a_way(rows: np.ndarray, r: int, f: int) -> bool:
+    shared = NONE
+    for word in range(rows.shape[1]):
+        shared |= rows[r, word] & rows[f, word]
+    return bool(shared != NONE)
+
+
+@compiled
+def _options(
+    ends: np.ndarray,
+    rows: np.ndarray,
+    fixed: np.ndarray,
+    room: np.ndarray,
+    frozen: np.ndarray,
+    barred: np.ndarray,
+    skip: float,
+    hitch: bool,
+) -> np.ndarray:
+    """Slides (r, i, j, k, f) along an open way, but a share `skip` of them.
+
+    `hitch`: those onto another link that may move, too, though no way goes on there.
+    """
+    movable, brokers = fixed.shape[0], room.shape[0]
+    first, there = _around(ends, brokers)
+    found = np.empty((OPTIONS * movable + 8, 5), np.int32)
+    count = 0
+    for r in range(movable):
+        if fixed[r]:
+            continue
+        for side in range(2):
+            i, j = ends[r, 1 - side], ends[r, side]
+            if frozen[i] or frozen[j]:
+                continue
+            for at in range(first[j], first[j + 1]):
+                f = there[at] // 2
+                k = ends[f, 1 - there[at] % 2]
+                if f == r or frozen[k] or room[k] <= 0 or count == found.shape[0]:
+                    continue
+                onto = hitch and f < movable and not fixed[f]
+                if not onto and not _share_a_way(rows, r, f):
+                    continue
+                if barred.shape[0] and _is_barred(i, k, brokers, barred):
+                    continue
+                if skip > 0 and np.random.random() < skip:
+                    continue
+                found[count, 0] = r
+                found[count, 1] = i
+                found[count, 2] = j
+                found[count, 3] = k
+                found[count, 4] = f
+                count += 1
+    return found[:count]
+
+
+@compiled
+def _allows(slide: np.ndarray, state: np.ndarray, busy: np.ndarray, room: np.ndarray) -> bool:
+    """Whether the slide may share the step with those that are in it."""
+    r, i, j, k, f = slide
+    if state[r] != FREE or (f < state.shape[0] and state[f] >= MOVED) or room[k] <= 0:
+        return False
+    return not (busy[i] or busy[j] or busy[k])
+
+
+@compiled
+def _take(
+    slide: np.ndarray,
+    state: np.ndarray,
+    busy: np.ndarray,
+    room: np.ndarray,
+    disjoint: bool,
+    made: bool,
+) -> None:
+    r, i, j, k, f = slide
+    state[r] = MADE if made else MOVED
+    if f < state.shape[0]:
+        state[f] = PIVOT
+    room[k] -= 1
+    if disjoint:
+        busy[i] = busy[j] = busy[k] = True
 
 
 @compiled
 def fill(
-    nodes: np.ndarray,
-    ids: np.ndarray,
+    ends: np.ndarray,
+    rows: np.ndarray,
     length: np.ndarray,
     fixed: np.ndarray,
     room: np.ndarray,
     frozen: np.ndarray,
     barred: np.ndarray,
-    links: int,
     disjoint: bool,
-    pull: np.ndarray,
-    bundle: np.ndarray,
-    shares: np.ndarray,
+    worths: Worths,
     noise: float,
     skip: float,
     least: float,
@@ -162,65 +154,54 @@ def fill(
     smaller broker times brokers plus larger one, sorted). When nothing at all is, one slide that
     brings the nearest goal nearer is taken, so that a plan never stands still.
     """
-    movable = length.shape[0]
+    movable, brokers = fixed.shape[0], room.shape[0]
     state = np.zeros(movable, np.int8)
-    for f in range(movable):
-        if fixed[f]:
-            state[f] = PIVOT
-    busy = np.zeros(room.shape[0], np.int8)
-    for b in range(frozen.shape[0]):
-        if frozen[b]:
-            busy[b] = 2
+    for r in range(movable):
+        if fixed[r]:
+            state[r] = PIVOT
+    busy = np.zeros(brokers, np.bool_)
     start_room = room.copy()
-    crossing = np.zeros(links, np.int32)
-    load = np.zeros(room.shape[0])
-    survey(nodes, ids, length, bundle, crossing, load)
-    found = np.empty((OPTIONS * movable + 8, 5), np.int32)
+    crossing = np.empty(ends.shape[0], np.int32)
+    load = np.empty(brokers)
+    survey(ends, rows, worths.bundle, crossing, load)
+    found = _options(ends, rows, fixed, room, frozen, barred, skip, hitch)
+    values = np.empty(found.shape[0])
+    places = np.empty(found.shape[0], np.int32)
     count = 0
     while True:
-        options = _options(nodes, ids, length, state, busy, room, disjoint, found, hitch)
-        values = np.full(options, -np.inf)
-        for c in range(options):
-            if skip > 0 and np.random.random() < skip:
-                continue
-            f, i, j, k, pivot = found[c]
-            if barred.shape[0] and _is_barred(i, k, room.shape[0], barred):
-                continue
-            value = worth(
-                nodes, ids, length, f, i, j, k, pivot, crossing, load,
-                pull, bundle, shares[0], shares[1], shares[2],
-            )  # fmt: skip
-            if value > least:
-                values[c] = value * (1.0 + noise * np.random.random())
-        order = np.argsort(-values)
+        worthy = 0
+        for c in range(found.shape[0]):
+            if _allows(found[c], state, busy, room):
+                value = worth_of(rows, length, crossing, load, found[c], worths)
+                if value > least:
+                    if noise > 0:
+                        value *= 1.0 + noise * np.random.random()
+                    values[worthy] = -value
+                    places[worthy] = c
+                    worthy += 1
         before = count
-        for at in range(options):
-            c = order[at]
-            if values[c] == -np.inf:
-                break
-            f, i, j, k, pivot = found[c]
-            if state[f] != FREE or room[k] <= 0:
+        for at in np.argsort(values[:worthy]):
+            slide = found[places[at]]
+            if not _allows(slide, state, busy, room):
                 continue
-            if pivot < movable and state[pivot] >= MOVED:
+            if worth_of(rows, length, crossing, load, slide, worths) <= least:
                 continue
-            if disjoint and (busy[i] or busy[j] or busy[k]):
-                continue
-            value = worth(
-                nodes, ids, length, f, i, j, k, pivot, crossing, load,
-                pull, bundle, shares[0], shares[1], shares[2],
-            )  # fmt: skip
-            if value <= least:
-                continue
-            _take(nodes, ids, length, state, busy, room, taken, count, f, i, j, k, pivot)
+            made = carry_out(ends, rows, length, crossing, load, slide, worths.bundle)
+            _take(slide, state, busy, room, disjoint, made)
+            taken[count] = slide[1:4]
             count += 1
-            survey(nodes, ids, length, bundle, crossing, load)
         if count == before:
             break
     if count == 0:
-        count = _nearest(nodes, ids, length, state, busy, room, taken, found)
-    for f in range(movable):
-        if state[f] == MADE:
-            fixed[f] = True
+        at = _nearest(rows, length, found, worths.pull.shape[0])
+        if at >= 0:
+            made = carry_out(ends, rows, length, crossing, load, found[at], worths.bundle)
+            _take(found[at], state, busy, room, disjoint, made)
+            taken[0] = found[at, 1:4]
+            count = 1
+    for r in range(movable):
+        if state[r] == MADE:
+            fixed[r] = True
     # Departures make room only in the next step: within this one any order is possible.
     for c in range(count):
         start_room[taken[c, 2]] -= 1
@@ -230,61 +211,19 @@ def fill(
 
 
 @compiled
-def _take(
-    nodes: np.ndarray,
-    ids: np.ndarray,
-    length: np.ndarray,
-    state: np.ndarray,
-    busy: np.ndarray,
-    room: np.ndarray,
-    taken: np.ndarray,
-    count: int,
-    f: int,
-    i: int,
-    j: int,
-    k: int,
-    pivot: int,
-) -> None:
-    made = slide(nodes, ids, length, f, j, k, pivot)
-    state[f] = MADE if made else MOVED
-    if pivot < state.shape[0]:
-        state[pivot] = PIVOT
-    busy[i] = busy[j] = busy[k] = 1
-    room[k] -= 1
-    taken[count] = (i, j, k)
-
-
-@compiled
-def _nearest(
-    nodes: np.ndarray,
-    ids: np.ndarray,
-    length: np.ndarray,
-    state: np.ndarray,
-    busy: np.ndarray,
-    room: np.ndarray,
-    taken: np.ndarray,
-    found: np.ndarray,
-) -> int:
-    """Take one slide that shortens the shortest open way; 0 where none applies."""
-    for g in range(length.shape[0]):  # a way that would not fit: better no step than a wrong one
-        if length[g] + 2 >= nodes.shape[1]:
-            return 0
-    options = _options(nodes, ids, length, state, busy, room, False, found, False)
+def _nearest(rows: np.ndarray, length: np.ndarray, found: np.ndarray, longest: int) -> int:
+    """The slide that shortens the shortest open way; -1 where none does."""
+    for g in range(length.shape[0]):  # longer than there are values for: better no step
+        if length[g] + 1 >= longest:
+            return -1
     best, way = -1, 1 << 30
-    for c in range(options):
-        f, j, k = found[c, 0], found[c, 2], found[c, 3]
-        for g in range(length.shape[0]):
-            if length[g] <= 1 or length[g] >= way:
-                continue
-            for t in range(length[g]):
-                if ids[g, t] != f:
-                    continue
-                ahead = nodes[g, t + 1] == j and t + 1 < length[g] and nodes[g, t + 2] == k
-                behind = nodes[g, t] == j and t > 0 and nodes[g, t - 1] == k
-                if ahead or behind:
-                    best, way = c, length[g]
-    if best < 0:
-        return 0
-    f, i, j, k, pivot = found[best]
-    _take(nodes, ids, length, state, busy, room, taken, 0, f, i, j, k, pivot)
-    return 1
+    for c in range(found.shape[0]):
+        r, f = found[c, 0], found[c, 4]
+        for word in range(rows.shape[1]):
+            both = rows[r, word] & rows[f, word]
+            while both != NONE:
+                n = length[WORD * word + lowest(both)]
+                both &= both - ONE
+                if n < way:
+                    best, way = c, n
+    return best

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from weir.transformation.stepping.crossings import Worths
 from weir.transformation.stepping.widening import sow, widen
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from weir.transformation.stepping.ways import Ways
 
+SPARE = 8
+"""A way may grow to twice the longest one and so many links more."""
 CELLS = 3_000_000
 """Numbers that the states after one step may take, before the best are kept."""
 CHUNK = 60_000
@@ -56,8 +59,8 @@ class Taste:
 
 @dataclass(slots=True)
 class _States:
-    nodes: np.ndarray
-    ids: np.ndarray
+    ends: np.ndarray
+    rows: np.ndarray
     length: np.ndarray
     fixed: np.ndarray
     room: np.ndarray
@@ -65,7 +68,7 @@ class _States:
     @classmethod
     def first(cls, ways: Ways) -> _States:
         fixed = np.zeros(ways.length.shape, np.bool_)
-        start = (ways.nodes, ways.ids, ways.length, fixed, ways.room)
+        start = (ways.ends, ways.rows, ways.length, fixed, ways.room)
         return cls(*(array[None].copy() for array in start))
 
     def empty(self, count: int) -> _States:
@@ -75,7 +78,7 @@ class _States:
         return _States(*(array[rows] for array in self._arrays()))
 
     def _arrays(self) -> tuple[np.ndarray, ...]:
-        return (self.nodes, self.ids, self.length, self.fixed, self.room)
+        return (self.ends, self.rows, self.length, self.fixed, self.room)
 
 
 def search(
@@ -89,8 +92,8 @@ def search(
 ) -> Triples | None:
     """A plan of at most `most_steps` steps, or None where this round found none."""
     sow(seed % 2**32)
-    pull, bundle, shares, rest_shares = _tables(ways, taste)
-    size = int(ways.nodes.size + ways.ids.size)
+    worths, rest_worths = _worths(ways, taste)
+    size = int(ways.ends.size + ways.rows.size)
     children = max(1, min(taste.children, CELLS // size))
     width = max(1, min(taste.width, CELLS // (size * children)))
     chunk = max(1, CHUNK // (max(1, int(ways.length.sum())) * children))
@@ -106,8 +109,8 @@ def search(
         still = np.empty(count * children, np.int32)
         for first in range(0, count, chunk):
             widen(
-                now.nodes,
-                now.ids,
+                now.ends,
+                now.rows,
                 now.length,
                 now.fixed,
                 now.room,
@@ -116,18 +119,15 @@ def search(
                 children,
                 ways.frozen,
                 ways.barred,
-                ways.links,
                 disjoint,
-                pull,
-                bundle,
-                shares,
-                rest_shares,
+                worths,
+                rest_worths,
                 taste.noise,
                 taste.skip,
                 taste.least,
                 taste.hitch,
-                after.nodes,
-                after.ids,
+                after.ends,
+                after.rows,
                 after.length,
                 after.fixed,
                 after.room,
@@ -152,13 +152,17 @@ def search(
     return None
 
 
-def _tables(ways: Ways, taste: Taste) -> tuple[np.ndarray, ...]:
-    links = np.arange(ways.nodes.shape[1] + 3)
-    pull = taste.way_share * np.maximum(links - 1, 0) ** taste.way_power
-    bundle = np.arange(ways.length.shape[0] + 4) ** taste.bundle_power
-    shares = np.array([taste.link_share, taste.load_share, taste.load_power])
-    rest_shares = np.array([taste.link_share, taste.rest_share, taste.rest_power])
-    return pull, bundle, shares, rest_shares
+def _worths(ways: Ways, taste: Taste) -> tuple[Worths, Worths]:
+    """While a step is filled, and of what is left after it."""
+    longest = 2 * int(ways.length.max(initial=1)) + SPARE
+    worths = Worths(
+        pull=taste.way_share * np.maximum(np.arange(longest) - 1.0, 0.0) ** taste.way_power,
+        bundle=np.arange(ways.length.shape[0] + 4) ** taste.bundle_power,
+        link_share=taste.link_share,
+        load_share=taste.load_share,
+        load_power=taste.load_power,
+    )
+    return worths, worths._replace(load_share=taste.rest_share, load_power=taste.rest_power)
 
 
 def _best(left: np.ndarray, names: np.ndarray, counts: np.ndarray, width: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A problem as the arrays of `filling`: the way of every missing goal link, links by number."""
+"""A problem as the arrays of `filling`: links by number, and which goal links' ways cross each."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from weir.transformation.indexed import indexed
 if TYPE_CHECKING:
     from weir.model.transformation import Transformation
 
-SPARE = 8
-"""A way may grow to twice the longest one and so many links more."""
+WORD = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ways:
-    """The state at the start."""
+    """The state at the start. The links that may move come first, as many as goal links miss."""
 
     names: tuple[str, ...]
-    nodes: np.ndarray
-    ids: np.ndarray
+    ends: np.ndarray
+    """(links, 2) int32: the brokers of each link that may move or that some way crosses."""
+    rows: np.ndarray
+    """(links, words) uint64: bit g of row f says that the way of goal link g crosses link f."""
     length: np.ndarray
-    links: int
-    """Of the whole tree."""
+    """How many links the way of each missing goal link has."""
     room: np.ndarray
     """Links that each broker may still gain."""
     frozen: np.ndarray
@@ -44,30 +44,33 @@ def ways(problem: Transformation, *, undone: bool = False) -> Ways:
     initial = [(int(a), int(b)) for a, b in numbered.initial]
     goal = [(int(a), int(b)) for a, b in numbered.goal]
     kept = set(goal)
-    numbers = {link: at for at, link in enumerate(sorted(initial, key=kept.__contains__))}
+    order = sorted(initial, key=kept.__contains__)
+    numbers = {link: at for at, link in enumerate(order)}
     there = set(initial)
     around: list[list[int]] = [[] for _ in range(count)]
     for a, b in initial:
         around[a].append(b)
         around[b].append(a)
-    parent, depth, order = [0] * count, [-1] * count, [0]
+    parent, depth = [0] * count, [-1] * count
     depth[0] = 0
-    for u in order:
+    reached = [0]
+    for u in reached:
         for v in around[u]:
             if depth[v] < 0:
                 parent[v], depth[v] = u, depth[u] + 1
-                order.append(v)
-    found = [_way(a, b, parent, depth) for a, b in goal if (a, b) not in there]
-    longest = max((len(way) for way in found), default=1)
-    width = min(2 * longest, count) + SPARE
-    nodes = np.zeros((len(found), width + 1), np.int32)
-    ids = np.full((len(found), width), -1, np.int32)
-    length = np.zeros(len(found), np.int32)
-    for g, way in enumerate(found):
-        nodes[g, : len(way)] = way
-        length[g] = len(way) - 1
-        for t in range(len(way) - 1):
-            ids[g, t] = numbers[min(way[t : t + 2]), max(way[t : t + 2])]
+                reached.append(v)
+    missing = [link for link in goal if link not in there]
+    rows = np.zeros((len(order), max(1, -(-len(missing) // WORD))), np.uint64)
+    length = np.zeros(len(missing), np.int32)
+    for g, (a, b) in enumerate(missing):
+        while a != b:
+            if depth[a] < depth[b]:
+                a, b = b, a
+            crossed = numbers[min(a, parent[a]), max(a, parent[a])]
+            rows[crossed, g // WORD] |= np.uint64(1 << (g % WORD))
+            length[g] += 1
+            a = parent[a]
+    used = rows.any(axis=1) | (np.arange(len(order)) < len(missing))
     limit = problem.options.max_degree
     room = np.full(count, count if limit is None else limit, np.int32)
     if limit is not None:
@@ -76,19 +79,10 @@ def ways(problem: Transformation, *, undone: bool = False) -> Ways:
     left = [a * count + b for a, b in initial if (a, b) not in kept] if undone else []
     return Ways(
         names=numbered.names,
-        nodes=nodes,
-        ids=ids,
+        ends=np.array(order, np.int32).reshape(-1, 2)[used],
+        rows=rows[used],
         length=length,
-        links=len(initial),
         room=room,
         frozen=frozen,
         barred=np.array(sorted(left), np.int64),
     )
-
-
-def _way(a: int, b: int, parent: list[int], depth: list[int]) -> list[int]:
-    head, tail = [a], [b]
-    while head[-1] != tail[-1]:
-        one = head if depth[head[-1]] >= depth[tail[-1]] else tail
-        one.append(parent[one[-1]])
-    return head + tail[-2::-1]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from weir.allocation.compiled import compiled
+from weir.transformation.sliding.bits import scrambled
+from weir.transformation.stepping.crossings import Worths, survey
 from weir.transformation.stepping.filling import fill
-from weir.transformation.stepping.ways_after import survey
 
 
 @compiled
@@ -17,46 +18,37 @@ def sow(seed: int) -> None:
 
 @compiled
 def rest(
-    nodes: np.ndarray,
-    ids: np.ndarray,
-    length: np.ndarray,
-    links: int,
-    pull: np.ndarray,
-    bundle: np.ndarray,
-    shares: np.ndarray,
-    brokers: int,
+    ends: np.ndarray, rows: np.ndarray, length: np.ndarray, worths: Worths, brokers: int
 ) -> float:
     """How much is left to do: the worth of all open ways, links and brokers."""
-    crossing = np.zeros(links, np.int32)
-    load = np.zeros(brokers)
-    survey(nodes, ids, length, bundle, crossing, load)
+    crossing = np.empty(ends.shape[0], np.int32)
+    load = np.empty(brokers)
+    survey(ends, rows, worths.bundle, crossing, load)
     left = 0.0
     for g in range(length.shape[0]):
-        if length[g] > 1:
-            left += pull[length[g]]
-    for f in range(links):
-        left += shares[0] * bundle[crossing[f]]
-    if shares[1] > 0:
+        left += worths.pull[length[g]]
+    for f in range(ends.shape[0]):
+        left += worths.link_share * worths.bundle[crossing[f]]
+    if worths.load_share > 0:
         for b in range(brokers):
-            left += shares[1] * load[b] ** shares[2]
+            left += worths.load_share * load[b] ** worths.load_power
     return left
 
 
 @compiled
-def name_of(nodes: np.ndarray, ids: np.ndarray, length: np.ndarray) -> int:
-    """A number that equal states share: states are equal when their ways are."""
-    name = np.int64(1469598103934665603)
-    for g in range(length.shape[0]):
-        for t in range(length[g] + 1):
-            name = (name ^ np.int64(nodes[g, t] + 1)) * np.int64(1099511628211)
-        name = (name ^ np.int64(7919)) * np.int64(1099511628211)
-    return int(name)
+def name_of(ends: np.ndarray, movable: int, brokers: int) -> int:
+    """A number that equal trees share, whichever link is where."""
+    name = np.uint64(0)
+    for f in range(movable):
+        a, b = ends[f, 0], ends[f, 1]
+        name += scrambled(np.uint64(min(a, b) * brokers + max(a, b)))
+    return int(np.int64(name))
 
 
 @compiled
 def widen(
-    nodes: np.ndarray,
-    ids: np.ndarray,
+    ends: np.ndarray,
+    rows: np.ndarray,
     length: np.ndarray,
     fixed: np.ndarray,
     room: np.ndarray,
@@ -65,18 +57,15 @@ def widen(
     children: int,
     frozen: np.ndarray,
     barred: np.ndarray,
-    links: int,
     disjoint: bool,
-    pull: np.ndarray,
-    bundle: np.ndarray,
-    shares: np.ndarray,
-    rest_shares: np.ndarray,
+    worths: Worths,
+    rest_worths: Worths,
     noise: float,
     skip: float,
     least: float,
     hitch: bool,
-    out_nodes: np.ndarray,
-    out_ids: np.ndarray,
+    out_ends: np.ndarray,
+    out_rows: np.ndarray,
     out_length: np.ndarray,
     out_fixed: np.ndarray,
     out_room: np.ndarray,
@@ -93,41 +82,29 @@ def widen(
     for b in range(first, last):
         for c in range(children):
             at = b * children + c
-            out_nodes[at] = nodes[b]
-            out_ids[at] = ids[b]
+            out_ends[at] = ends[b]
+            out_rows[at] = rows[b]
             out_length[at] = length[b]
             out_fixed[at] = fixed[b]
             out_room[at] = room[b]
             counts[at] = fill(
-                out_nodes[at],
-                out_ids[at],
+                out_ends[at],
+                out_rows[at],
                 out_length[at],
                 out_fixed[at],
                 out_room[at],
                 frozen,
                 barred,
-                links,
                 disjoint,
-                pull,
-                bundle,
-                shares,
+                worths,
                 noise if c else 0.0,
                 skip * np.random.random() if c else 0.0,
                 least if c else 1e-9,
                 hitch,
                 taken[at],
             )
-            left[at] = rest(
-                out_nodes[at],
-                out_ids[at],
-                out_length[at],
-                links,
-                pull,
-                bundle,
-                rest_shares,
-                room.shape[1],
-            )
-            names[at] = name_of(out_nodes[at], out_ids[at], out_length[at])
+            left[at] = rest(out_ends[at], out_rows[at], out_length[at], rest_worths, room.shape[1])
+            names[at] = name_of(out_ends[at], length.shape[1], room.shape[1])
             still[at] = 0
             for g in range(length.shape[1]):
                 if out_length[at, g] > 1:

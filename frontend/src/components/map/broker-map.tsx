@@ -4,7 +4,7 @@ import { useCallback, useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { Point, Size } from "./camera";
 import { readPalette, type Palette } from "./palette";
 import type { Places } from "./places";
-import { hit, paint, type MapConvoy, type MapEdge, type MapMove, type MapNode } from "./scene";
+import { hit, paint, type MapConvoy, type MapEdge, type MapMove, type MapNode, type MapSlide } from "./scene";
 import { MapTools } from "./map-tools";
 import { useTravel } from "./use-travel";
 import { cameraKey, useCamera, usePointer } from "./use-camera";
@@ -13,7 +13,7 @@ import { useKeys } from "@/lib/keyboard";
 import { fixed, percentText } from "@/lib/numbers";
 import { useTheme, type Theme } from "@/lib/theme";
 
-export type { MapConvoy, MapEdge, MapMove, MapNode } from "./scene";
+export type { MapConvoy, MapEdge, MapMove, MapNode, MapSlide } from "./scene";
 
 const NO_MOVES: readonly MapMove[] = [];
 const NO_CONVOYS: readonly MapConvoy[] = [];
@@ -55,6 +55,7 @@ export default function BrokerMap({
   convoys = NO_CONVOYS,
   stop = 0,
   steps,
+  live,
   onOpen,
 }: {
   nodes: readonly MapNode[];
@@ -71,6 +72,8 @@ export default function BrokerMap({
   stop?: number;
   /** What a step did, so that a scrubber that goes on by one shows its links travel. */
   steps?: (step: number) => readonly MapMove[];
+  /** What of a step that runs now is on its way; keep the same list while nothing of it changes. */
+  live?: readonly MapSlide[];
   onOpen?: (group: string) => void;
 }) {
   const box = useRef<HTMLDivElement>(null);
@@ -81,7 +84,7 @@ export default function BrokerMap({
   const theme = useTheme();
   const { camera, setCamera, fit, zoom, centre } = useCamera(size);
   const [hover, setHover] = useState<{ id: string; at: Point } | null>(null);
-  const travel = useTravel(stop, steps);
+  const travel = useTravel(stop, steps, live);
   const byId = useMemo(() => new Map(nodes.map((node) => [node.id, node])), [nodes]);
 
   // The picture is kept apart from the camera, so that dragging repaints and computes nothing else.

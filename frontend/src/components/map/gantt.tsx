@@ -1,5 +1,5 @@
 /** Steps against brokers on a canvas: rows scroll, only what is seen is painted. */
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { memo, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 
 import { busiest, ganttRows, type GanttRow, type Part } from "./gantt-rows";
 import { readPalette } from "./palette";
@@ -106,7 +106,7 @@ function paintGantt(
   pen.fillText("Step", NAMES - 12, HEAD / 2);
 }
 
-export function Gantt({
+export const Gantt = memo(function Gantt({
   steps,
   at,
   onStop,
@@ -166,7 +166,7 @@ export function Gantt({
       )}
     </ChartPanel>
   );
-}
+});
 
 function Drawing({
   rows,
@@ -183,7 +183,7 @@ function Drawing({
   const canvas = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
   const [tip, setTip] = useState<{ x: number; y: number; text: string } | null>(null);
-  const shape = shapeOf(rows.length, steps, room);
+  const shape = useMemo(() => shapeOf(rows.length, steps, room), [rows.length, steps, room]);
   const height = Math.min(TALLEST, shape.height);
   const draw = useCallback(() => {
     const [element, outer] = [canvas.current, box.current];

@@ -15,6 +15,7 @@ export type Spot = { id: string; x: number; y: number; align: "left" | "center" 
 
 export const LINE = 14;
 const GAP = 5;
+const HIDDEN = 12;
 
 const meets = (a: Box, b: Box) =>
   a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
@@ -121,6 +122,8 @@ export function placeLabels(
         box.y + box.height > bounds.height - 2;
       const cost =
         taken.count(box) * 4 +
+        // What lies over the picture hides a name; a link only crosses it.
+        covered.filter((other) => meets(box, other)).length * HIDDEN +
         links.filter(([from, to]) => crosses(box, from, to)).length +
         (off ? 6 : 0);
       if (best === null || cost < best.cost) best = { spot, box, cost };

@@ -1,7 +1,7 @@
 /** A whole overlay: where its brokers stand, and its regions instead of them where there are too many. */
 import { useMemo, useState } from "react";
 
-import BrokerMap, { type MapConvoy, type MapEdge, type MapMove, type MapNode } from "./broker-map";
+import BrokerMap, { type MapConvoy, type MapEdge, type MapMove, type MapNode, type MapSlide } from "./broker-map";
 import { bundle, groupsOf, GROUPS_FROM, unitOf, type Grouping } from "./groups";
 import { placesOf, type LayoutName } from "./places";
 import type { Joined } from "./tree";
@@ -115,6 +115,7 @@ export default function OverlayMap({
   convoys,
   stop,
   steps,
+  live,
 }: {
   nodes: readonly OverlayNode[];
   edges: readonly OverlayEdge[];
@@ -129,6 +130,7 @@ export default function OverlayMap({
   convoys?: readonly MapConvoy[];
   stop?: number;
   steps?: (step: number) => readonly MapMove[];
+  live?: readonly MapSlide[];
 }) {
   const many = nodes.length >= GROUPS_FROM;
   const [whole, setWhole] = useState(false);
@@ -185,6 +187,7 @@ export default function OverlayMap({
         convoys={shownConvoys}
         stop={stop}
         steps={unit ? undefined : steps}
+        live={unit ? undefined : live}
         onOpen={(group) => setOpen((now) => new Set([...now, group]))}
       />
       {many && grouping ? (

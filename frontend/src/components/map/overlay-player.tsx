@@ -4,7 +4,7 @@ import { useCallback, useMemo, useState } from "react";
 import OverlayMap, { type OverlayEdge, type OverlayNode } from "./overlay-map";
 import { PHASES, PhaseLegend } from "./phases";
 import type { LayoutName } from "./places";
-import type { MapConvoy, MapMove } from "./scene";
+import type { MapConvoy, MapMove, MapSlide } from "./scene";
 import { Scrubber, type Stop } from "./scrubber";
 import { StopTable } from "./stop-table";
 import {
@@ -18,6 +18,7 @@ import {
   type Timeline,
 } from "./timeline";
 import type { Joined } from "./tree";
+import { edgesUnderWay, type UnderWay } from "./under-way";
 
 import { Segments } from "@/components/ui/page";
 import { Panel } from "@/components/ui/panel";
@@ -60,14 +61,27 @@ const joinedOf = (timeline: Timeline, goal: boolean): Joined[] => {
   return [...links, ...others].map(({ a, b }) => ({ source: a, target: b }));
 };
 
-/** What is drawn at a stop, ready for the map. */
+/** What runs now: actions of the step that leads from the stop shown to the stop `toward`. */
+export type Running = { toward: number; actions: readonly UnderWay[] };
+
+type Picture = {
+  edges: OverlayEdge[];
+  moves: MapMove[];
+  convoys: MapConvoy[];
+  live: MapSlide[] | undefined;
+};
+
+/** What is drawn at a stop, or on the way from it while a step runs, ready for the map. */
 export function pictureAt(
   timeline: Timeline,
   stop: number,
   traffic?: ReadonlyMap<string, number>,
-): { edges: OverlayEdge[]; moves: MapMove[]; convoys: MapConvoy[] } {
+  running?: Running | null,
+): Picture {
   const most = traffic ? Math.max(0, ...traffic.values()) : 0;
-  const drawn = edgesAt(timeline, stop);
+  const drawn = running
+    ? edgesUnderWay(timeline, stop, running.toward, running.actions)
+    : edgesAt(timeline, stop);
   const edges = drawn.map(({ a, b, key, phase }): OverlayEdge => {
     const look = PHASES[phase];
     const load = traffic?.get(key);
@@ -89,8 +103,15 @@ export function pictureAt(
       return edge ? [edge.a === mover ? edge.b : edge.a] : [];
     }),
   }));
-  const moves = nextMoves(timeline, stop).flatMap((move) => moveOf(move) ?? []);
-  return { edges, moves, convoys };
+  const live = running?.actions.flatMap(({ move, share, words, waits }) => {
+    const slide = moveOf(move);
+    return slide ? [{ ...slide, share, words, waits }] : [];
+  });
+  const begun = new Set(live?.map(({ id }) => id));
+  const moves = nextMoves(timeline, stop)
+    .flatMap((move) => moveOf(move) ?? [])
+    .filter(({ id }) => !begun.has(id));
+  return { edges, moves, convoys, live };
 }
 
 export function OverlayPlayer({
@@ -105,6 +126,7 @@ export function OverlayPlayer({
   selected,
   onSelect,
   firstLabel = "Now",
+  running = null,
   children,
 }: {
   title?: string;
@@ -120,6 +142,8 @@ export function OverlayPlayer({
   selected: string | null;
   onSelect: (broker: string) => void;
   firstLabel?: string;
+  /** While a step runs and the stop before it is shown. */
+  running?: Running | null;
   children?: React.ReactNode;
 }) {
   const [view, setView] = useState<View>("map");
@@ -132,7 +156,10 @@ export function OverlayPlayer({
       })),
     [brokers],
   );
-  const picture = useMemo(() => pictureAt(timeline, stop, traffic), [timeline, stop, traffic]);
+  const picture = useMemo(
+    () => pictureAt(timeline, stop, traffic, running),
+    [timeline, stop, traffic, running],
+  );
   const tree = useMemo(() => joinedOf(timeline, view === "goal"), [timeline, view]);
   const stepMoves = useCallback(
     (step: number) => (timeline.steps[step] ?? []).flatMap((move) => moveOf(move) ?? []),
@@ -181,6 +208,7 @@ export function OverlayPlayer({
           convoys={picture.convoys}
           stop={stop}
           steps={stepMoves}
+          live={picture.live}
         />
       )}
       <p className="vh" aria-live="polite">

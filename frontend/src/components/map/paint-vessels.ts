@@ -14,6 +14,8 @@ export type Vessel = {
   previous?: number | null;
   group: boolean;
   selected: boolean;
+  /** A step that runs waits for its answer. */
+  ringed: boolean;
   /** It takes part in the next step. */
   marked: boolean;
 };

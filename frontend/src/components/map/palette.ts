@@ -3,7 +3,7 @@ import { token } from "@/lib/theme";
 
 const NAMES = [
   ...["surface", "surface-2", "well", "line", "line-2", "text", "text-2", "text-3", "accent"],
-  ...["accent-soft", "crest", "ghost", "bad", "before", "after", "moving", "moving-soft"],
+  ...["accent-soft", "crest", "ghost", "bad", "before", "after", "moving", "moving-soft", "waits"],
   ...["load-0", "load-1", "load-2", "load-3", "load-4", "load-5", "load-6"],
 ];
 

@@ -2,6 +2,7 @@
 import { CROWD, project, TOOLS, vesselHeight, type Camera, type Point, type Size } from "./camera";
 import { LINE, placeLabels, type Box, type Wanted } from "./labels";
 import { paintArrow, paintConvoy, paintLinks, type LineStyle, type PaintedLink } from "./paint-links";
+import { paintTold, paintTravel } from "./paint-travel";
 import { paintVessels, vesselWidth, type Vessel } from "./paint-vessels";
 import type { Palette } from "./palette";
 import type { Places } from "./places";
@@ -35,6 +36,14 @@ export type MapEdge = {
 /** A link that moves: the broker that keeps it, the end that it leaves, the end that it gets. */
 export type MapMove = { id: string; keeper: string; from: string; to: string };
 
+/** One that is on its way: 0 at the old end, 1 at the new one. */
+export type MapSlide = MapMove & {
+  share: number;
+  /** Of a step that runs now: what it is doing, and the brokers whose answer it needs. */
+  words?: string;
+  waits?: readonly string[];
+};
+
 export type MapConvoy = { mover: string; others: readonly string[] };
 
 export type Picture = {
@@ -45,8 +54,8 @@ export type Picture = {
   /** What the next step does; arrows where there is room. */
   moves: readonly MapMove[];
   convoys: readonly MapConvoy[];
-  /** Links of the step just shown, on their way: 0 at the old end, 1 at the new one. */
-  travel: { moves: readonly MapMove[]; share: number } | null;
+  /** Links of the step just shown, or of the one that runs now. */
+  travel: readonly MapSlide[];
 };
 
 const FONT = '11.5px "Inter Variable", Inter, sans-serif';
@@ -77,11 +86,12 @@ const between = (a: Point, b: Point, share: number): Point => ({
 });
 
 function linksOf(picture: Picture, points: ReadonlyMap<string, Point>, thin: number) {
-  const moving = new Set(picture.travel?.moves.map((move) => move.id));
+  const moving = new Set(picture.travel.map(({ id }) => id));
   const links: (PaintedLink & { edge: MapEdge })[] = [];
   for (const edge of picture.edges) {
     const [from, to] = [points.get(edge.source), points.get(edge.target)];
-    if (!from || !to || moving.has(edge.id)) continue;
+    // Where it goes stays to be seen while it travels there.
+    if (!from || !to || (moving.has(edge.id) && edge.line !== "dotted")) continue;
     const width = Math.max(1, edge.width * thin);
     links.push({ from, to, colour: edge.colour, width, line: edge.line ?? "solid", edge });
   }
@@ -97,6 +107,7 @@ function vesselsOf(picture: Picture, points: ReadonlyMap<string, Point>, height:
   const marked = new Set(
     picture.moves.flatMap((move) => (crowd ? [move.keeper] : [move.keeper, move.from, move.to])),
   );
+  const waits = new Set(picture.travel.flatMap((slide) => slide.waits ?? []));
   return picture.nodes.flatMap((node): (Vessel & { node: MapNode })[] => {
     const at = points.get(node.id);
     if (!at) return [];
@@ -110,6 +121,7 @@ function vesselsOf(picture: Picture, points: ReadonlyMap<string, Point>, height:
         fraction: node.fraction,
         previous: node.previous,
         selected: node.id === picture.selected,
+        ringed: waits.has(node.id),
         marked: marked.has(node.id),
       },
     ];
@@ -212,8 +224,8 @@ function paintLabels(
       at: vessel.at,
       width: texts.get(vessel.node.id)?.width ?? 0,
       vessel: {
-        width: vesselWidth(vessel.height, vessel.group) + (vessel.selected ? 14 : 0),
-        height: vessel.height + (vessel.selected ? 12 : 0),
+        width: vesselWidth(vessel.height, vessel.group) + (vessel.selected || vessel.ringed ? 14 : 0),
+        height: vessel.height + (vessel.ringed ? 20 : vessel.selected ? 12 : 0),
       },
       always: vessel.selected || (few && vessels.length <= 40),
     }),
@@ -268,19 +280,12 @@ export function paint(
   const links = linksOf(picture, points, thin);
   links.sort((a, b) => (LAYER[a.line] ?? 0) - (LAYER[b.line] ?? 0));
   paintLinks(pen, links, palette);
-  if (picture.travel) {
-    const { moves, share } = picture.travel;
-    const travelling = moves.flatMap(({ keeper, from, to }): PaintedLink[] => {
-      const [a, b, c] = [points.get(keeper), points.get(from), points.get(to)];
-      if (!a || !b || !c) return [];
-      const end = between(b, c, share);
-      return [{ from: a, to: end, colour: "moving", width: Math.max(1.5, 3 * thin), line: "dashdot" }];
-    });
-    paintLinks(pen, travelling, palette);
-  }
+  paintTravel(pen, picture.travel, points, thin, palette);
   const vessels = vesselsOf(picture, points, height);
   paintVessels(pen, vessels, palette);
-  if (!picture.travel && picture.moves.length <= ARROWS) {
+  paintTold(pen, picture.travel, points, height, SMALL, palette);
+  const played = picture.travel.some(({ words }) => words === undefined);
+  if (!played && picture.moves.length <= ARROWS) {
     for (const { keeper, from, to } of picture.moves) {
       const [a, b, c] = [points.get(keeper), points.get(from), points.get(to)];
       if (a && b && c) paintArrow(pen, between(a, b, 0.5), between(a, c, 0.5), a, palette);

@@ -94,3 +94,31 @@ it("draws the moves of the next step, each with the end that it keeps", () => {
   expect(widths["a\nb"]).toBe(7);
   expect(widths["a\np"]).toBe(1.75 + 5.25 / 2);
 });
+
+describe("a step that runs", () => {
+  const start = tree("ab bc ap aq");
+  const timeline = timelineOf(start, [
+    [shift("p", "a", "b"), shift("q", "a", "b")],
+    [shift("p", "b", "c")],
+  ]);
+  const action = (broker: string, share: number) => ({
+    ...{ move: shift(broker, "a", "b"), share },
+    ...{ words: share === 1 ? "" : "waits for a", waits: share === 1 ? [] : ["a"] },
+  });
+  const running = { toward: 1, actions: [action("p", 1), action("q", 0.6)] };
+
+  it("shows what is in place already, and what travels apart from both of its ends", () => {
+    const { edges, live, moves } = pictureAt(timeline, 0, undefined, running);
+    const looks = Object.fromEntries(edges.map(({ source, target, colour, line }) => [[source, target].sort().join(""), `${colour} ${line}`]));
+    // p has arrived on its way to c; q has left a and is drawn by its slide, its goal stays in sight.
+    expect(looks).toEqual({
+      ...{ ab: "line-2 solid", bc: "line-2 solid", bp: "moving dashdot" },
+      ...{ cp: "after dotted", bq: "after dotted" },
+    });
+    expect(live?.map(({ keeper, from, to, share, waits }) => [keeper, from, to, share, waits])).toEqual([
+      ["p", "a", "b", 1, []],
+      ["q", "a", "b", 0.6, ["a"]],
+    ]);
+    expect(moves).toEqual([]);
+  });
+});

@@ -96,7 +96,7 @@ export default function AllocationsPage() {
   useCurrentSystemIs(systemId);
   const navigate = useNavigate();
   const system = useSystem(systemId);
-  const live = useLive();
+  const runs = useLive((all) => all.runs);
   const [params, setParams] = useSearchParams();
   const address = useListAddress([], "");
   const query = {
@@ -117,7 +117,7 @@ export default function AllocationsPage() {
       },
       { replace: true },
     );
-  const active = Object.values(live.runs).filter(
+  const active = Object.values(runs).filter(
     (run) => run.system === systemId && ["queued", "running"].includes(run.state),
   );
   const button = mayOptimize ? (

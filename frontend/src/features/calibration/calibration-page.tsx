@@ -42,7 +42,7 @@ function Calibration({ system: systemId }: { system: string }) {
   const [busy, setBusy] = useState(false);
   const newest = fits.data?.results[0]?.id;
   const picked = params.get("fit") ?? newest;
-  const run = useLive().runs[asked?.id ?? ""];
+  const run = useLive((all) => all.runs[asked?.id ?? ""]);
   const may = system.data?.allowed_commands.includes("optimize") ?? false;
   const ask = async () => {
     setBusy(true);

@@ -1,7 +1,7 @@
 import { screen } from "@testing-library/react";
 
 import HomePage from "./home-page";
-import { keptPromise, type Outcome } from "./kept";
+import { aimOf, keptPromise, type Outcome } from "./kept";
 import { stationsOf } from "./loop-strip";
 import { waitingOf } from "./questions";
 
@@ -82,6 +82,13 @@ describe("what the home page concludes", () => {
     expect(keptPromise(outcome(100, 110, 101))).toBe(false);
     expect(keptPromise(outcome(110, 100, 95))).toBe(true);
     expect(keptPromise(outcome(110, 100, 80))).toBe(false);
+    // A plan that moves links promises no utility: what is measured of that judges nothing of it.
+    const promise = ["messages in flight", "traffic on links"].map((name) => ({
+      ...{ name, unit: "", before: 10, after: 8 },
+    }));
+    const moves = { ...outcome(0, 0, 500), kind: "overlay", promise };
+    expect(keptPromise(moves)).toBeNull();
+    expect(aimOf(moves)?.name).toBe("traffic on links");
   });
 
   it("lists failures, moved models and systems never optimized", () => {

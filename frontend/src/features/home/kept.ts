@@ -9,6 +9,12 @@ const ENOUGH = 0.9;
 export const utilityOf = (outcome: Outcome) =>
   outcome.promise.find((promised) => promised.name === "utility") ?? null;
 
+/** What a plan was for: utility, or where it moves links what then crosses them. */
+export const aimOf = (outcome: Pick<Outcome, "promise">) =>
+  ["utility", "traffic on links"].flatMap(
+    (name) => outcome.promise.find((promised) => promised.name === name) ?? [],
+  )[0] ?? null;
+
 /** null: nothing is measured, or nothing was promised. */
 export function keptPromise(outcome: Outcome): boolean | null {
   const promised = utilityOf(outcome);

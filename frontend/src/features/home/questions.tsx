@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 
-import { keptPromise, utilityOf } from "./kept";
+import { aimOf, keptPromise } from "./kept";
 import { OUTCOME_DAYS } from "./loop-strip";
 
 import { allocationsQuery, type Overview } from "@/api/allocations";
@@ -228,7 +228,7 @@ export function LatelyQuestion({ systems }: { systems: readonly Overview[] }) {
         </thead>
         <tbody>
           {outcomes.slice(0, 4).map((outcome) => {
-            const promised = utilityOf(outcome);
+            const promised = aimOf(outcome);
             const help = keptPromise(outcome);
             return (
               <tr key={outcome.plan}>
@@ -237,16 +237,26 @@ export function LatelyQuestion({ systems }: { systems: readonly Overview[] }) {
                     {outcome.name} {outcome.title}
                   </Link>
                   <div className="faint">
-                    {outcome.system_name}, utility, {ageText(outcome.executed_at)} ago
+                    {outcome.system_name}, {promised ? `${promised.name}, ` : ""}
+                    {ageText(outcome.executed_at)} ago
                   </div>
                 </td>
                 <td className="n faint">
                   {promised ? relativeChange(promised.after, promised.before) : UNKNOWN}
                 </td>
                 <td className="n strong">
-                  {promised && outcome.measured_utility !== null
-                    ? relativeChange(outcome.measured_utility, promised.before)
-                    : UNKNOWN}
+                  {promised && promised.name !== "utility" ? (
+                    <Link
+                      to={to.plan(outcome.plan)}
+                      title="Its page shows what agents measure on links"
+                    >
+                      see plan
+                    </Link>
+                  ) : promised && outcome.measured_utility !== null ? (
+                    relativeChange(outcome.measured_utility, promised.before)
+                  ) : (
+                    UNKNOWN
+                  )}
                 </td>
                 <td className="n">
                   {help === null ? null : help ? (

@@ -1,4 +1,6 @@
 /** Delivery and agents while a plan runs: what is held up, for how long, and who answers. */
+import { memo } from "react";
+
 import { useQuery } from "@tanstack/react-query";
 
 import { longestPause } from "./phases";
@@ -15,7 +17,7 @@ import { ageText } from "@/lib/time";
 const sum = (values: readonly (number | undefined)[]) =>
   values.reduce<number>((total, value) => total + (value ?? 0), 0);
 
-export function AgentsPanel({ system, execution }: { system: string; execution?: Execution }) {
+export const AgentsPanel = memo(function AgentsPanel({ system, execution }: { system: string; execution?: Execution }) {
   const agents = useQuery(agentsQuery(system));
   const telemetry = useQuery(telemetryQuery(system));
   const rows = agents.data?.results ?? [];
@@ -98,4 +100,4 @@ export function AgentsPanel({ system, execution }: { system: string; execution?:
       </QueryBody>
     </Panel>
   );
-}
+});

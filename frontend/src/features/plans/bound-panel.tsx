@@ -1,10 +1,12 @@
 /** How far a plan of an overlay may be from the best there is. */
+import { memo } from "react";
+
 import type { CandidateDetail } from "@/api/overlays";
 import { BoundRows } from "@/components/map/bound";
 import { Panel } from "@/components/ui/panel";
 import { fixed } from "@/lib/numbers";
 
-export function BoundPanel({ candidate }: { candidate: CandidateDetail }) {
+export const BoundPanel = memo(function BoundPanel({ candidate }: { candidate: CandidateDetail }) {
   const { actions, steps_count: steps, planner, frontier } = candidate;
   const others = frontier.filter((p) => p.actions !== actions || p.steps_count !== steps);
   return (
@@ -26,4 +28,4 @@ export function BoundPanel({ candidate }: { candidate: CandidateDetail }) {
       ) : null}
     </Panel>
   );
-}
+});

@@ -1,5 +1,5 @@
 /** Steps being carried out: every action with its four phases, how long it takes and what it pauses. */
-import { useState } from "react";
+import { memo, useState } from "react";
 
 import { ActionTitle } from "./action-title";
 import {
@@ -57,9 +57,19 @@ function ActionRow({ action, now }: { action: ExecutionAction; now: Date }) {
 
 const clock = (at: string) => exactTime(at).slice(0, 8);
 
-function StepRow({ step, name, now }: { step: ExecutionStep; name: string; now: Date }) {
+const runs = (step: ExecutionStep) => ["in_progress", "aborting"].includes(step.state);
+
+const StepRow = memo(function StepRow({
+  step,
+  name,
+  now,
+}: {
+  step: ExecutionStep;
+  name: string;
+  now: Date;
+}) {
   const [all, setAll] = useState(false);
-  const current = ["in_progress", "aborting"].includes(step.state);
+  const current = runs(step);
   // What needs a look comes first when not everything is shown.
   const order = ["dead", "aborting", "preparing", "committed", "aborted", "pending", "done"];
   const shown =
@@ -106,7 +116,7 @@ function StepRow({ step, name, now }: { step: ExecutionStep; name: string; now: 
       </div>
     </li>
   );
-}
+});
 
 /** Steps of the list at once; of more of them a page is shown, the one where the execution is. */
 const PAGE = 25;
@@ -154,12 +164,13 @@ function Pages({ count, followed }: { count: number; followed: ReturnType<typeof
   );
 }
 
-export function ExecutionSteps({ execution }: { execution: Execution }) {
+export const ExecutionSteps = memo(function ExecutionSteps({ execution }: { execution: Execution }) {
   const pauses = execution.steps.some((step) =>
     step.actions.some((action) => action.pause_s !== null || action.attempt > 1),
   );
   const running = MOVING.includes(execution.state) && execution.state !== "paused";
-  const now = useNow(running, 500);
+  const now = useNow(running);
+  const [still] = useState(now);
   const groups = (["undo", "forward"] as const).map((direction) =>
     execution.steps.filter((step) => step.direction === direction),
   );
@@ -183,9 +194,10 @@ export function ExecutionSteps({ execution }: { execution: Execution }) {
     >
       <ol className={pauses ? "steps pauses" : "steps"} aria-label="Steps of the execution">
         {followed.visible.map(({ key, step, name }) => (
-          <StepRow key={key} step={step} name={name} now={now} />
+          // A row in which nothing runs tells no time.
+          <StepRow key={key} step={step} name={name} now={runs(step) ? now : still} />
         ))}
       </ol>
     </Panel>
   );
-}
+});

@@ -1,4 +1,6 @@
 /** The life of the plan, newest first: who did what, when, and what they said. */
+import { memo } from "react";
+
 import { EVENT_ICONS, eventTone } from "./words";
 
 import type { PlanDetail } from "@/api/plans";
@@ -9,7 +11,7 @@ import { clockText, exactTime } from "@/lib/time";
 /** "Ines Moreau sent for review", where the title begins with the verb. */
 const sentence = (title: string) => title.charAt(0).toLowerCase() + title.slice(1);
 
-export function HistoryPanel({ plan }: { plan: PlanDetail }) {
+export const HistoryPanel = memo(function HistoryPanel({ plan }: { plan: PlanDetail }) {
   const events = [...plan.events].reverse();
   return (
     <Panel title="Audit" right={<span className="faint">UTC</span>}>
@@ -45,4 +47,4 @@ export function HistoryPanel({ plan }: { plan: PlanDetail }) {
       )}
     </Panel>
   );
-}
+});

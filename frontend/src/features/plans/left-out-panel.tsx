@@ -1,5 +1,5 @@
 /** What was proposed and is not done, with the policy's reason for each. */
-import { useState } from "react";
+import { memo, useState } from "react";
 
 import type { PlanDetail } from "@/api/plans";
 import { DataTable, type Column } from "@/components/ui/data-table";
@@ -31,7 +31,7 @@ const COLUMNS: Column<LeftOut>[] = [
   { key: "because", title: "In numbers", cell: (row) => <div className="said">{row.because}</div> },
 ];
 
-export function LeftOutPanel({ plan }: { plan: PlanDetail }) {
+export const LeftOutPanel = memo(function LeftOutPanel({ plan }: { plan: PlanDetail }) {
   const [all, setAll] = useState(false);
   const rows = plan.left_out;
   if (rows.length === 0) return null;
@@ -57,4 +57,4 @@ export function LeftOutPanel({ plan }: { plan: PlanDetail }) {
       />
     </Panel>
   );
-}
+});

@@ -1,10 +1,11 @@
 /** Messages on links, measured against what the plan promised: a plan that moves links is for that. */
-import { useQueries, useQuery } from "@tanstack/react-query";
+import { useQueries, useQuery, type UseQueryResult } from "@tanstack/react-query";
+import { memo, useMemo } from "react";
 
 import { PromiseChart } from "./promise-chart";
 import { onLinks, since } from "./traffic-promise";
 
-import { seriesQuery, telemetryQuery } from "@/api/telemetry";
+import { seriesQuery, telemetryQuery, type Point } from "@/api/telemetry";
 import { Panel, QueryBody } from "@/components/ui/panel";
 import { useNow } from "@/lib/clock";
 
@@ -13,7 +14,11 @@ const SECONDS = 120;
 const FEW = 12;
 const OLD_S = 10;
 
-export function MeasuredLinks({
+/** Kept by the queries for as long as none of the answers changes. */
+const combine = (found: UseQueryResult<{ points: Point[] }>[]) =>
+  found.map(({ data }) => data?.points ?? []);
+
+export const MeasuredLinks = memo(function MeasuredLinks({
   system,
   brokers,
   promised,
@@ -26,14 +31,21 @@ export function MeasuredLinks({
 }) {
   const clock = useNow(true);
   const telemetry = useQuery(telemetryQuery(system));
-  const all = [...brokers];
-  const asked = all.length <= FEW ? all : [];
-  const stored = useQueries({ queries: asked.map(([, id]) => seriesQuery(id, SECONDS / 60)) });
-  const told = all.map(([name], index) => ({
-    stored: stored[index]?.data?.points ?? [],
-    heard: telemetry.data?.heard[name] ?? [],
-  }));
-  const points = since(onLinks(told), SECONDS);
+  const names = useMemo(() => [...brokers.keys()], [brokers]);
+  const stored = useQueries({
+    queries: (names.length <= FEW ? [...brokers.values()] : []).map((id) =>
+      seriesQuery(id, SECONDS / 60, "links"),
+    ),
+    combine,
+  });
+  const heard = telemetry.data?.heard;
+  const points = useMemo(() => {
+    const told = names.map((name, index) => ({
+      stored: stored[index] ?? [],
+      heard: heard?.[name] ?? [],
+    }));
+    return since(onLinks(told), SECONDS);
+  }, [names, stored, heard]);
   const newest = (telemetry.data?.latest ?? []).map(({ at }) => new Date(at).getTime());
   const lastAt = Math.max(0, ...newest);
   const age = Math.max(0, Math.floor((clock.getTime() - lastAt) / 1000));
@@ -83,4 +95,4 @@ export function MeasuredLinks({
       </QueryBody>
     </Panel>
   );
-}
+});

@@ -1,6 +1,6 @@
 /** One plan: what it changes and why, the decision about it, and being carried out. */
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { useParams } from "react-router";
 
 import { AgentsPanel } from "./agents-panel";
@@ -51,7 +51,7 @@ import { durationText } from "@/lib/numbers";
 
 /** News arrive by themselves; while the stream is away a moving plan is asked about. */
 function useFallback(moving: boolean): number | false {
-  const { status } = useLive();
+  const status = useLive((all) => all.status);
   return moving && status !== "live" ? 5000 : false;
 }
 
@@ -117,7 +117,10 @@ function PlanView({ plan }: { plan: PlanDetail }) {
       onSuccess: setDryRun,
       onError: (error) => tellFailure("No dry run", error),
     });
-  const brokers = new Map((map.brokers ?? []).map((broker) => [broker.name, broker.id]));
+  const brokers = useMemo(
+    () => new Map((map.brokers ?? []).map((broker) => [broker.name, broker.id])),
+    [map.brokers],
+  );
   const total = execution?.actions_total ?? 0;
   const carried = plan.execution !== null;
   return (
@@ -178,7 +181,7 @@ function PlanView({ plan }: { plan: PlanDetail }) {
                   name={plan.name}
                   map={map}
                   tree={tree}
-                  running={execution !== undefined && MOVING.includes(execution.state)}
+                  execution={execution}
                 />
                 <TreeChanges tree={tree} links={map.links} />
               </>

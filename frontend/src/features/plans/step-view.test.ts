@@ -1,8 +1,9 @@
+import { runningOf } from "./running";
 import { limitsAt, loadsAt, movesOf, ratesAt, settingsAt, stepsDone, type Problem } from "./step-view";
 
 import type { PlanAction, PlanDetail } from "@/api/plans";
 import { edgesAt, startOf, timelineOf } from "@/components/map/timeline";
-import { execution, planDetail } from "@/testing/plan-samples";
+import { execution, executionAction, planDetail } from "@/testing/plan-samples";
 
 const plan = planDetail();
 const proposal = {
@@ -115,4 +116,27 @@ it("counts the steps that stand", () => {
   const half = execution({ steps: [{ ...first, state: "completed" }, second] });
   expect(stepsDone({ ...plan, state: "executing" }, half)).toBe(1);
   expect(stepsDone({ ...plan, state: "stale" }, { ...half, state: "rolled_back" })).toBe(0);
+});
+
+it("tells how far each action of the running step is, and whom it waits for", () => {
+  const moved = (id: string, state: "pending" | "preparing" | "committed" | "done", waits: string[]) =>
+    executionAction({ id, kind: "shift_link", target: { i: id, j: "a", k: "b" }, state, waiting_for: waits });
+  const at = (direction: "forward" | "undo") =>
+    execution({
+      steps: [
+        {
+          ...{ index: 0, direction, state: "in_progress", started_at: null, ended_at: null },
+          actions: [moved("p", "preparing", ["a"]), moved("q", "committed", []), moved("r", "pending", [])],
+        },
+      ],
+    });
+  expect(runningOf(at("forward"), 0)).toEqual({
+    toward: 1,
+    actions: [
+      { move: { op: "shift", broker: "p", source: "a", to: "b" }, share: 0.15, words: "waits for a", waits: ["a"] },
+      { move: { op: "shift", broker: "q", source: "a", to: "b" }, share: 0.6, words: "switching routes", waits: [] },
+    ],
+  });
+  expect(runningOf(at("undo"), 2)?.toward).toBe(1);
+  expect(runningOf(execution({ steps: [] }), 0)).toBeNull();
 });

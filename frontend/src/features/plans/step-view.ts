@@ -200,5 +200,11 @@ export function stepsDone(plan: Pick<PlanDetail, "state" | "steps">, execution?:
   if (!execution || execution.state === "rolled_back") return 0;
   const forward = execution.steps.filter((step) => step.direction === "forward");
   const first = forward.findIndex((step) => step.state !== "completed");
-  return first === -1 ? forward.length : first;
+  const done = first === -1 ? forward.length : first;
+  const begun = forward.filter(({ actions }) => actions.some(({ state }) => state === "done")).length;
+  const undone = execution.steps.filter(
+    (step) => step.direction === "undo" && step.state === "completed",
+  ).length;
+  // A step that was broken off half-way is undone first, and was never counted as done.
+  return Math.max(0, Math.min(done, begun - undone));
 }

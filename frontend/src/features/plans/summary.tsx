@@ -1,11 +1,13 @@
 /** What changes and why, and what the plan promises: the first things a reviewer reads. */
+import { memo } from "react";
+
 import type { PlanDetail, Promised } from "@/api/plans";
 import { FigureStrip, type Figure } from "@/components/ui/figure-strip";
 import { Panel } from "@/components/ui/panel";
 import { Delta } from "@/components/ui/unit-number";
 import { countText, decimalsFor, fixed, rateText, UNKNOWN } from "@/lib/numbers";
 
-export function WhyPanel({ plan }: { plan: PlanDetail }) {
+export const WhyPanel = memo(function WhyPanel({ plan }: { plan: PlanDetail }) {
   const actions = plan.blast_radius.actions;
   return (
     <Panel
@@ -26,7 +28,7 @@ export function WhyPanel({ plan }: { plan: PlanDetail }) {
       </div>
     </Panel>
   );
-}
+});
 
 /** Where more (or less) is better for the user; every other quantity is neutral. */
 function betterOf(name: string): "up" | "down" | undefined {
@@ -86,7 +88,7 @@ function figureOf(promised: Promised): Figure {
   };
 }
 
-export function PromiseStrip({ promise }: { promise: readonly Promised[] }) {
+export const PromiseStrip = memo(function PromiseStrip({ promise }: { promise: readonly Promised[] }) {
   if (promise.length === 0) return null;
   return <FigureStrip figures={promise.map(figureOf)} />;
-}
+});

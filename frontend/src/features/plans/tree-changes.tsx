@@ -1,5 +1,5 @@
 /** Links and brokers before and after a plan that moves links. */
-import { useMemo } from "react";
+import { memo, useMemo } from "react";
 
 import type { PlanTree } from "./use-tree";
 
@@ -144,7 +144,7 @@ const BROKERS: Column<BrokerRow>[] = [
   { key: "steps", title: "In step", number: true, cell: (row) => stepsText(row.steps) },
 ];
 
-export function TreeChanges({ tree, links }: { tree: PlanTree; links: readonly CatalogTypes["links"][] }) {
+export const TreeChanges = memo(function TreeChanges({ tree, links }: { tree: PlanTree; links: readonly CatalogTypes["links"][] }) {
   const { moved, brokers } = useRows(tree, links);
   const changed = brokers.filter(({ was, will }) => Math.abs(will - was) >= SAME);
   const kept = brokers.length - changed.length;
@@ -173,4 +173,4 @@ export function TreeChanges({ tree, links }: { tree: PlanTree; links: readonly C
       ) : null}
     </Panel>
   );
-}
+});

@@ -1,24 +1,60 @@
 /** The overlay at every stop of a plan that moves links; while it runs the picture follows. */
-import { useMemo, useState } from "react";
+import { memo, useMemo, useState } from "react";
 
+import { runningOf } from "./running";
 import type { PlanMap } from "./use-plan-map";
 import type { PlanTree } from "./use-tree";
 
+import { MOVING, type Execution } from "@/api/plans";
 import { loadsNow, loadsOfStop, playedBrokers, stopNotes } from "@/components/map/candidate-timeline";
 import { Gantt } from "@/components/map/gantt";
-import { OverlayPlayer } from "@/components/map/overlay-player";
+import { OverlayPlayer, type Running } from "@/components/map/overlay-player";
+import { linkName } from "@/components/map/journeys";
+import { changeOf } from "@/components/map/timeline";
 import { Empty, Failure, Loading, Panel } from "@/components/ui/panel";
+import { countText } from "@/lib/numbers";
 
-export function TreePanels({
+/** Actions told below the picture; more of them are counted. */
+const TOLD = 6;
+
+/** What travels now and what each of it waits for, for those who see no picture, too. */
+function OnTheWay({ running }: { running: Running | null }) {
+  const open = running?.actions.filter(({ share }) => share < 1) ?? [];
+  // Always there while it runs: a line that comes and goes would move the page below it.
+  if (open.length === 0) return <p className="onway faint">Nothing is on its way just now.</p>;
+  return (
+    <ul className="onway" aria-label="On its way now">
+      {open.slice(0, TOLD).map(({ move, words }) => {
+        const { gone, come } = changeOf(move);
+        const [from, to] = [gone && linkName(gone), come && linkName(come)];
+        return (
+          <li key={`${from} ${to}`}>
+            <b>{from ?? to}</b>
+            {from && to ? (
+              <>
+                {" to "}
+                <b>{to}</b>
+              </>
+            ) : null}
+            <span>{words}</span>
+          </li>
+        );
+      })}
+      {open.length > TOLD ? <li>{countText(open.length - TOLD, "more action")}</li> : null}
+    </ul>
+  );
+}
+
+export const TreePanels = memo(function TreePanels({
   name,
   map,
   tree,
-  running,
+  execution,
 }: {
   name: string;
   map: PlanMap;
   tree: PlanTree;
-  running: boolean;
+  execution: Execution | undefined;
 }) {
   const { timeline, done, candidate, told, traffic } = tree;
   const [picked, setPicked] = useState<number | null>(null);
@@ -26,7 +62,13 @@ export function TreePanels({
   const last = timeline.stops - 1;
   const stop = Math.min(picked ?? done, last);
   // Where the tree stands while it is carried out, levels are those of now; elsewhere as reckoned.
-  const live = running && stop === done && traffic !== undefined;
+  const moving = execution !== undefined && MOVING.includes(execution.state);
+  const follows = moving && stop === done;
+  const live = follows && traffic !== undefined;
+  const running = useMemo(
+    () => (follows ? runningOf(execution, stop) : null),
+    [follows, execution, stop],
+  );
   const loads = useMemo(
     () => (live ? loadsNow(traffic) : loadsOfStop(candidate, told, traffic, timeline, stop)),
     [live, candidate, told, traffic, timeline, stop],
@@ -69,7 +111,10 @@ export function TreePanels({
         selected={selected}
         onSelect={setSelected}
         firstLabel={done > 0 ? "Start" : "Now"}
-      />
+        running={running}
+      >
+        {follows ? <OnTheWay running={running} /> : null}
+      </OverlayPlayer>
       <div id="gantt" className="stack">
         <Gantt
           steps={timeline.steps}
@@ -81,4 +126,4 @@ export function TreePanels({
       </div>
     </>
   );
-}
+});

@@ -23,6 +23,8 @@ export type PlanMap = {
   retry: () => void;
 };
 
+const NO_LINKS: CatalogTypes["links"][] = [];
+
 const isProblem = (given: unknown): given is Problem =>
   typeof given === "object" && given !== null && "nodes" in given && "classes" in given;
 
@@ -76,19 +78,26 @@ export function usePlanMap(plan: PlanDetail): PlanMap {
           })),
     [overlay, links.data],
   );
-  return {
-    brokers: brokers.data,
-    tree,
-    proposal,
-    problem: isProblem(snapshot.data) ? snapshot.data : null,
-    links: links.data ?? [],
-    error: brokers.error ?? links.error ?? overlays.error,
-    retry: () => {
-      void brokers.refetch();
-      void links.refetch();
-      void overlays.refetch();
-    },
-  };
+  const problem = isProblem(snapshot.data) ? snapshot.data : null;
+  const error = brokers.error ?? links.error ?? overlays.error;
+  // The same map until one of its parts is another: panels are drawn again for a new one.
+  return useMemo(
+    () => ({
+      brokers: brokers.data,
+      tree,
+      proposal,
+      problem,
+      links: links.data ?? NO_LINKS,
+      error,
+      retry: () => {
+        void brokers.refetch();
+        void links.refetch();
+        void overlays.refetch();
+      },
+    }),
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- refetch stays, the rest of a query moves
+    [brokers.data, links.data, tree, proposal, problem, error],
+  );
 }
 
 /** The settings of the proposal that are in force already: the other half of "everything". */

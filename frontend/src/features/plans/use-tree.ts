@@ -48,5 +48,8 @@ export function useTree(plan: PlanDetail, map: PlanMap, execution: Execution | u
     () => (candidate.data && tellsOf(candidate.data, timeline) ? candidate.data : undefined),
     [candidate.data, timeline],
   );
-  return { timeline, done, candidate: candidate.data, told, traffic: traffic.data };
+  return useMemo(
+    () => ({ timeline, done, candidate: candidate.data, told, traffic: traffic.data }),
+    [timeline, done, candidate.data, told, traffic.data],
+  );
 }

@@ -52,7 +52,7 @@ export default function RunPage() {
 
 /** The stored run with what was heard since it was read. */
 function useLatest(stored: RunDetail): RunDetail {
-  const news = useLive().runs[stored.id];
+  const news = useLive((all) => all.runs[stored.id]);
   if (!news || ENDED.includes(stored.state)) return stored;
   const newer = (news.progress.iteration ?? -1) >= (stored.progress.iteration ?? -1);
   return {

@@ -31,6 +31,18 @@ export function horizonText({ horizon_s }: Pick<Evaluation, "horizon_s">): strin
   return `${text} ${unit}`;
 }
 
+/** How long a shift pauses its brokers, and who says so. */
+export function pauseText(
+  evaluation: Pick<Evaluation, "shift_pause_s" | "shifts_measured">,
+): string {
+  const { text, unit } = durationText(evaluation.shift_pause_s);
+  const from =
+    evaluation.shifts_measured === 0
+      ? "assumed"
+      : `median of ${fixed(evaluation.shifts_measured)} measured`;
+  return `a shift pauses ${text} ${unit}, ${from}`;
+}
+
 /** A number of actions or steps against its bound: "proven" only where they meet. */
 export function gapWords(value: number | null, bound: number | null): string {
   if (value === null || bound === null) return "";

@@ -4,7 +4,7 @@ import { Link, useParams, useSearchParams } from "react-router";
 
 import { CandidatePanels, CandidateSide } from "./candidate-panels";
 import { benefitWords, CandidatesTable } from "./candidates-table";
-import { horizonText, isToday, shareDone } from "./candidate-words";
+import { horizonText, isToday, pauseText, shareDone } from "./candidate-words";
 import { CompareCandidates } from "./compare-candidates";
 import { EvaluationCommands } from "./evaluation-commands";
 import { MakePlan } from "./make-plan";
@@ -70,6 +70,7 @@ function factsOf(evaluation: Evaluation): Fact[] {
       ),
     },
     { key: "horizon", icon: "hourglass", text: `savings count for ${horizonText(evaluation)}` },
+    { key: "pause", icon: "clock", text: pauseText(evaluation) },
     { key: "author", icon: "user", text: evaluation.author ?? "Weir" },
     {
       key: "time",

@@ -84,7 +84,7 @@ export function LevelsPanel({ system, nodes }: { system: string; nodes: readonly
   return (
     <Panel
       title={title}
-      sub={`messages in and out against capacity, ${cell}, ${all > MOST ? `the ${fixed(MOST)} fullest of ${countText(all, "broker")}` : "highest first"}`}
+      sub={`messages taken in and delivered, % of capacity; ${cell}, ${all > MOST ? `the ${fixed(MOST)} fullest of ${countText(all, "broker")}` : "highest first"}`}
       right={<Segments label="Levels of the last" value={span} options={SPANS} onChange={setSpan} />}
     >
       {levels.error ? (

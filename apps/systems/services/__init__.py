@@ -1,0 +1,26 @@
+"""Edit systems and what belongs to them: one transaction, a new model version, an audit entry."""
+
+from apps.systems.services.editing import one_edit
+from apps.systems.services.entities import (
+    Change,
+    entity_change,
+    entity_create,
+    entity_delete,
+    entity_update,
+)
+from apps.systems.services.many import Drafts, entities_create
+from apps.systems.services.systems import system_create, system_delete, system_update
+
+__all__ = [
+    "Change",
+    "Drafts",
+    "entities_create",
+    "entity_change",
+    "entity_create",
+    "entity_delete",
+    "entity_update",
+    "one_edit",
+    "system_create",
+    "system_delete",
+    "system_update",
+]

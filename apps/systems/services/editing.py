@@ -1,0 +1,78 @@
+"""What every edit of a system has: its lock, one new model version, and an entry in the record."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from django.db import transaction
+
+from apps.accounts.models import User
+from apps.audit.models import AuditEntry
+from apps.audit.services import entry
+from apps.common.events import publish
+from apps.systems.models import Entity, System
+
+
+def lock(system: System) -> System:
+    """The system's row, locked: edits of one system happen one after another."""
+    return System.objects.select_for_update().get(pk=system.pk)
+
+
+_in_one_edit: ContextVar[set[int] | None] = ContextVar("in_one_edit", default=None)
+
+
+@contextmanager
+def one_edit() -> Iterator[None]:
+    """Everything inside is one edit: one transaction, and one new model version per system."""
+    advanced: set[int] = set()
+    token = _in_one_edit.set(advanced)
+    try:
+        with transaction.atomic():
+            yield
+    finally:
+        _in_one_edit.reset(token)
+
+
+def advance(system: System, changed: type[Entity] | None = None) -> int:
+    """A new model version. `changed`: the only kind of object that this edit touches, for browsers
+    that ask again; a batch names none."""
+    advanced = _in_one_edit.get()
+    if advanced is not None:
+        if system.pk in advanced:
+            return system.model_version
+        advanced.add(system.pk)
+    system.model_version += 1
+    system.save(update_fields=["model_version", "updated_at"])
+    only = {} if changed is None or advanced is not None else {"only": changed._meta.model_name}
+    publish("system", id=system.public_id, model_version=system.model_version, **only)
+    return system.model_version
+
+
+def difference(
+    before: dict[str, Any] | None, after: dict[str, Any] | None
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """Only what differs, when both sides exist."""
+    if before is None or after is None:
+        return before, after
+    names = [name for name in after if before.get(name) != after[name]]
+    return {n: before.get(n) for n in names}, {n: after[n] for n in names}
+
+
+def entry_of(
+    action: str, instance: Entity, system: System, actor: User | None, reason: str, **states: Any
+) -> AuditEntry:
+    """What the record says of an edit of an object; `states`: `before`, `after` or both."""
+    before, after = difference(states.get("before"), states.get("after"))
+    return entry(
+        actor=actor,
+        action=action,
+        object_kind=str(instance._meta.verbose_name).replace(" ", "_"),
+        object_id=instance.public_id,
+        object_name=instance.name,
+        system_id=system.public_id,
+        model_version=system.model_version,
+        before=before,
+        after=after,
+        reason=reason,
+    )

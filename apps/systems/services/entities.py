@@ -1,0 +1,128 @@
+"""Make, change and delete one object of a system."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from django.db import models, transaction
+
+from apps.accounts.models import User
+from apps.audit.services import record_all
+from apps.common.errors import Conflict, PreconditionFailed
+from apps.systems.models import Entity, System
+from apps.systems.selectors import entity_state, with_references
+from apps.systems.services.editing import advance, entry_of, lock
+from apps.systems.services.saving import Children, integrity, save
+
+E = TypeVar("E", bound=Entity)
+
+
+@transaction.atomic
+def entity_create(
+    *,
+    model: type[E],
+    system: System,
+    actor: User | None,
+    values: Mapping[str, Any],
+    children: Children | None = None,
+    reason: str = "",
+) -> E:
+    """Add an object to a system. Raises ApplicationError naming the field or the constraint."""
+    locked = lock(system)
+    instance = model(system=locked, **values)
+    save(instance, children or {}, new=True)
+    advance(locked)
+    fresh = with_references(model._default_manager.all()).get(pk=instance.pk)
+    record_all([entry_of("create", fresh, locked, actor, reason, after=entity_state(fresh))])
+    return fresh
+
+
+@transaction.atomic
+def entity_update(
+    *,
+    instance: E,
+    actor: User | None,
+    expected_version: int,
+    values: Mapping[str, Any],
+    children: Children | None = None,
+    reason: str = "",
+) -> E:
+    """Change an object. Raises PreconditionFailed when somebody else changed it meanwhile."""
+    locked = lock(instance.system)
+    row = _latest(instance, expected_version)
+    before = entity_state(row)
+    for name, value in values.items():
+        setattr(row, name, value)
+    row.version += 1
+    save(row, children or {})
+    advance(locked)
+    fresh = with_references(type(instance)._default_manager.all()).get(pk=row.pk)
+    states = {"before": before, "after": entity_state(fresh)}
+    record_all([entry_of("update", fresh, locked, actor, reason, **states)])
+    return fresh
+
+
+@dataclass(slots=True)
+class Change(Generic[E]):
+    """A locked row being changed, and what the record shall say of it."""
+
+    row: E
+    before: dict[str, Any] = field(default_factory=dict)
+    after: dict[str, Any] = field(default_factory=dict)
+
+
+@contextmanager
+def entity_change(instance: E, *, actor: User | None, reason: str) -> Iterator[Change[E]]:
+    """One edit of an object's rows by our own hand: the caller writes, we lock, check, record.
+
+    For changes that nobody typed into a form, so there is no version to compare; the caller fills
+    in `before` and `after`. Raises Conflict naming the constraint that was broken.
+    """
+    with transaction.atomic():
+        locked = lock(instance.system)
+        row = type(instance)._default_manager.select_for_update().get(pk=instance.pk)
+        row.system = locked
+        change = Change(row)
+        with integrity(str(row._meta.verbose_name), row.name):
+            yield change
+            row.version += 1
+            row.save(update_fields=["version", "updated_at"])
+        advance(locked, type(row))
+        states = {"before": change.before, "after": change.after}
+        record_all([entry_of("update", row, locked, actor, reason, **states)])
+
+
+@transaction.atomic
+def entity_delete(
+    *, instance: Entity, actor: User | None, expected_version: int, reason: str = ""
+) -> None:
+    """Delete an object. Raises Conflict naming what still refers to it."""
+    locked = lock(instance.system)
+    row = _latest(instance, expected_version)
+    before = entity_state(row)
+    try:
+        with integrity(str(row._meta.verbose_name), row.name):
+            type(row)._default_manager.filter(pk=row.pk).delete()
+    except models.ProtectedError as error:
+        users = sorted({f"{o._meta.verbose_name} {o}" for o in error.protected_objects})
+        shown = ", ".join(users[:3]) + (f" and {len(users) - 3} more" if len(users) > 3 else "")
+        raise Conflict(
+            "still_in_use",
+            f"{row._meta.verbose_name} {row} is still used by {shown}. Change those first.",
+        ) from error
+    advance(locked)
+    record_all([entry_of("delete", row, locked, actor, reason, before=before)])
+
+
+def _latest(instance: E, expected_version: int) -> E:
+    row = type(instance)._default_manager.select_for_update().filter(pk=instance.pk).first()
+    if row is None:
+        raise PreconditionFailed("gone", f"{instance} was deleted meanwhile. Reload the list.")
+    if row.version != expected_version:
+        raise PreconditionFailed(
+            "version_mismatch",
+            f"{row} was changed meanwhile: you edit version {expected_version}, "
+            f"the latest is {row.version}. Reload and apply your change again.",
+        )
+    return row

@@ -1,0 +1,143 @@
+"""Write an object with its child rows; what is refused is named by its field.
+
+The database holds every rule, so it is asked first and once. Only when it refuses does Django ask
+again, rule by rule, which field is to blame: that takes a query for each rule and each reference.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.db import IntegrityError, models, transaction
+
+from apps.common.errors import ApplicationError, Conflict, FieldError
+from apps.systems.models import Entity
+
+Children = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def _field_of(name: str, error: ValidationError) -> str:
+    """The field to blame; of a pair that must be unique in its system the other one."""
+    if name != NON_FIELD_ERRORS:
+        return name
+    pair = (error.params or {}).get("unique_check", ())
+    return next((part for part in pair if part != "system"), "")
+
+
+def _field_errors(error: ValidationError) -> list[FieldError]:
+    if hasattr(error, "error_dict"):
+        return [
+            FieldError(field=_field_of(name, single), message=message)
+            for name, errors in error.error_dict.items()
+            for single in errors
+            for message in single.messages
+        ]
+    return [FieldError(field="", message=message) for message in error.messages]
+
+
+def refusal(error: ValidationError) -> ApplicationError:
+    """The same for people: each field with what is wrong with it."""
+    errors = _field_errors(error)
+    first = errors[0]
+    detail = f"{first.field}: {first.message}" if first.field else first.message
+    return ApplicationError("invalid", detail, errors=errors)
+
+
+@contextmanager
+def integrity(kind: str, name: str) -> Iterator[None]:
+    """Name the constraint that the database says was broken. Raises Conflict."""
+    try:
+        with transaction.atomic():
+            yield
+            # Deferred checks (an overlay must be a tree) speak now, while we can still name them.
+            with transaction.get_connection().cursor() as cursor:
+                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
+    except models.ProtectedError:
+        # Also an IntegrityError, but Django's own: it knows who still refers to the row.
+        raise
+    except IntegrityError as error:
+        diagnosis = getattr(error.__cause__, "diag", None)
+        constraint = getattr(diagnosis, "constraint_name", None) or "integrity"
+        message = getattr(diagnosis, "message_primary", None) or str(error)
+        raise Conflict(
+            "constraint_violated", f"{kind} {name}: {message}", violated_constraint=constraint
+        ) from error
+
+
+def _references(row: models.Model) -> set[str]:
+    return {field.name for field in row._meta.concrete_fields if field.is_relation}
+
+
+def clean(row: models.Model) -> None:
+    """What needs no query: each value by itself, and what the object says of them together.
+    Raises ValidationError."""
+    row.clean_fields(exclude=_references(row))
+    row.clean()
+
+
+def child_rows(instance: Entity, name: str, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """The rows of one child table, ready to be written. Raises ValidationError."""
+    related: Any = getattr(type(instance), name)
+    model, parent = related.rel.related_model, related.rel.field.name
+    made = [model(**{parent: instance}, **row) for row in rows]
+    for child in made:
+        child.clean_fields(exclude=_references(child))
+    return made
+
+
+def save(instance: Entity, children: Children, *, new: bool = False) -> None:
+    """Write the object and replace the child rows that are given.
+
+    Raises ApplicationError naming the fields, or Conflict naming the constraint where only the
+    database knows.
+    """
+    try:
+        clean(instance)
+        with integrity(str(instance._meta.verbose_name), instance.name):
+            instance.save()
+            for name, rows in children.items():
+                fresh = child_rows(instance, name, rows)
+                if not new:
+                    getattr(instance, name).all().delete()
+                if fresh:
+                    type(fresh[0])._default_manager.bulk_create(fresh)
+    except (ValidationError, Conflict):
+        _blame(instance, children)
+        raise
+
+
+def _blame(instance: Entity, children: Children) -> None:
+    """Raise what Django finds wrong, with its field; nothing where it finds nothing."""
+    try:
+        instance.full_clean(validate_unique=True)
+    except ValidationError as error:
+        raise refusal(error) from error
+    for name, rows in children.items():
+        _blame_children(instance, name, rows)
+
+
+def _blame_children(instance: Entity, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    related: Any = getattr(type(instance), name)
+    model, parent = related.rel.related_model, related.rel.field.name
+    seen: set[tuple[Any, ...]] = set()
+    for index, row in enumerate(rows):
+        key = tuple(row.get(part) for part in instance.children[name])
+        if key in seen:
+            what = ", ".join(str(part) for part in key)
+            raise _bad_child(f"{name}[{index}]", f"{what} is named twice.")
+        seen.add(key)
+        child = model(**{parent: instance}, **row)
+        try:
+            child.clean_fields(exclude=[parent])
+            child.validate_constraints(exclude=[parent])
+        except ValidationError as error:
+            first = _field_errors(error)[0]
+            field = f"{name}[{index}]" + (f".{first.field}" if first.field else "")
+            raise _bad_child(field, first.message) from error
+
+
+def _bad_child(field: str, message: str) -> ApplicationError:
+    return ApplicationError(
+        "invalid", f"{field}: {message}", errors=[FieldError(field=field, message=message)]
+    )

@@ -1,0 +1,154 @@
+"""Make, change and delete a system as a whole."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import models, transaction
+
+from apps.accounts.models import User
+from apps.audit.services import record
+from apps.common.errors import Conflict, FieldError, PreconditionFailed
+from apps.common.events import publish
+from apps.systems.models import Entity, System
+from apps.systems.services.editing import advance, difference, lock
+from apps.systems.services.saving import integrity, refusal
+
+
+@transaction.atomic
+def system_create(*, actor: User | None, values: Mapping[str, Any], reason: str = "") -> System:
+    """Add a system to manage."""
+    system = System(**values)
+    try:
+        system.full_clean()
+    except ValidationError as error:
+        raise refusal(error) from error
+    with integrity("system", system.name):
+        system.save()
+    record(
+        actor=actor,
+        action="create",
+        object_kind="system",
+        object_id=system.public_id,
+        object_name=system.name,
+        system_id=system.public_id,
+        model_version=system.model_version,
+        after=dict(values),
+        reason=reason,
+    )
+    publish("system", id=system.public_id, model_version=system.model_version)
+    return system
+
+
+@transaction.atomic
+def system_update(
+    *,
+    system: System,
+    actor: User | None,
+    expected_version: int,
+    values: Mapping[str, Any],
+    reason: str = "",
+) -> System:
+    """Rename or describe a system, or change its resources."""
+    row = lock(system)
+    if row.version != expected_version:
+        raise PreconditionFailed(
+            "version_mismatch", f"{row} was changed meanwhile (version {row.version}). Reload."
+        )
+    before: dict[str, Any] | None = {name: getattr(row, name) for name in values}
+    _check_resources_unused(row, set(row.resources) - set(values.get("resources", row.resources)))
+    for name, value in values.items():
+        setattr(row, name, value)
+    try:
+        row.full_clean()
+    except ValidationError as error:
+        raise refusal(error) from error
+    row.version += 1
+    with integrity("system", row.name):
+        row.save()
+    advance(row)
+    before, after = difference(before, {name: getattr(row, name) for name in values})
+    record(
+        actor=actor,
+        action="update",
+        object_kind="system",
+        object_id=row.public_id,
+        object_name=row.name,
+        system_id=row.public_id,
+        model_version=row.model_version,
+        before=before,
+        after=after,
+        reason=reason,
+    )
+    return row
+
+
+def _check_resources_unused(system: System, removed: set[str]) -> None:
+    """A resource that capacities or costs still name cannot be taken away."""
+    for model in _entity_models() if removed else []:
+        for name in model.children:
+            rows: Any = model._meta.get_field(name)
+            child = rows.related_model
+            if not any(field.name == "resource" for field in child._meta.concrete_fields):
+                continue
+            parent = rows.field.name
+            used = child._default_manager.filter(
+                **{f"{parent}__system": system}, resource__in=sorted(removed)
+            ).first()
+            if used is not None:
+                message = (
+                    f'"{used.resource}" is still used by {getattr(used, parent)}; remove it there.'
+                )
+                raise Conflict(
+                    "still_in_use",
+                    f"resources: {message}",
+                    errors=[FieldError(field="resources", message=message)],
+                )
+
+
+@transaction.atomic
+def system_delete(
+    *, system: System, actor: User | None, expected_version: int, reason: str = ""
+) -> None:
+    """Delete a system with everything in it; the audit entries stay."""
+    row = lock(system)
+    if row.version != expected_version:
+        raise PreconditionFailed(
+            "version_mismatch", f"{row} was changed meanwhile (version {row.version}). Reload."
+        )
+    record(
+        actor=actor,
+        action="delete",
+        object_kind="system",
+        object_id=row.public_id,
+        object_name=row.name,
+        system_id=row.public_id,
+        model_version=row.model_version,
+        before={"name": row.name, "product": row.product},
+        reason=reason,
+    )
+    _delete_contents(row)
+    row.delete()
+    publish("system", id=row.public_id, model_version=None)
+
+
+def _delete_contents(system: System) -> None:
+    """Delete a system's objects, users before what they use, so that no PROTECT objects."""
+    remaining = [m for m in _entity_models() if m._default_manager.filter(system=system).exists()]
+    while remaining:
+        blocked = []
+        for model in remaining:
+            try:
+                with transaction.atomic():
+                    model._default_manager.filter(system=system).delete()
+            except models.ProtectedError:
+                blocked.append(model)
+        if len(blocked) == len(remaining):
+            raise Conflict("still_in_use", f"{system} cannot be emptied: {blocked[0].__name__}.")
+        remaining = blocked
+
+
+def _entity_models() -> list[type[Entity]]:
+    from django.apps import apps
+
+    return [model for model in apps.get_models() if issubclass(model, Entity)]
