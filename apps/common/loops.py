@@ -125,7 +125,8 @@ def run_loops(
     sound = True
     while not stop.wait(1.0):
         dead = [thread.name for thread in threads if not thread.is_alive()]
-        if dead:
+        # Asked to end since we woke, they may have done so already.
+        if dead and not stop.is_set():
             logger.error("ended without being asked to: %s", ", ".join(dead))
             sound = False
             stop.set()

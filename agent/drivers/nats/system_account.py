@@ -52,10 +52,10 @@ async def connect(
     back: Callable[[], None] = lambda: None,
 ) -> Any:
     """A client that reconnects for ever. Raises Retryable, Unsupported (the server says no)."""
-    problems: list[Exception] = []
+    problems: list[str] = []
 
     async def remember(error: Exception) -> None:
-        problems[:] = [error]
+        problems.append(str(error))
 
     async def on_lost() -> None:
         lost()
@@ -85,13 +85,14 @@ async def connect(
             raise TimeoutError
         return connecting.result()
     except (OSError, TimeoutError, nats.errors.Error) as error:
-        reason = (problems or [error])[-1]
-        if "authorization violation" in str(reason).lower():
+        # The server hangs up right after it has said no: some tries see only that.
+        if any("authorization violation" in said.lower() for said in [*problems, str(error)]):
             raise Unsupported(
                 f"the broker refuses user {user}: its configuration and the agent's secrets "
                 "file must come from one rendering (docs/agent.md)"
             ) from error
-        raise Retryable(f"the broker does not answer: {reason or 'timeout'}") from error
+        reason = (problems or [str(error)])[-1] or "timeout"
+        raise Retryable(f"the broker does not answer: {reason}") from error
     finally:
         if not connecting.done():
             await end(connecting)
