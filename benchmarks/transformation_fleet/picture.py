@@ -61,6 +61,9 @@ def draw(found: Found, brokers: int, path: Path) -> None:
     axes[0][0].set_ylabel("delivery latency,\n99th percentile (ms)")
     axes[1][0].set_ylabel("growth of a queue in a shift,\n99th percentile (messages)")
     axes[2][0].set_ylabel("execution of the plan (s)")
+    for row in axes:
+        # Once all columns are drawn: the limits of a row are shared, and setting one fixes both.
+        row[0].set_ylim(bottom=0)
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(columns))
     save(figure, path)
@@ -106,4 +109,3 @@ def _lines(
             alpha=0.6 if outside else 1.0,
             label=f"{TITLES[name]}{', messages outside of shifts' if outside else ''}",
         )
-    axes.set_ylim(bottom=0)
