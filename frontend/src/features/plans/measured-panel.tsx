@@ -2,20 +2,17 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 
 import { joined, measuredOf, promisedOf, type Promised } from "./measured";
+import { MeasuredFrame, MeasuredLegend } from "./measured-frame";
 import { PromiseChart } from "./promise-chart";
 
 import type { PlanDetail } from "@/api/plans";
 import { flowStatusQuery, seriesQuery, telemetryQuery } from "@/api/telemetry";
-import { Panel, QueryBody } from "@/components/ui/panel";
 import { Scroll } from "@/components/ui/scroll";
-import { useNow } from "@/lib/clock";
 import { fixed, rateText, UNKNOWN } from "@/lib/numbers";
 
 const LINES = 3;
 const ROWS = 10;
 const SECONDS = 120;
-/** Agents measure about once a second; older than this is no longer "now". */
-const OLD_S = 10;
 
 type Now = {
   measured: number | null;
@@ -104,7 +101,6 @@ export function MeasuredPanel({
   /** Id by name. */
   brokers: ReadonlyMap<string, string>;
 }) {
-  const clock = useNow(true);
   const telemetry = useQuery(telemetryQuery(plan.system));
   const status = useQuery(flowStatusQuery(plan.system));
   const promised = promisedOf(plan);
@@ -126,91 +122,51 @@ export function MeasuredPanel({
       controlled: flow?.controlled_per_s ?? null,
     };
   };
-  const lastAt = Math.max(
-    0,
-    ...(telemetry.data?.latest ?? []).map((sample) => new Date(sample.at).getTime()),
-  );
-  const age = Math.max(0, Math.floor((clock.getTime() - lastAt) / 1000));
-  const old = age > OLD_S;
   return (
-    <Panel
-      title="Measured against promised"
-      right={
-        lastAt === 0 ? undefined : (
-          <span className={old ? "live stale" : "live"}>
-            <i />
-            {old ? `${age} s old` : "last 2 min"}
-          </span>
-        )
-      }
-      flush
-      stale={old && lastAt > 0}
-    >
-      <QueryBody query={telemetry} what="Measurements" rows={5}>
-        {() =>
-          promised.length === 0 ? (
-            <div className="body muted">This plan promises no rate and no admission.</div>
-          ) : (
-            <>
-              {lines.length > 0 ? (
-                <div className="body minis">
-                  {lines.map((line) => {
-                    const series = stored[drawn.findIndex(({ name }) => name === line.broker)];
-                    const samples = joined(
-                      series?.data?.points ?? [],
-                      telemetry.data?.heard[line.broker] ?? [],
-                      SECONDS,
-                    );
-                    const points = samples.flatMap((sample) => {
-                      const value = measuredOf(line, sample);
-                      return value === null ? [] : [{ at: new Date(sample.at).getTime(), value }];
-                    });
-                    const name = `${line.name} passed at ${line.broker}`;
-                    return (
-                      <div className="mini" key={line.key}>
-                        <h3>
-                          {name}
-                          <span className="u">msg/s</span>
-                        </h3>
-                        <PromiseChart
-                          label={name}
-                          line={{ points, promised: line.after, unit: "msg/s" }}
-                        />
-                      </div>
-                    );
-                  })}
-                  <div className="legend">
-                    <span>
-                      <svg width="22" height="10" aria-hidden="true">
-                        <path d="M0 5H22" stroke="var(--c1)" strokeWidth="2" />
-                      </svg>
-                      measured
-                    </span>
-                    <span>
-                      <svg width="22" height="10" aria-hidden="true">
-                        <path
-                          d="M0 5H22"
-                          stroke="var(--after)"
-                          strokeWidth="1.5"
-                          strokeDasharray="4 3"
-                        />
-                      </svg>
-                      promised at the end
-                    </span>
+    <MeasuredFrame system={plan.system} rows={5}>
+      {promised.length === 0 ? (
+        <div className="body muted">This plan promises no rate and no admission.</div>
+      ) : (
+        <>
+          {lines.length > 0 ? (
+            <div className="body minis">
+              {lines.map((line) => {
+                const series = stored[drawn.findIndex(({ name }) => name === line.broker)];
+                const samples = joined(
+                  series?.data?.points ?? [],
+                  telemetry.data?.heard[line.broker] ?? [],
+                  SECONDS,
+                );
+                const points = samples.flatMap((sample) => {
+                  const value = measuredOf(line, sample);
+                  return value === null ? [] : [{ at: new Date(sample.at).getTime(), value }];
+                });
+                const name = `${line.name} passed at ${line.broker}`;
+                return (
+                  <div className="mini" key={line.key}>
+                    <h3>
+                      {name}
+                      <span className="u">msg/s</span>
+                    </h3>
+                    <PromiseChart
+                      label={name}
+                      line={{ points, promised: line.after, unit: "msg/s" }}
+                    />
                   </div>
-                </div>
-              ) : null}
-              <Table rows={rates.slice(LINES)} title="Flows" unit="msg/s" now={now} />
-              <Table
-                rows={promised.filter((row) => row.kind === "admitted")}
-                title="Consumers"
-                unit="admitted"
-                now={now}
-              />
-            </>
-          )
-        }
-      </QueryBody>
-    </Panel>
+                );
+              })}
+              <MeasuredLegend measured="measured" promised />
+            </div>
+          ) : null}
+          <Table rows={rates.slice(LINES)} title="Flows" unit="msg/s" now={now} />
+          <Table
+            rows={promised.filter((row) => row.kind === "admitted")}
+            title="Consumers"
+            unit="admitted"
+            now={now}
+          />
+        </>
+      )}
+    </MeasuredFrame>
   );
 }

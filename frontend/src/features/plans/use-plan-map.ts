@@ -80,6 +80,9 @@ export function usePlanMap(plan: PlanDetail): PlanMap {
   );
   const problem = isProblem(snapshot.data) ? snapshot.data : null;
   const error = brokers.error ?? links.error ?? overlays.error;
+  const { refetch: brokersAgain } = brokers;
+  const { refetch: linksAgain } = links;
+  const { refetch: overlaysAgain } = overlays;
   // The same map until one of its parts is another: panels are drawn again for a new one.
   return useMemo(
     () => ({
@@ -90,13 +93,22 @@ export function usePlanMap(plan: PlanDetail): PlanMap {
       links: links.data ?? NO_LINKS,
       error,
       retry: () => {
-        void brokers.refetch();
-        void links.refetch();
-        void overlays.refetch();
+        void brokersAgain();
+        void linksAgain();
+        void overlaysAgain();
       },
     }),
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- refetch stays, the rest of a query moves
-    [brokers.data, links.data, tree, proposal, problem, error],
+    [
+      brokers.data,
+      links.data,
+      tree,
+      proposal,
+      problem,
+      error,
+      brokersAgain,
+      linksAgain,
+      overlaysAgain,
+    ],
   );
 }
 
