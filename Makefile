@@ -24,7 +24,7 @@ hash = $$({ cat $(1) 2>/dev/null || true; $(if $(2),find $(2) -type f -print0 2>
 
 .PHONY: help install venv runtime dev package compiled node_modules frontend chromium up down status logs \
         test check check-python check-frontend e2e test-unit test-stack test-spark test-frontend chaos \
-        bench experiments pictures api migration adr pins
+        mutants bench experiments pictures api migration adr pins
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -169,9 +169,19 @@ test-spark: compiled dev ## tests on Spark
 test-frontend: node_modules
 	$(NPM) test --silent
 
-chaos: package dev ## an hour of it: 100,000 simulated lives, a million messages on killed brokers
+chaos: install dev ## hours of it: 100,000 simulated lives, a million messages on killed brokers, a million on the whole system
 	$(BIN)/python -m tests.simulation --seeds 100000 --jobs $$(nproc)
 	$(BIN)/python -m tests.chaos --deliveries 1000000 --shifts 50 --kills 20
+	$(BIN)/python -m tests.e2e.chaos --deliveries 1000000
+
+mutants: dev ## small bugs put into the code, one at a time: which does no test notice? (SAMPLE=, SEED=)
+	@now=$(call hash,requirements/mutants.txt); \
+	if [[ $$(cat $(STAMPS)/mutants 2>/dev/null) != "$$now" ]]; then \
+	  echo "installing requirements/mutants.txt"; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/mutants.txt; \
+	  echo "$$now" > $(STAMPS)/mutants; \
+	fi
+	WEIR_TEST_SERVERS=off $(BIN)/python -m tests.mutants --sample $(or $(SAMPLE),300) --seed $(or $(SEED),1)
 
 bench: install dev ## measure optimizers and agents, as ratios to plain implementations
 	$(BIN)/python -m benchmarks.lrgp
@@ -212,7 +222,7 @@ adr: ## a new decision record: make adr TITLE="supervise with supervisord"
 	echo "$$file"
 
 pins: dev ## write requirements/*.txt anew from requirements/*.in
-	cd requirements && for name in runtime dev; do \
+	cd requirements && for name in runtime dev mutants; do \
 	  UV_CUSTOM_COMPILE_COMMAND="make pins" ../$(BIN)/uv pip compile --quiet --python-version 3.11 --generate-hashes \
 	    --no-emit-index-url --upgrade "$$name.in" --output-file "$$name.txt"; \
 	done

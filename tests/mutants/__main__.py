@@ -1,0 +1,168 @@
+"""`python -m tests.mutants`: put bugs in, one at a time, and say which ones no test notices."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from config.stack import Stack
+from tests.mutants.nearest_tests import NearestTests, measure
+from tests.mutants.sample import Mutant, sample
+
+ROOT = Path(__file__).resolve().parents[2]
+WORK = ROOT / "var" / "mutants"
+EQUIVALENT = Path(__file__).with_name("equivalent.json")
+NOT_COPIED = shutil.ignore_patterns(
+    *(".git", ".venv", "var", "node_modules", "dist", ".mypy_cache", ".ruff_cache", "*.pyc")
+)
+ENVIRONMENT = {"WEIR_TEST_SERVERS_KEEP": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+TIMEOUT_S = 300.0
+
+
+def main() -> int:
+    """0 when at least 90 % of the mutants that differ were killed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("--sample", type=int, default=300, help="how many mutants")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--only", nargs="*", default=(), help="files that begin with one of these")
+    parser.add_argument("--measured", action="store_true", help="take the last run's coverage")
+    asked = parser.parse_args()
+
+    mutants = sample(ROOT, asked.sample, asked.seed, asked.only)
+    first = _copy(0, fresh=not asked.measured)
+    if not asked.measured:
+        print("running the fast suites once, with the lines of each test")
+        measure(first, ENVIRONMENT)
+    tests = NearestTests(first)
+    results = _run(mutants, tests, asked.jobs)
+    return _report(results)
+
+
+def _copy(number: int, *, fresh: bool = True) -> Path:
+    """A copy of the tree, in which bugs may be put."""
+    tree = WORK / f"tree-{number}"
+    if fresh or not tree.exists():
+        _stop(tree)
+        shutil.rmtree(tree, ignore_errors=True)
+        shutil.copytree(ROOT, tree, ignore=NOT_COPIED)
+        (tree / "var").mkdir()
+    return tree
+
+
+def _stop(tree: Path) -> None:
+    state = tree / "var" / "test"
+    if state.exists():
+        Stack(state_dir=state, parts=("postgres", "valkey"), given=dict(os.environ)).down()
+
+
+def _run(mutants: list[Mutant], tests: NearestTests, jobs: int) -> list[tuple[Mutant, str, int]]:
+    """Every mutant with its outcome and the number of tests that looked at it."""
+    waiting: queue.Queue[Mutant] = queue.Queue()
+    for mutant in mutants:
+        waiting.put(mutant)
+    results: list[tuple[Mutant, str, int]] = []
+
+    def work(number: int) -> None:
+        tree = _copy(number, fresh=number > 0)
+        try:
+            while True:
+                try:
+                    mutant = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                outcome, count = _try(tree, mutant, tests.of(mutant))
+                results.append((mutant, outcome, count))
+                print(
+                    f"{len(results):4d}/{len(mutants)} {outcome:9} {mutant.file}:{mutant.line} "
+                    f"{mutant.operator} ({count} tests): {mutant.text[:80]}",
+                    flush=True,
+                )
+        finally:
+            _stop(tree)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def _try(tree: Path, mutant: Mutant, tests: list[str]) -> tuple[str, int]:
+    """`killed`, `timeout` (killed, too) or `survived`."""
+    path = tree / mutant.file
+    source = path.read_text(encoding="utf-8")
+    servers = any(test.startswith("tests/apps/") for test in tests)
+    try:
+        path.write_text(mutant.code(source), encoding="utf-8")
+        if not tests:
+            return "survived", 0
+        try:
+            done = subprocess.run(
+                [
+                    *(sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:randomly"),
+                    *("-p", "no:cacheprovider", "--reuse-db", "--timeout=60", *tests),
+                ],
+                cwd=tree,
+                env={
+                    **os.environ,
+                    **ENVIRONMENT,
+                    "WEIR_TEST_SERVERS": "on" if servers else "off",
+                },
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return "timeout", len(tests)
+        return ("killed" if done.returncode else "survived"), len(tests)
+    finally:
+        path.write_text(source, encoding="utf-8")
+
+
+def _report(results: list[tuple[Mutant, str, int]]) -> int:
+    reasons: dict[str, str] = json.loads(EQUIVALENT.read_text(encoding="utf-8"))
+    survived = [mutant for mutant, outcome, _ in results if outcome == "survived"]
+    equivalent = [mutant for mutant in survived if mutant.key in reasons]
+    missed = [mutant for mutant in survived if mutant.key not in reasons]
+    WORK.mkdir(parents=True, exist_ok=True)
+    (WORK / "results.json").write_text(
+        json.dumps(
+            [
+                {**asdict(mutant), "key": mutant.key, "outcome": outcome, "tests": count}
+                for mutant, outcome, count in results
+            ],
+            indent=1,
+        ),
+        encoding="utf-8",
+    )
+    for mutant in sorted(equivalent, key=lambda m: (m.file, m.line)):
+        print(f"equivalent {mutant.file}:{mutant.line} {mutant.operator}: {reasons[mutant.key]}")
+    for mutant in sorted(missed, key=lambda m: (m.file, m.line)):
+        print(f"SURVIVED {mutant.file}:{mutant.line} {mutant.operator}: {mutant.text}")
+    differ = len(results) - len(equivalent)
+    killed = len(results) - len(survived)
+    share = killed / differ if differ else 1.0
+    print(
+        f"{len(results)} mutants: {killed} killed, {len(equivalent)} equivalent, "
+        f"{len(missed)} survived; {share:.1%} of those that differ were killed"
+    )
+    return 0 if share >= 0.9 else 1
+
+
+if __name__ == "__main__":
+    start = time.monotonic()
+    code = main()
+    print(f"{time.monotonic() - start:.0f} s")
+    sys.exit(code)
