@@ -44,6 +44,8 @@ def main() -> int:
         print("running the fast suites once, with the lines of each test")
         measure(first, ENVIRONMENT)
     tests = NearestTests(first)
+    for name in sorted(tests.failed):
+        print(f"fails as the code is, used for no mutant: {name}")
     results = _run(mutants, tests, asked.jobs)
     return _report(results)
 
