@@ -66,15 +66,18 @@ class Runtime:
         report_every_s: float = 1.0,
         fenced_s: float = 10.0,
         clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         """`driver` makes one for a broker's name. `fenced_s`: the first pause after fencing.
-        `clock`: seconds, by which gates let pass and rates are measured."""
+        `clock`: seconds, by which gates let pass and rates are measured. `wall`: seconds that go
+        on over a restart, by which pauses of actions are measured."""
         self._control = control
         self._store = store
         self._make_driver = driver
         self._introduction = Introduction(product=product, address=address)
         self._report_every_s = report_every_s
         self._clock = clock
+        self._wall = wall
         self._fenced = Backoff(2 * fenced_s, FENCED_MOST_S)
         self._session: Session | None = None
         self._document: Document | None = None
@@ -159,7 +162,11 @@ class Runtime:
         if saved.document is not None:
             router.meet({n: at.address for n, at in saved.document.neighbours.items()})
         shifts = Shifts(
-            router, self._store, say=self._say, deliveries=driver.capabilities.deliveries
+            router,
+            self._store,
+            say=self._say,
+            deliveries=driver.capabilities.deliveries,
+            clock=self._wall,
         )
         enforcer = Enforcer(driver=driver, router=router, busy=lambda: shifts.busy)
         hands = Hands(driver=driver, facts=facts, router=router, shifts=shifts, enforcer=enforcer)

@@ -37,9 +37,9 @@ class Scenario:
     """Actions of one step share brokers: the order they end up in may not fit."""
 
 
-def make_scenario(rng: Random, *, tree_share: float = 0.75) -> Scenario:
+def make_scenario(rng: Random, *, tree_share: float = 0.75, largest: int = 6) -> Scenario:
     """A random system with one or two plans; `tree_share` of the actions change the tree."""
-    size = rng.randint(3, 6)
+    size = rng.randint(3, largest)
     names = [f"b{i}" for i in range(size + rng.randint(0, 1))]
     members, spare = names[:size], names[size:]
     edges = {frozenset((b, rng.choice(members[:i]))) for i, b in enumerate(members) if i}

@@ -1,0 +1,69 @@
+"""`python -m tests.lives`: many lives of a whole system, or one with everything it does.
+
+--seed 17 --trace        one life, line by line
+--seeds 100000 --jobs 2  that many; stops after five seeds that violate an invariant
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import time
+from collections import Counter
+
+from tests.lives.runs import run_seed
+from tests.lives.world import World
+
+GIVE_UP = 5
+
+
+def one(seed: int, *, trace: bool) -> int:
+    """One life, told in full."""
+    _, counts, violation = run_seed(seed, World(seed, print if trace else None))
+    for name, count in sorted(counts.items()):
+        print(f"  {name:28} {count}")
+    print(f"VIOLATION {violation}" if violation else "every invariant held")
+    return 1 if violation else 0
+
+
+def many(seeds: range, jobs: int) -> int:
+    """Many lives; sums of what happened."""
+    started = time.perf_counter()
+    total: Counter[str] = Counter()
+    played = failures = 0
+    with multiprocessing.Pool(jobs) as pool:
+        for seed, counts, violation in pool.imap_unordered(run_seed, seeds, chunksize=10):
+            total += counts
+            played += 1
+            if violation:
+                failures += 1
+                print(f"VIOLATION {violation}\n  replay: --seed {seed} --trace", flush=True)
+                if failures == GIVE_UP:
+                    break
+    print(f"{played} lives in {time.perf_counter() - started:.1f} s, {failures} violations")
+    for name, count in sorted(total.items()):
+        print(f"  {name:28} {count}")
+    return 1 if failures else 0
+
+
+def main() -> int:
+    """Exit code 1 when an invariant did not hold."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.lives",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--seed", type=int, help="one life")
+    parser.add_argument("--trace", action="store_true", help="say everything it does")
+    parser.add_argument("--seeds", type=int, default=1000, help="how many lives")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    args = parser.parse_args()
+    if args.seed is not None:
+        return one(args.seed, trace=args.trace)
+    return many(range(args.first, args.first + args.seeds), args.jobs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

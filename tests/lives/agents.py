@@ -1,0 +1,149 @@
+"""Agents: processes that run `agent.runtime`, as production does, on simulated ports."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, cast
+
+from agent.drivers.base import BrokerFacts, Driver
+from agent.runtime import Hands, Runtime
+from agent.store import Store, StoreError
+from tests.lives.control import Line
+from tests.lives.disk import SimDisk, SimPath
+from tests.lives.driver import ModelDriver
+from tests.lives.loop import PROCESS, Killed, Process
+from tests.lives.network import WORLD
+
+if TYPE_CHECKING:
+    from tests.lives.world import World
+
+RESTART_S = 1.0
+"""After which a supervisor starts an agent again that has ended by itself."""
+
+
+class LivesRuntime(Runtime):
+    """Lets the audit see what the runtime has in its hands."""
+
+    hands: Hands | None = None
+
+    async def _begin(self, driver: Driver, facts: BrokerFacts) -> Hands:
+        self.hands = await super()._begin(driver, facts)
+        return self.hands
+
+
+class Agent:
+    """The place of one agent: its directory, its clock, and the process that runs now."""
+
+    def __init__(self, world: World, name: str, disk: SimDisk) -> None:
+        self.world = world
+        self.name = name
+        self.disk = disk
+        self.clock_ahead_s = 0.0
+        self.restart_after = RESTART_S
+        self.process: Process | None = None
+        self.runtime: LivesRuntime | None = None
+        self.store: Store | None = None
+        self.stop: asyncio.Event | None = None
+        self.said = ""
+
+    def now(self) -> float:
+        """The wall clock of this machine."""
+        return self.world.loop.time() + self.clock_ahead_s
+
+    @property
+    def hands(self) -> Hands | None:
+        """What acts at the broker now."""
+        if self.process is None or not self.process.alive or self.runtime is None:
+            return None
+        return self.runtime.hands
+
+    def start(self) -> None:
+        """A new process, unless one runs."""
+        if self.process is not None and self.process.alive:
+            return
+        world = self.world
+        world.say("%s starts", self.name)
+        process = self.process = Process(world.loop, f"agent {self.name}")
+        self.runtime = self.store = self.stop = None
+        world.processes.append(process)
+        process.start(self._main(process))
+
+    async def _main(self, process: Process) -> None:
+        world = self.world
+        why = ""
+        try:
+            store = Store(cast("Any", SimPath(self.disk)))
+            try:
+                self.store, self.stop = store, asyncio.Event()
+                self.runtime = world.runtime_class(
+                    control=cast("Any", Line(world, self.name)),
+                    store=store,
+                    driver=self._driver,
+                    product="model",
+                    address=f"model://{self.name}",
+                    report_every_s=1.5,
+                    fenced_s=1.0,
+                    clock=world.loop.time,
+                    wall=self.now,
+                )
+                await self.runtime.run(self.stop)
+                why = "asked to"
+            finally:
+                store.close()
+        except StoreError as error:
+            why = str(error)
+        except Killed:
+            return
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            world.trouble(self.name, f"the agent ended: {why}")
+        if process.alive:
+            process.kill()
+            world.say("%s ends: %s", self.name, why)
+            world.counts["agent_ends"] += 1
+            world.loop.call_later(self.restart_after, self.start, context=WORLD)
+
+    def _driver(self, broker: str) -> ModelDriver:
+        world = self.world
+        return world.driver_class(
+            network=world.network,
+            brokers=world.brokers,
+            broker=broker,
+            admission=world.consumers.rule,
+        )
+
+    def kill(self, why: str, restart_after: float, *, power: bool = False) -> None:
+        """The process ends now; somebody starts it again."""
+        process = self.process
+        if process is None or not process.alive:
+            return
+        self.world.say("%s dies, %s", self.name, why)
+        self.world.counts["agent_crashes"] += 1
+        process.kill()
+        if power:
+            self.disk.lose_power()
+        self.world.loop.call_later(restart_after, self.start, context=WORLD)
+
+
+class Listener(logging.Handler):
+    """What agents log: for the trace, and errors that no agent may ever have."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.world: World | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line."""
+        world = self.world
+        if world is None:
+            return
+        process = PROCESS.get()
+        if process is not None and not process.alive:
+            return
+        name = "" if process is None else process.name
+        if world.trace is not None:
+            world.say("%s: %s", name, record.getMessage())
+        if record.levelno >= logging.ERROR and "a bug" in record.getMessage():
+            error = record.exc_info[1] if record.exc_info else None
+            world.trouble(name, f"{record.getMessage()}: {type(error).__name__} {error}")

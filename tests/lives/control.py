@@ -1,0 +1,329 @@
+"""The control plane: sessions, documents, reports and the coordinator over a database in memory.
+
+Executions, their application and their order are those of `tests.simulation.control`; this adds
+what agents of production ask and say: sessions with incarnations, long polls, observed states.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import copy_context
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from agent.client import Away, Introduction, Refused, Session, Superseded
+from tests.lives.loop import PROCESS
+from tests.lives.network import WORLD
+from tests.simulation.control import Control
+from weir.coordination.coordinator import UNDER_WAY
+from weir.coordination.lease import Fenced
+from weir.coordination.views import ActionView, order_for
+from weir.coordination.wire import (
+    ClassSpec,
+    Document,
+    FlowSpec,
+    Gate,
+    Neighbour,
+    Observed,
+    Report,
+    document_from_dict,
+    to_dict,
+)
+from weir.lifecycle.steps import StepState
+
+if TYPE_CHECKING:
+    from tests.lives.world import World
+
+CONTROL = "control plane"
+POLL_S = 3.0
+ANSWER_S = 2.0
+LEASE_S = 5.0
+
+
+class LivesControl(Control):
+    """The control plane's side."""
+
+    world: World  # type: ignore[assignment]
+
+    def __init__(self, world: World, edges: Any, settings: Any) -> None:
+        super().__init__(world, edges, settings)  # type: ignore[arg-type]
+        self.listeners: list[Callable[[], None]] = []
+        self.observed_at: dict[str, float] = {}
+        self.moved_at: dict[str, float] = {}
+        self.addresses: dict[str, str] = {}
+
+    # --- what documents say
+
+    def document(self, broker: str) -> Document:
+        """Everything that shall be true at a broker now."""
+        if self.built.get(broker) == self.revision:
+            return self.documents[broker]
+        self.built[broker] = self.revision
+        classes, gates = {}, {}
+        scenario = self.world.scenario
+        for (where, name), setting in self.settings.items():
+            if where != broker:
+                continue
+            if name in self.classes:
+                limit = None if setting.desired is None else int(setting.desired)
+                classes[name] = ClassSpec(flow=self.classes[name][1], limit=limit)
+            elif setting.desired is not None:
+                gates[name] = Gate(rate_per_s=setting.desired, burst=4.0)
+        orders = [
+            order
+            for view in self.executions
+            for step in view.steps
+            if step.state not in (StepState.PENDING, StepState.COMPLETED, StepState.ABORTED)
+            for action in step.actions
+            if (order := order_for(action, broker, self.addresses)) is not None
+        ]
+        document = Document(
+            system="s",
+            broker=broker,
+            version=str(self.serials[broker]),
+            flows={
+                flow: FlowSpec(delivery=self.world.deliveries[flow], ingress=source == broker)
+                for flow, source in scenario.ingress.items()
+            },
+            classes=classes,
+            gates=gates,
+            neighbours={
+                n: Neighbour(address=self.addresses[n])
+                for n in sorted(self.neighbours(broker))
+                if n in self.addresses
+            },
+            orders=tuple(orders),
+        )
+        if document != self.documents.get(broker):
+            document = replace(document, version=str(self._next_version(broker)))
+            self.documents[broker] = document
+        return document
+
+    def _tell(self, brokers: tuple[str, ...] = ()) -> None:
+        listeners, self.listeners = self.listeners, []
+        for listener in listeners:
+            listener()
+
+    def stop(self) -> None:
+        """The process ends; whoever waits for an answer hears that."""
+        super().stop()
+        self._tell()
+
+    # --- what agents ask and say
+
+    def opened(self, broker: str, introduction: Introduction) -> Session:
+        """POST session."""
+        now = self.world.clock.now
+        self.leases[broker] = lease = self.leases[broker].opened(now, LEASE_S)
+        self.observed.pop(broker, None)
+        self.addresses[broker] = introduction.address
+        self.revision += 1
+        self._tell()
+        return Session(
+            system="s",
+            broker=broker,
+            incarnation=lease.incarnation,
+            lease_s=LEASE_S,
+            poll_s=POLL_S,
+        )
+
+    def check(self, broker: str, incarnation: int) -> None:
+        """Raises Superseded for a session that was replaced."""
+        try:
+            self.leases[broker].check(incarnation)
+        except Fenced as error:
+            self.world.counts["fenced"] += 1
+            raise Superseded(str(error)) from error
+
+    def heard(
+        self,
+        broker: str,
+        incarnation: int,
+        reports: Iterable[Report],
+        observed: Observed | None,
+        sent: int,
+    ) -> float:
+        """POST report."""
+        self.check(broker, incarnation)
+        now = self.world.clock.now
+        self.leases[broker] = self.leases[broker].renewed(incarnation, now, LEASE_S)
+        changed = False
+        if observed is not None and (
+            not self.checks_order_of_reports or sent > self.observed.get(broker, (0, 0, None))[0]
+        ):
+            changed = self.observed.get(broker, (0, 0, None))[2] != observed
+            self.observed[broker] = (sent, int(observed.version or 0), observed)
+        for report in reports:
+            self._store(broker, report)
+            changed = True
+        if changed:
+            self.advance()
+        return LEASE_S
+
+    def _confirmed(self, action: ActionView) -> ActionView:
+        if not action.awaited or action.state not in UNDER_WAY:
+            return action
+        change = self.changes[action.id]
+        broker, name = change.key
+        setting = self.settings[change.key]
+        _, version, observed = self.observed.get(broker, (0, 0, Observed()))
+        if change.kind == "set_population":
+            shown: float | None = observed.limits.get(name)
+        else:
+            shown = observed.gates[name].rate_per_s if name in observed.gates else None
+        by = frozenset({broker}) if shown == setting.desired else frozenset()
+        if by and not self._recent(version, setting):
+            by = frozenset()
+        return replace(action, confirmed_by=by)
+
+
+class Line:
+    """What `agent.client.ControlPlane` is to an agent: calls that may be lost, late or repeated."""
+
+    def __init__(self, world: World, broker: str) -> None:
+        self._world = world
+        self._broker = broker
+        self._sent = 0
+        self._known: tuple[Document | None, Document | None] = (None, None)
+
+    async def session(self, introduction: Introduction) -> Session:
+        """See `agent.client.ControlPlane`."""
+        return await self._call(
+            lambda control: control.opened(self._broker, introduction), ANSWER_S
+        )
+
+    async def document(self, session: Session, seen: str) -> Document | None:
+        """See `agent.client.ControlPlane`."""
+        broker, world = self._broker, self._world
+
+        def poll(control: LivesControl) -> Any:
+            control.check(broker, session.incarnation)
+            document = control.document(broker)
+            if document.version != seen:
+                return document
+            return _Poll(world, control, broker, session.incarnation, seen)
+
+        document = await self._call(poll, POLL_S + ANSWER_S)
+        if document is None:
+            return None
+        if self._known[0] is not document:
+            # As it travels: an agent reads what it was sent, not what the database holds.
+            plain = json.loads(json.dumps(to_dict(document)))
+            self._known = (document, document_from_dict(plain))
+        return self._known[1]
+
+    async def report(
+        self,
+        session: Session,
+        *,
+        reports: Iterable[Report] = (),
+        observed: Observed | None = None,
+        telemetry: Mapping[str, Any] | None = None,
+    ) -> float:
+        """See `agent.client.ControlPlane`."""
+        self._sent += 1
+        sent, said = self._sent, tuple(reports)
+        return await self._call(
+            lambda control: control.heard(self._broker, session.incarnation, said, observed, sent),
+            ANSWER_S,
+        )
+
+    async def _call(self, do: Callable[[LivesControl], Any], patience_s: float) -> Any:
+        world = self._world
+        loop, rng, network = world.loop, world.rng, world.network
+        process = PROCESS.get()
+        assert process is not None
+        future: asyncio.Future[Any] = loop.create_future()
+        context = copy_context()
+
+        def reply(answer: Any, error: Exception | None) -> None:
+            if network.blocked(CONTROL, self._broker) or rng.random() < world.loss:
+                world.counts["lost_in_network"] += 1
+                return
+            loop.call_later(
+                rng.random() * world.delay_s, _resolve, future, answer, error, context=context
+            )
+
+        def arrive(first: bool) -> None:
+            control = world.control
+            if not control.up:
+                reply(None, Away("connection refused"))
+                return
+            try:
+                answer = do(control)
+            except (Superseded, Refused, Away) as error:
+                if first:
+                    reply(None, error)
+                return
+            if isinstance(answer, _Poll):
+                if first:
+                    answer.begin(reply)
+            elif first:
+                reply(answer, None)
+
+        if network.blocked(self._broker, CONTROL) or rng.random() < world.loss:
+            world.counts["lost_in_network"] += 1
+        else:
+            delay_s = rng.random() * world.delay_s
+            loop.call_later(delay_s, arrive, True, context=WORLD)
+            if rng.random() < world.repeat:
+                world.counts["repeated_in_network"] += 1
+                loop.call_later(rng.random() * world.delay_s * 8, arrive, False, context=WORLD)
+        try:
+            async with asyncio.timeout(patience_s):
+                return await future
+        except TimeoutError:
+            raise Away("no answer") from None
+
+
+class _Poll:
+    """A request for a document that waits for another one."""
+
+    def __init__(
+        self, world: World, control: LivesControl, broker: str, incarnation: int, seen: str
+    ) -> None:
+        self._world, self._control = world, control
+        self._broker, self._incarnation, self._seen = broker, incarnation, seen
+        self._over = False
+
+    def begin(self, reply: Callable[[Any, Exception | None], None]) -> None:
+        """Answer when there is news, or when it has lasted long."""
+        control = self._control
+
+        def end(answer: Any, error: Exception | None = None) -> None:
+            self._over = True
+            reply(answer, error)
+
+        def look() -> None:
+            if self._over:
+                return
+            if not control.up:
+                end(None, Away("connection lost"))
+                return
+            try:
+                control.check(self._broker, self._incarnation)
+            except Superseded as error:
+                end(None, error)
+                return
+            document = control.document(self._broker)
+            if document.version != self._seen:
+                end(document)
+            else:
+                control.listeners.append(look)
+
+        control.listeners.append(look)
+        self._world.loop.call_later(
+            POLL_S, lambda: None if self._over else end(None), context=WORLD
+        )
+
+
+def _resolve(future: asyncio.Future[Any], answer: Any, error: Exception | None) -> None:
+    if future.done():
+        return
+    if error is not None:
+        future.set_exception(error)
+        future.exception()
+    else:
+        future.set_result(answer)

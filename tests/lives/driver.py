@@ -1,0 +1,518 @@
+"""The driver for model brokers: what `agent.drivers.nats` does, over the simulated network.
+
+Appending, reading and settling repeat themselves until they have succeeded, as the NATS driver's
+writers, readers and settlers do; an ingress names its messages by its broker and the life of its
+stream; interest is kept at the neighbour's broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextvars import copy_context
+from typing import Any
+
+from agent.drivers.base import (
+    Batch,
+    BrokerFacts,
+    Capabilities,
+    Channel,
+    DriverError,
+    Enforcement,
+    Fenced,
+    Interest,
+    LimiterScope,
+    Message,
+    Place,
+    Retryable,
+    Source,
+    Stats,
+    Unknown,
+    Unsupported,
+)
+from tests.lives.broker import MAX_PAYLOAD, ModelBroker
+from tests.lives.network import Later, Network, Wire
+from weir.coordination.wire import ClassSpec, Delivery
+
+READ = 8
+"""Messages in one piece."""
+BEAT_S = 3.0
+"""A broker that has nothing for a reader says so this often ..."""
+DEAF_S = 5.0
+"""... and a reader that hears nothing for so long asks again."""
+RETRY_S = 0.05
+SETTLE_EVERY_S = 0.2
+LINK_READY_S = 4.0
+BEST_EFFORT_WAITING = 200
+
+
+class ModelDriver:
+    """The driver for one model broker; see `agent.drivers.base.Driver`."""
+
+    def __init__(
+        self,
+        *,
+        network: Network,
+        brokers: Mapping[str, ModelBroker],
+        broker: str,
+        admission: Callable[[ModelBroker, Mapping[str, ClassSpec]], None] = lambda *_: None,
+    ) -> None:
+        self._network = network
+        self._brokers = brokers
+        self._name = broker
+        self._wires: dict[str, Wire] = {}
+        self._links: dict[str, str] = {}
+        self._locks: dict[Channel, asyncio.Lock] = {}
+        self._settling: dict[Source, _Settling] = {}
+        self._queues: dict[Source, _Queue] = {}
+        self._admission = admission
+        self._entry = 0
+        self._closed = False
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            product="model",
+            deliveries=tuple(Delivery),
+            limiter_scope=LimiterScope.AGENT,
+            burst_settable=True,
+            admission=Enforcement.ENFORCED,
+        )
+
+    # --- calls
+
+    def _wire(self, name: str) -> Wire:
+        wire = self._wires.get(name)
+        if wire is None:
+            wire = self._wires[name] = Wire(self._network, self._name, self._brokers[name])
+        return wire
+
+    async def _own(self, do: Callable[[ModelBroker], Any], what: str) -> Any:
+        def checked(broker: ModelBroker) -> Any:
+            broker.check(self._entry)
+            return do(broker)
+
+        return await self._wire(self._name).ask(checked, what)
+
+    async def _at(self, neighbour: str, do: Callable[[ModelBroker], Any], what: str) -> Any:
+        """At a neighbour's broker, over the link."""
+        return await self._wire(self._address(neighbour)).ask(do, what)
+
+    def _address(self, neighbour: str) -> str:
+        try:
+            return self._links[neighbour]
+        except KeyError:
+            raise Retryable(f"no link to {neighbour}") from None
+
+    # --- life
+
+    async def open(self) -> BrokerFacts:
+        self._entry = await self._wire(self._name).ask(lambda broker: broker.enter(), "open")
+        return BrokerFacts(
+            name=self._name,
+            version="1",
+            jetstream=True,
+            max_payload_bytes=MAX_PAYLOAD,
+            round_trip_s=0.0,
+        )
+
+    async def close(self) -> None:
+        self._closed = True
+        self._links.clear()
+        for settling in self._settling.values():
+            settling.end()
+        for queue in self._queues.values():
+            queue.end()
+        self._settling.clear()
+        self._queues.clear()
+
+    # --- channels and links
+
+    async def ensure_channel(self, channel: Channel) -> None:
+        await self._own(lambda broker: broker.ensure(channel), f"make {channel}")
+
+    async def ensure_link(self, neighbour: str, address: str) -> None:
+        name = address.removeprefix("model://")
+        if name not in self._brokers:
+            raise Retryable(f"{address} cannot be reached")
+        self._links[neighbour] = name
+        await self.ensure_channel(
+            Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour=neighbour)
+        )
+        source = Source(delivery=Delivery.BEST_EFFORT, neighbour=neighbour)
+        self._queue(source)
+        there = Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour=self._name)
+        loop = asyncio.get_running_loop()
+        end = loop.time() + LINK_READY_S
+        while True:
+            # Another task may have dropped the link meanwhile.
+            self._address(neighbour)
+            with contextlib.suppress(Retryable, Unknown):
+                await self._at(neighbour, lambda broker: broker.stream(there), "link")
+                if self._queue(source).subscribed:
+                    return
+            if loop.time() > end:
+                raise Retryable(f"{neighbour} has no outbox for us")
+            await asyncio.sleep(RETRY_S)
+
+    async def drop_link(self, neighbour: str) -> None:
+        self._links.pop(neighbour, None)
+        for delivery in Delivery:
+            source = Source(delivery=delivery, neighbour=neighbour)
+            settling = self._settling.pop(source, None)
+            if settling is not None:
+                settling.end()
+            queue = self._queues.pop(source, None)
+            if queue is not None:
+                queue.end()
+        outbox = Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour=neighbour)
+        await self._own(lambda broker: broker.drop(outbox), f"drop {outbox}")
+
+    # --- messages
+
+    async def publish(self, channel: Channel, messages: Sequence[Message]) -> None:
+        if channel.place is Place.INGRESS:
+            raise Unsupported("only publishers write to an ingress")
+        held = list(messages)
+        if channel.delivery is Delivery.BEST_EFFORT:
+
+            def send(broker: ModelBroker) -> None:
+                broker.check(self._entry)
+                broker.send(channel, held)
+
+            self._wire(self._name).call(send)
+            await asyncio.sleep(0)
+            return
+        lock = self._locks.get(channel)
+        if lock is None:
+            lock = self._locks[channel] = asyncio.Lock()
+        async with lock:
+            while not self._closed:
+                try:
+                    await self._own(lambda broker: broker.append(channel, held), "append")
+                except Fenced:
+                    raise
+                except DriverError:
+                    await asyncio.sleep(RETRY_S)
+                else:
+                    return
+            raise Retryable("closed")
+
+    async def read(self, source: Source) -> AsyncIterator[Batch]:
+        if source.delivery is Delivery.BEST_EFFORT:
+            queue = self._queue(source)
+            async for batch in queue.read():
+                yield batch
+            return
+        if source.flow:
+            name = self._name
+            channel = Channel(place=Place.INGRESS, delivery=source.delivery, flow=source.flow)
+        else:
+            name = self._address(source.neighbour)
+            channel = Channel(place=Place.OUTBOX, delivery=source.delivery, neighbour=self._name)
+        created, number = "", 0
+        while not self._closed:
+            if source.neighbour and source.neighbour not in self._links:
+                return
+            try:
+                created, piece = await self._pull(name, channel, created, number)
+            except Fenced:
+                raise
+            except DriverError:
+                await asyncio.sleep(RETRY_S)
+                continue
+            if piece is None:
+                number = 0
+                continue
+            if not piece:
+                continue
+            number = piece[-1][0] + 1
+            for batch in self._batches(source, created, piece):
+                yield batch
+
+    async def _pull(
+        self, name: str, channel: Channel, created: str, number: int
+    ) -> tuple[str, list[tuple[int, Message]] | None]:
+        """Messages from `number` on; none after a beat without any. None: it is another life."""
+        loop = self._network.loop
+        own = name == self._name
+        boots: list[int] = []
+
+        def pull(broker: ModelBroker) -> Any:
+            if own:
+                broker.check(self._entry)
+            stream = broker.stream(channel)
+            if stream.created != created:
+                return stream.created, None
+            piece = stream.since(number, READ)
+            if piece:
+                return created, piece
+            boots.append(broker.boots)
+
+            def begin(then: Callable[[Any], None]) -> None:
+                answered = False
+
+                def answer() -> None:
+                    nonlocal answered
+                    if answered:
+                        return
+                    answered = True
+                    if broker.boots != boots[0]:
+                        then(Retryable("connection lost"))
+                    elif broker.streams.get(channel) is stream:
+                        then((created, stream.since(number, READ)))
+                    else:
+                        then((created, []))
+
+                stream.watchers.append(answer)
+                loop.call_later(BEAT_S, answer)
+
+            return Later(begin)
+
+        call = self._wire(name).call(pull)
+        try:
+            async with asyncio.timeout(DEAF_S):
+                return await call
+        except TimeoutError:
+            raise Unknown(f"{name} is silent") from None
+
+    def _batches(
+        self, source: Source, created: str, piece: list[tuple[int, Message]]
+    ) -> list[Batch]:
+        batches: list[Batch] = []
+        for number, message in piece:
+            if source.flow:
+                origin = f"{self._name}-{created}"
+                message = message._replace(origin=origin, position=number)
+            last = batches[-1] if batches else None
+            if (
+                last is None
+                or message.mark
+                or last.messages[0].mark
+                or (last.messages[0].flow != message.flow)
+            ):
+                batches.append(Batch(source, [message], number))
+            else:
+                last.messages.append(message)  # type: ignore[attr-defined]
+                last.token = number
+        return batches
+
+    async def settle(self, batch: Batch) -> None:
+        source = batch.source
+        if source.delivery is Delivery.BEST_EFFORT:
+            return
+        number = batch.messages[-1].position if source.flow else batch.token
+        if not isinstance(number, int):
+            return
+        settling = self._settling.get(source)
+        if settling is None:
+            settling = self._settling[source] = _Settling(self, source)
+        settling.settle(number)
+
+    async def purge(self, source: Source, before: int) -> None:
+        """The source forgets what was settled."""
+        if source.flow:
+            own = Channel(place=Place.INGRESS, delivery=source.delivery, flow=source.flow)
+            await self._own(lambda broker: broker.stream(own).purge(before), "settle")
+            return
+        there = Channel(place=Place.OUTBOX, delivery=source.delivery, neighbour=self._name)
+        await self._at(
+            source.neighbour, lambda broker: broker.stream(there).purge(before), "settle"
+        )
+
+    async def stop_reading(self, source: Source) -> None:
+        queue = self._queues.pop(source, None)
+        if queue is not None:
+            queue.end()
+
+    def _queue(self, source: Source) -> _Queue:
+        queue = self._queues.get(source)
+        if queue is None:
+            name = self._address(source.neighbour) if source.neighbour else self._name
+            queue = self._queues[source] = _Queue(self._network, self._wire(name), source)
+        return queue
+
+    # --- interest
+
+    async def interest(self, neighbour: str, flows: frozenset[str], epoch: str) -> None:
+        said = Interest(neighbour=self._name, flows=flows, epoch=epoch)
+
+        def keep(broker: ModelBroker) -> None:
+            broker.interests[said.neighbour] = said
+            listeners, broker.listeners = broker.listeners, []
+            for listener in listeners:
+                listener()
+
+        await self._at(neighbour, keep, "interest")
+
+    async def interests(self) -> AsyncIterator[Mapping[str, Interest]]:
+        known: Mapping[str, Interest] | None = None
+        loop = self._network.loop
+        while True:
+
+            def look(broker: ModelBroker, before: Mapping[str, Interest] | None = known) -> Any:
+                now = dict(broker.interests)
+                if now != before:
+                    return now
+
+                def begin(then: Callable[[Any], None]) -> None:
+                    boots = broker.boots
+
+                    answered = False
+
+                    def answer() -> None:
+                        nonlocal answered
+                        if not answered:
+                            answered = True
+                            lost = broker.boots != boots
+                            then(Retryable("lost") if lost else dict(broker.interests))
+
+                    broker.listeners.append(answer)
+                    loop.call_later(BEAT_S, answer)
+
+                return Later(begin)
+
+            call = self._wire(self._name).call(look)
+            try:
+                async with asyncio.timeout(DEAF_S):
+                    said = await call
+            except (TimeoutError, DriverError):
+                await asyncio.sleep(RETRY_S)
+                continue
+            if said != known:
+                known = said
+                yield dict(said)
+
+    # --- admission
+
+    async def admit(self, classes: Mapping[str, ClassSpec], *, unmanaged: str) -> None:
+        await self._own(lambda broker: self._admission(broker, classes), "admit")
+
+    async def revoke(self, name: str, consumer: str) -> None:
+        raise Unsupported("nobody is released by name here")
+
+    async def fence(self, incarnation: int) -> None:
+        def fence(broker: ModelBroker) -> None:
+            broker.fence(self._entry, incarnation)
+
+        await self._wire(self._name).ask(fence, "fence")
+
+    async def stats(self) -> Stats:
+        return Stats(sync_always=True)
+
+
+class _Settling:
+    """Purges one source up to what was settled, a few times a second, until it has succeeded."""
+
+    def __init__(self, driver: ModelDriver, source: Source) -> None:
+        self._driver = driver
+        self._source = source
+        self._wanted = self._done = 0
+        self._work = asyncio.Event()
+        self._task = asyncio.create_task(self._run())
+
+    def settle(self, number: int) -> None:
+        """Everything up to this number may go; a smaller one is of a new life."""
+        if number < self._wanted:
+            self._done = 0
+        self._wanted = number
+        self._work.set()
+
+    def end(self) -> None:
+        """What is not purged yet is read again by somebody."""
+        self._task.cancel()
+
+    async def _run(self) -> None:
+        while True:
+            await self._work.wait()
+            await asyncio.sleep(SETTLE_EVERY_S)
+            self._work.clear()
+            wanted = self._wanted
+            if wanted <= self._done:
+                continue
+            try:
+                await self._driver.purge(self._source, wanted + 1)
+                self._done = wanted
+            except DriverError:
+                self._work.set()
+
+
+class _Queue:
+    """A subscription: what came while it was open and has not been read."""
+
+    def __init__(self, network: Network, wire: Wire, source: Source) -> None:
+        self._network = network
+        self._wire = wire
+        self._source = source
+        self._waiting: deque[Batch] = deque()
+        self._news = asyncio.Event()
+        self.subscribed = False
+        self.shed = 0
+        self._ended = False
+        self._task = asyncio.create_task(self._keep())
+
+    def end(self) -> None:
+        """Nothing more comes."""
+        self._ended = True
+        self._task.cancel()
+        self._news.set()
+
+    async def _keep(self) -> None:
+        """Subscribed through every restart of the broker."""
+        if self._source.flow:
+            channel = Channel(
+                place=Place.INGRESS, delivery=Delivery.BEST_EFFORT, flow=self._source.flow
+            )
+        else:
+            channel = Channel(
+                place=Place.OUTBOX, delivery=Delivery.BEST_EFFORT, neighbour=self._wire.here
+            )
+        context = copy_context()
+        network, wire = self._network, self._wire
+
+        def subscriber(messages: list[Message]) -> None:
+            if not network.blocked(wire.broker.name, wire.here):
+                network.loop.call_at(wire.return_at(), self._arrived, messages, context=context)
+
+        def subscribe(broker: ModelBroker) -> int:
+            subscribers = broker.subscribers.setdefault(channel, [])
+            if subscriber not in subscribers:
+                subscribers.append(subscriber)
+            return broker.boots
+
+        boots = -1
+        try:
+            while True:
+                try:
+                    boots = await wire.ask(subscribe, "subscribe")
+                except DriverError:
+                    self.subscribed = False
+                    await asyncio.sleep(RETRY_S)
+                    continue
+                self.subscribed = True
+                while wire.broker.boots == boots:
+                    await asyncio.sleep(0.5)
+                self.subscribed = False
+        finally:
+            with contextlib.suppress(KeyError, ValueError):
+                wire.broker.subscribers[channel].remove(subscriber)
+
+    def _arrived(self, messages: list[Message]) -> None:
+        if self._ended:
+            return
+        if len(self._waiting) >= BEST_EFFORT_WAITING and not messages[0].mark:
+            self.shed += len(messages)
+            return
+        self._waiting.append(Batch(self._source, messages))
+        self._news.set()
+
+    async def read(self) -> AsyncIterator[Batch]:
+        """Batches as they come."""
+        while not self._ended:
+            while self._waiting:
+                yield self._waiting.popleft()
+            self._news.clear()
+            if not self._ended:
+                await self._news.wait()
