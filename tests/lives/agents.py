@@ -35,9 +35,11 @@ class LivesRuntime(Runtime):
 class Agent:
     """The place of one agent: its directory, its clock, and the process that runs now."""
 
-    def __init__(self, world: World, name: str, disk: SimDisk) -> None:
+    def __init__(self, world: World, name: str, disk: SimDisk, *, host: str = "") -> None:
+        """`name`: the broker; `host`: the machine, when it is another than the broker's."""
         self.world = world
         self.name = name
+        self.host = host or name
         self.disk = disk
         self.clock_ahead_s = 0.0
         self.restart_after = RESTART_S
@@ -45,7 +47,8 @@ class Agent:
         self.runtime: LivesRuntime | None = None
         self.store: Store | None = None
         self.stop: asyncio.Event | None = None
-        self.said = ""
+        self.retired = False
+        """Nobody starts it again."""
 
     def now(self) -> float:
         """The wall clock of this machine."""
@@ -60,11 +63,11 @@ class Agent:
 
     def start(self) -> None:
         """A new process, unless one runs."""
-        if self.process is not None and self.process.alive:
+        if self.retired or (self.process is not None and self.process.alive):
             return
         world = self.world
-        world.say("%s starts", self.name)
-        process = self.process = Process(world.loop, f"agent {self.name}")
+        world.say("%s starts", self.host)
+        process = self.process = Process(world.loop, f"agent {self.host}")
         self.runtime = self.store = self.stop = None
         world.processes.append(process)
         process.start(self._main(process))
@@ -77,7 +80,7 @@ class Agent:
             try:
                 self.store, self.stop = store, asyncio.Event()
                 self.runtime = world.runtime_class(
-                    control=cast("Any", Line(world, self.name)),
+                    control=cast("Any", Line(world, self.name, self.host)),
                     store=store,
                     driver=self._driver,
                     product="model",
@@ -110,6 +113,7 @@ class Agent:
             network=world.network,
             brokers=world.brokers,
             broker=broker,
+            host=self.host,
             admission=world.consumers.rule,
         )
 
@@ -118,7 +122,7 @@ class Agent:
         process = self.process
         if process is None or not process.alive:
             return
-        self.world.say("%s dies, %s", self.name, why)
+        self.world.say("%s dies, %s", self.host, why)
         self.world.counts["agent_crashes"] += 1
         process.kill()
         if power:

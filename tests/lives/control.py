@@ -27,6 +27,8 @@ from weir.coordination.wire import (
     Gate,
     Neighbour,
     Observed,
+    Order,
+    OrderPhase,
     Report,
     document_from_dict,
     to_dict,
@@ -42,6 +44,16 @@ ANSWER_S = 2.0
 LEASE_S = 5.0
 
 
+STRANGE = Order(
+    action="from-the-future",
+    attempt=1,
+    kind="dance",
+    phase=OrderPhase.PREPARE,
+    role="i",
+    peers={"i": "b0", "j": "b1"},
+)
+
+
 class LivesControl(Control):
     """The control plane's side."""
 
@@ -53,6 +65,8 @@ class LivesControl(Control):
         self.observed_at: dict[str, float] = {}
         self.moved_at: dict[str, float] = {}
         self.addresses: dict[str, str] = {}
+        self.strange: set[str] = set()
+        """Brokers whose documents hold an order of a kind that no agent knows."""
 
     # --- what documents say
 
@@ -79,6 +93,8 @@ class LivesControl(Control):
             for action in step.actions
             if (order := order_for(action, broker, self.addresses)) is not None
         ]
+        if broker in self.strange:
+            orders.append(STRANGE)
         document = Document(
             system="s",
             broker=broker,
@@ -182,9 +198,10 @@ class LivesControl(Control):
 class Line:
     """What `agent.client.ControlPlane` is to an agent: calls that may be lost, late or repeated."""
 
-    def __init__(self, world: World, broker: str) -> None:
+    def __init__(self, world: World, broker: str, host: str) -> None:
         self._world = world
         self._broker = broker
+        self._host = host
         self._sent = 0
         self._known: tuple[Document | None, Document | None] = (None, None)
 
@@ -239,7 +256,7 @@ class Line:
         context = copy_context()
 
         def reply(answer: Any, error: Exception | None) -> None:
-            if network.blocked(CONTROL, self._broker) or rng.random() < world.loss:
+            if network.blocked(CONTROL, self._host) or rng.random() < world.loss:
                 world.counts["lost_in_network"] += 1
                 return
             loop.call_later(
@@ -263,7 +280,7 @@ class Line:
             elif first:
                 reply(answer, None)
 
-        if network.blocked(self._broker, CONTROL) or rng.random() < world.loss:
+        if network.blocked(self._host, CONTROL) or rng.random() < world.loss:
             world.counts["lost_in_network"] += 1
         else:
             delay_s = rng.random() * world.delay_s

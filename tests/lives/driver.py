@@ -57,11 +57,14 @@ class ModelDriver:
         network: Network,
         brokers: Mapping[str, ModelBroker],
         broker: str,
+        host: str = "",
         admission: Callable[[ModelBroker, Mapping[str, ClassSpec]], None] = lambda *_: None,
     ) -> None:
         self._network = network
         self._brokers = brokers
+        """`host`: the machine of this agent, when it is not the broker's."""
         self._name = broker
+        self._host = host or broker
         self._wires: dict[str, Wire] = {}
         self._links: dict[str, str] = {}
         self._locks: dict[Channel, asyncio.Lock] = {}
@@ -86,7 +89,7 @@ class ModelDriver:
     def _wire(self, name: str) -> Wire:
         wire = self._wires.get(name)
         if wire is None:
-            wire = self._wires[name] = Wire(self._network, self._name, self._brokers[name])
+            wire = self._wires[name] = Wire(self._network, self._host, self._brokers[name])
         return wire
 
     async def _own(self, do: Callable[[ModelBroker], Any], what: str) -> Any:
@@ -331,7 +334,9 @@ class ModelDriver:
         queue = self._queues.get(source)
         if queue is None:
             name = self._address(source.neighbour) if source.neighbour else self._name
-            queue = self._queues[source] = _Queue(self._network, self._wire(name), source)
+            queue = self._queues[source] = _Queue(
+                self._network, self._wire(name), source, self._name
+            )
         return queue
 
     # --- interest
@@ -442,7 +447,8 @@ class _Settling:
 class _Queue:
     """A subscription: what came while it was open and has not been read."""
 
-    def __init__(self, network: Network, wire: Wire, source: Source) -> None:
+    def __init__(self, network: Network, wire: Wire, source: Source, name: str) -> None:
+        self._name = name
         self._network = network
         self._wire = wire
         self._source = source
@@ -467,7 +473,7 @@ class _Queue:
             )
         else:
             channel = Channel(
-                place=Place.OUTBOX, delivery=Delivery.BEST_EFFORT, neighbour=self._wire.here
+                place=Place.OUTBOX, delivery=Delivery.BEST_EFFORT, neighbour=self._name
             )
         context = copy_context()
         network, wire = self._network, self._wire

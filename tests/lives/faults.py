@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tests.lives.broker import Data
 from tests.lives.control import CONTROL
+from tests.lives.disk import SimDisk
 
 if TYPE_CHECKING:
     from tests.lives.agents import Agent
     from tests.lives.world import World
 
 KINDS = ("kill", "die", "broker", "cut", "control")
+"""Those of every life; `FAULTS` has them all."""
 
 
 def schedule(world: World, until: float) -> None:
@@ -77,10 +80,185 @@ def _stop_control(world: World, agent: Agent, length: float) -> None:
         world.clock.after(length / 2, world.control.start)
 
 
+def _power(world: World, agent: Agent, length: float) -> None:
+    """The machine of a broker and its agent loses power."""
+    world.counts["power_failures"] += 1
+    agent.kill("power failure", length, power=True)
+    _stop_broker(world, agent, length)
+
+
+def _freeze(world: World, agent: Agent, length: float) -> None:
+    if agent.process is not None and agent.process.running:
+        world.say("%s freezes", agent.name)
+        world.counts["freezes"] += 1
+        agent.process.freeze(length * 1.5)
+
+
+def _full(world: World, agent: Agent, length: float) -> None:
+    world.say("the disk of %s is full", agent.name)
+    world.counts["full_disks"] += 1
+    agent.disk.full = True
+    world.clock.after(length / 2, setattr, agent.disk, "full", False)
+
+
+def _broken_sync(world: World, agent: Agent, length: float) -> None:
+    """fsync fails for a while; then the machine may lose power."""
+    world.say("fsync of %s fails", agent.name)
+    world.counts["failed_syncs"] += 1
+    agent.disk.broken_sync = True
+    world.clock.after(length / 2, setattr, agent.disk, "broken_sync", False)
+    if world.rng.random() < 0.5:
+        world.clock.after(length / 2 * world.rng.random(), _power, world, agent, 0.5)
+
+
+def _slow(world: World, agent: Agent, length: float) -> None:
+    world.counts["slow_disks"] += 1
+    agent.disk.slow_s = world.rng.choice((0.05, 0.5))
+    world.clock.after(length, setattr, agent.disk, "slow_s", 0.0)
+
+
+def _lost_state(world: World, agent: Agent, length: float) -> None:
+    world.say("the directory of %s is lost", agent.name)
+    world.counts["lost_directories"] += 1
+    agent.kill("its directory is lost", length)
+    agent.disk.restore({})
+
+
+def _restored_state(world: World, agent: Agent, length: float) -> None:
+    """An hour-old copy of the directory comes back; here it is some seconds old."""
+    snapshot = agent.disk.snapshot()
+
+    def restore() -> None:
+        world.say("the directory of %s is what it was once", agent.name)
+        world.counts["restored_directories"] += 1
+        agent.kill("its directory is restored", 0.3)
+        agent.disk.restore(snapshot)
+
+    world.clock.after(length, restore)
+
+
+def _twin(world: World, agent: Agent, length: float) -> None:
+    """Somebody starts a second agent elsewhere, since the first does not answer; it lives."""
+    if any(twin.name == agent.name for twin in world.twins):
+        return
+    world.counts["twins"] += 1
+    _cut(world, agent, length)
+    disk = SimDisk(world.rng)
+    if world.rng.random() < 0.5:
+        disk.restore({n: d for n, d in agent.disk.snapshot().items() if n != "lock"})
+    twin = world.agents_class(world, agent.name, disk, host=f"{agent.name}'")
+    world.twins.append(twin)
+    twin.start()
+
+
+def _links(world: World, agent: Agent, length: float) -> None:
+    """Between two machines, in one direction or both."""
+    other = world.rng.choice([name for name in world.names if name != agent.name])
+    ways = world.rng.choice((1, 2, 3))
+    world.say("%s and %s are cut off from each other (%d)", agent.name, other, ways)
+    world.counts["cut_links"] += 1
+    if ways & 1:
+        world.network.block(agent.name, other, length)
+    if ways & 2:
+        world.network.block(other, agent.name, length)
+
+
+def _clock(world: World, agent: Agent, length: float) -> None:
+    """An agent's clock is set."""
+    world.counts["clock_jumps"] += 1
+    agent.clock_ahead_s += world.rng.choice((-3600.0, -5.0, 5.0, 3600.0))
+    world.say("the clock of %s is set to %+.0f s", agent.name, agent.clock_ahead_s)
+
+
+def _control_clock(world: World, agent: Agent, length: float) -> None:
+    """The control plane's clock is set."""
+    world.counts["control_clock_jumps"] += 1
+    world.clock.ahead_s += world.rng.choice((-30.0, -3.0, 3.0, 30.0))
+    world.say("the control plane's clock is set to %+.0f s", world.clock.ahead_s)
+
+
+def _erased(world: World, agent: Agent, length: float) -> None:
+    """A broker's disk is replaced by an empty one."""
+    broker = world.brokers[agent.name]
+    if not broker.up:
+        return
+    _stop_broker(world, agent, length)
+    world.say("the data of broker %s is lost", agent.name)
+    world.counts["lost_broker_data"] += 1
+    world.audit.disk_lost(broker)
+    broker.set_back(Data({}, {}))
+
+
+def _set_back(world: World, agent: Agent, length: float) -> None:
+    """A broker's disk is what it was some seconds ago."""
+    broker = world.brokers[agent.name]
+    data = broker.data()
+
+    def restore() -> None:
+        if broker.up:
+            _stop_broker(world, agent, 0.5)
+            world.say("the data of broker %s is what it was once", agent.name)
+            world.counts["restored_broker_data"] += 1
+            world.audit.disk_lost(broker)
+            broker.set_back(data)
+
+    world.clock.after(length, restore)
+
+
+def _oversize(world: World, agent: Agent, length: float) -> None:
+    flows = [flow for flow, source in world.ingress.items() if source == agent.name]
+    if flows:
+        flow = world.rng.choice(flows)
+        world.counts["oversize"] += 1
+        world.oversize.add(flow)
+        world.clock.after(length / 2, world.oversize.discard, flow)
+
+
+def _strange(world: World, agent: Agent, length: float) -> None:
+    """A newer control plane orders what this agent does not know."""
+    world.counts["strange_orders"] += 1
+    control = world.control
+    control.strange.add(agent.name)
+    control.revision += 1
+    control._tell()
+
+    def end() -> None:
+        control.strange.discard(agent.name)
+        control.revision += 1
+        control._tell()
+
+    world.clock.after(length, end)
+
+
+def repair(world: World) -> None:
+    """Somebody looks: second agents are stopped, clocks are set right."""
+    for twin in world.twins:
+        twin.retired = True
+        twin.kill("stopped by a person", 0.0)
+    world.clock.ahead_s = 0.0
+    for agent in world.agents.values():
+        agent.clock_ahead_s = 0.0
+
+
 FAULTS: dict[str, Callable[[World, Agent, float], None]] = {
     "kill": _kill,
     "die": _die,
     "broker": _stop_broker,
     "cut": _cut,
     "control": _stop_control,
+    "power": _power,
+    "freeze": _freeze,
+    "full": _full,
+    "sync": _broken_sync,
+    "slow": _slow,
+    "lost": _lost_state,
+    "restored": _restored_state,
+    "twin": _twin,
+    "links": _links,
+    "clock": _clock,
+    "control clock": _control_clock,
+    "erased": _erased,
+    "set back": _set_back,
+    "oversize": _oversize,
+    "strange": _strange,
 }

@@ -16,7 +16,7 @@ from agent.store import Store
 from tests.lives import faults
 from tests.lives.agents import Agent, Listener, LivesRuntime
 from tests.lives.audit import LivesAudit
-from tests.lives.broker import ModelBroker
+from tests.lives.broker import MAX_PAYLOAD, ModelBroker
 from tests.lives.consumers import Consumers
 from tests.lives.control import LivesControl
 from tests.lives.disk import SimDisk, SimPath, simulated_directories
@@ -47,11 +47,13 @@ class Clock:
     def __init__(self, loop: VirtualLoop, rng: Random) -> None:
         self._loop = loop
         self.rng = rng
+        self.ahead_s = 0.0
+        """Of the control plane's clock."""
 
     @property
     def now(self) -> float:
-        """Seconds."""
-        return self._loop.time()
+        """Seconds, as the control plane has them."""
+        return self._loop.time() + self.ahead_s
 
     def after(self, delay: float, what: Callable[..., None], *args: Any) -> None:
         """Call `what` later, outside of all processes."""
@@ -65,8 +67,10 @@ class World:
     driver_class: type[ModelDriver] = ModelDriver
     control_class: type[LivesControl] = LivesControl
     consumers_class: type[Consumers] = Consumers
+    agents_class: type[Agent] = Agent
     kinds: tuple[str, ...] = faults.KINDS
     """What may go wrong."""
+    broker_class: type[ModelBroker] = ModelBroker
     cold_share = 0.0
     """Of the lives that begin with empty directories and brokers."""
 
@@ -96,12 +100,16 @@ class World:
             flow: Delivery.BEST_EFFORT if rng.random() < 0.2 else Delivery.RELIABLE
             for flow in self.ingress
         }
+        self.oversize: set[str] = set()
+        """Flows whose publishers send messages about as large as the broker takes."""
         self.published = dict.fromkeys(self.ingress, 0)
-        self.brokers = {name: ModelBroker(name) for name in self.names}
+        self.twins: list[Agent] = []
+        """Second agents, each beside one that lives."""
+        self.brokers = {name: self.broker_class(name) for name in self.names}
         self.audit = LivesAudit(self)
         self.consumers = self.consumers_class(self)
         self.agents: dict[str, Agent] = {
-            name: Agent(self, name, SimDisk(rng)) for name in self.names
+            name: self.agents_class(self, name, SimDisk(rng)) for name in self.names
         }
         for broker in self.brokers.values():
             broker.on_delivered = self.audit.taken
@@ -217,6 +225,7 @@ class World:
             for _ in range(rng.choice((0, 0, 1, 2))):
                 clock.after(rng.uniform(0.3, TROUBLE_S), self._press, rng.choice(_BUTTONS))
         await self._until(TROUBLE_S)
+        faults.repair(self)
         clock.after(5.0, self._resume)
         await self._rest()
         for flow in self.ingress:
@@ -259,7 +268,10 @@ class World:
         """A publisher counts what the broker has acknowledged."""
         broker = self.brokers[self.ingress[flow]]
         number = self.published[flow] + 1
-        if broker.publish(flow, self.deliveries[flow], b"%d" % number):
+        payload = b"%d" % number
+        if flow in self.oversize:
+            payload += b" " + b"x" * self.rng.randint(MAX_PAYLOAD - 200, MAX_PAYLOAD - 10)
+        if broker.publish(flow, self.deliveries[flow], payload):
             self.published[flow] = number
             self.counts["published"] += 1
 
