@@ -2,6 +2,7 @@
 
 --seed 17 --trace        one life, line by line
 --seeds 100000 --jobs 2  that many; stops after five seeds that violate an invariant
+--mutants                which seed catches each of the broken variants
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import multiprocessing
 import sys
 import time
 from collections import Counter
+from functools import partial
 
+from tests.lives.mutants import MUTANTS, caught_at
 from tests.lives.runs import run_seed
 from tests.lives.world import World
 
@@ -47,6 +50,25 @@ def many(seeds: range, jobs: int) -> int:
     return 1 if failures else 0
 
 
+def mutants(seeds: int, jobs: int) -> int:
+    """The broken variants."""
+    survivors = 0
+    with multiprocessing.Pool(jobs) as pool:
+        names = sorted(MUTANTS)
+        for name, (seed, how) in zip(
+            names, pool.imap(partial(caught, seeds=seeds), names), strict=True
+        ):
+            survivors += seed is None
+            found = "SURVIVES" if seed is None else f"seed {seed}"
+            print(f"  {name:32} {found:10} {how}", flush=True)
+    return 1 if survivors else 0
+
+
+def caught(name: str, seeds: int) -> tuple[int | None, str]:
+    """One of them."""
+    return caught_at(MUTANTS[name], seeds)
+
+
 def main() -> int:
     """Exit code 1 when an invariant did not hold."""
     parser = argparse.ArgumentParser(
@@ -59,7 +81,10 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1000, help="how many lives")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--mutants", action="store_true", help="play the broken variants instead")
     args = parser.parse_args()
+    if args.mutants:
+        return mutants(args.seeds, args.jobs)
     if args.seed is not None:
         return one(args.seed, trace=args.trace)
     return many(range(args.first, args.first + args.seeds), args.jobs)

@@ -76,7 +76,7 @@ class Agent:
         world = self.world
         why = ""
         try:
-            store = Store(cast("Any", SimPath(self.disk)))
+            store = world.store_class(cast("Any", SimPath(self.disk)))
             try:
                 self.store, self.stop = store, asyncio.Event()
                 self.runtime = world.runtime_class(

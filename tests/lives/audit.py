@@ -112,6 +112,8 @@ class LivesAudit(Audit):
                 return f"{name} has not carried out its document: {hands.enforcer._problems}"
             if store.saved.states:
                 return f"{name} remembers {sorted(store.saved.states)}"
+            if hands.router._keep is not None or hands.router._held:
+                return f"{name} is paused"
             tables = hands.router.tables
             for channel, stream in broker.streams.items():
                 if channel.place is not Place.DELIVERY and stream.waiting:
@@ -144,8 +146,6 @@ class LivesAudit(Audit):
             hands = agent.hands
             assert hands is not None
             router = hands.router
-            if router._keep is not None or router._held or hands.shifts.busy:
-                self.fail(f"{name} is still paused")
             links = control.neighbours(name)
             if router.tables.links != links:
                 self.fail(f"{name} has links {sorted(router.tables.links)}, not {sorted(links)}")

@@ -242,8 +242,10 @@ class ModelBroker:
         stream.append([message], identified=False)
         return stream.last
 
-    largest: int = MAX_PAYLOAD
-    """Bytes of a payload that an ingress takes."""
+    @property
+    def largest(self) -> int:
+        """Bytes of a payload that an ingress takes: what can be carried to its end."""
+        return MAX_PAYLOAD - HEADERS
 
 
 class Replaced(Exception):

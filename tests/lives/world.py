@@ -7,9 +7,11 @@ import gc
 import logging
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from random import Random
 from typing import Any, cast
+from unittest.mock import patch
 
 from agent.drivers.base import Channel, Interest, Place
 from agent.store import Store
@@ -67,10 +69,17 @@ class World:
     driver_class: type[ModelDriver] = ModelDriver
     control_class: type[LivesControl] = LivesControl
     consumers_class: type[Consumers] = Consumers
+    store_class: type[Store] = Store
     agents_class: type[Agent] = Agent
     kinds: tuple[str, ...] = faults.KINDS
     """What may go wrong."""
     broker_class: type[ModelBroker] = ModelBroker
+    tree_share = 0.75
+    buries_after_s: tuple[float, ...] = (3.0, 60.0)
+    rough = False
+    """Always the worst path to the control plane."""
+    patches: Mapping[str, object] = {}
+    """Names of production and what a broken variant has in their place."""
     cold_share = 0.0
     """Of the lives that begin with empty directories and brokers."""
 
@@ -89,11 +98,13 @@ class World:
         self.loss = 0.0 if self.quiet else rng.choice((0.0, 0.0, 0.02, 0.1))
         self.repeat = 0.0 if self.quiet else rng.choice((0.0, 0.1))
         self.delay_s = rng.choice((0.02, 0.1)) if self.quiet else rng.choice((0.02, 0.1, 0.4))
+        if self.rough:
+            self.loss, self.repeat, self.delay_s = 0.15, 0.5, 0.6
         self.hop_s = rng.choice((0.005, 0.02, 0.05))
-        self.bury_after_s = rng.choice((3.0, 60.0))
+        self.bury_after_s = rng.choice(self.buries_after_s)
         self.cold = rng.random() < self.cold_share
         self.network = Network(self.loop, rng, hop_s=self.hop_s)
-        self.scenario: Scenario = make_scenario(rng, largest=5)
+        self.scenario: Scenario = make_scenario(rng, largest=5, tree_share=self.tree_share)
         self.names = self.scenario.names
         self.ingress = self.scenario.ingress
         self.deliveries = {
@@ -193,7 +204,9 @@ class World:
             logger.setLevel(level)
             logger.propagate = False
         try:
-            with simulated_directories():
+            with simulated_directories(), ExitStack() as stack:
+                for name, instead in self.patches.items():
+                    stack.enter_context(patch(name, instead))
                 self.loop.run_until_complete(self._live())
         finally:
             LISTENER.world = None

@@ -1,0 +1,151 @@
+"""Broken variants of production code and of what it stands on; the audit must catch each.
+
+Those of the pure cores are the mistakes of `tests.simulation.mutants`, put into the agents that
+production runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import agent.shift
+from agent.store import Store
+from tests.lives.broker import MAX_PAYLOAD, ModelBroker
+from tests.lives.consumers import Consumers
+from tests.lives.control import LivesControl
+from tests.lives.world import World
+from tests.simulation import mutants as cores
+from tests.simulation.audit import Violation
+from tests.simulation.control import Control
+from weir.coordination import effects as ask
+from weir.coordination.coordinator import Coordinator
+from weir.coordination.order_book import OrderBook
+from weir.coordination.participant import Participant
+from weir.coordination.participant_state import ParticipantState
+from weir.coordination.tables import Tables
+
+MUTANTS: dict[str, type[World]] = {}
+
+
+def _mutant(
+    *,
+    participant: type[Participant] | None = None,
+    coordinator: type[Coordinator] | None = None,
+    control: type[Control] | None = None,
+    patches: dict[str, object] | None = None,
+    **world: object,
+) -> type[World]:
+    """A world with one part exchanged; `world` overrides what such a world is like."""
+    patches = dict(patches or {})
+    if participant is not None:
+        book = type("MutantBook", (OrderBook,), {"participant": participant})
+        patches["agent.shift.OrderBook"] = book
+    if coordinator is not None:
+        world["control_class"] = type(
+            "MutantControl", (LivesControl,), {"coordinator_class": coordinator}
+        )
+    if control is not None:
+        world["control_class"] = type("MutantControl", (control, LivesControl), {})
+    return type("MutantWorld", (World,), {"patches": patches, **world})
+
+
+class _ResumesBeforeSwap(agent.shift.Shifts):
+    """Forwards by the old tables for a moment between hearing the commit and swapping."""
+
+    async def _do(self, effect: ask.Effect) -> None:
+        if isinstance(effect, ask.SwapTables):
+            self._beside(self._swap(effect))
+        else:
+            await super()._do(effect)
+
+    async def _swap(self, effect: ask.SwapTables) -> None:
+        await asyncio.sleep(0.1)
+        await super()._do(effect)
+
+
+def _takes_old_interest(tables: Tables, neighbour: str, epoch: str, flows: Any) -> Tables:
+    """Interest of any epoch counts."""
+    if neighbour not in tables.links:
+        return tables
+    return tables.with_link(neighbour, flows, tables.epoch(neighbour))
+
+
+class _PersistsTooLate(Store):
+    """What is to be on the disk gets there a while after it was promised to others."""
+
+    def persist(self, state: ParticipantState, tables: Tables | None = None) -> None:
+        asyncio.get_running_loop().call_later(0.3, super().persist, state, tables)
+
+
+class _AdmitsOneTooMany(Consumers):
+    """Off by one."""
+
+    def admits(self, admitted: int, limit: int) -> bool:
+        return admitted <= limit
+
+
+class _DoesNotEvict(Consumers):
+    """A smaller limit stops newcomers only."""
+
+    def rule(self, broker: ModelBroker, classes: Any) -> None:
+        self.rules[broker.name] = dict(classes)
+
+
+class _CutsOffNobody(ModelBroker):
+    """A new session fences admission, but not what its predecessor reads, writes and settles."""
+
+    def check(self, entry: int) -> None:
+        return
+
+
+class _TakesWhatCannotBeCarried(ModelBroker):
+    """The ingress takes a message that has no room for the headers of its way."""
+
+    @property
+    def largest(self) -> int:
+        return MAX_PAYLOAD
+
+
+MUTANTS |= {
+    "votes without marks": _mutant(participant=cores._VotesWithoutMarks),
+    "votes after one mark": _mutant(participant=cores._VotesAfterOneMark),
+    "votes before it is drained": _mutant(participant=cores._VotesBeforeDrained),
+    "does not relay marks": _mutant(participant=cores._DoesNotRelay),
+    "reads on after the marks": _mutant(participant=cores._ReadsOnAfterTheMarks),
+    "resumes before the swap": _mutant(patches={"agent.runtime.Shifts": _ResumesBeforeSwap}),
+    "resumes after the vote": _mutant(participant=cores._ResumesAfterVote),
+    "mixes attempts": _mutant(participant=cores._MixesAttempts),
+    "forgets its vote": _mutant(participant=cores._ForgetsItsVote),
+    "forgets its pause": _mutant(participant=cores._ForgetsItsPause),
+    "gives up waiting": _mutant(participant=cores._GivesUpWaiting),
+    "drops the link early": _mutant(participant=cores._DropsTheLinkEarly),
+    "forgets what is behind j": _mutant(participant=cores._ForgetsWhatIsBehind),
+    "takes interest of any epoch": _mutant(
+        patches={"agent.router.interest_accepted": _takes_old_interest}
+    ),
+    "persists too late": _mutant(store_class=_PersistsTooLate),
+    "commits without all votes": _mutant(coordinator=cores._CommitsWithoutAllVotes),
+    "counts votes of old attempts": _mutant(coordinator=cores._CountsOldVotes, rough=True),
+    "aborts after the commit": _mutant(control=cores._AbortsAfterCommit),
+    "believes old observations": _mutant(
+        control=cores._BelievesOldObservations, rough=True, tree_share=0.0
+    ),
+    "forgets buried actions": _mutant(control=cores._ForgetsTheDead, buries_after_s=(3.0,)),
+    "admits one too many": _mutant(consumers_class=_AdmitsOneTooMany),
+    "does not evict": _mutant(consumers_class=_DoesNotEvict),
+    "cuts off no predecessor": _mutant(broker_class=_CutsOffNobody, kinds=("twin",)),
+    "takes what cannot be carried": _mutant(
+        broker_class=_TakesWhatCannotBeCarried, kinds=("oversize",)
+    ),
+}
+
+
+def caught_at(world: type[World], seeds: int) -> tuple[int | None, str]:
+    """(the first seed that catches this variant, what the audit said); None when none does."""
+    for seed in range(seeds):
+        try:
+            world(seed).run()
+        except Violation as violation:
+            return seed, str(violation).partition(": ")[2]
+    return None, f"not caught by {seeds} seeds"
