@@ -4,6 +4,7 @@ from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Lower
 from django.utils import timezone
 
 from apps.accounts.roles import Permission, Role, permissions_of
@@ -37,6 +38,7 @@ class User(AbstractUser, BaseModel):
                 condition=Q(automatic=False) | Q(is_active=False, roles=[]),
                 name="automatic_account_may_nothing",
             ),
+            models.UniqueConstraint(Lower("username"), name="username_once_whatever_its_case"),
         ]
 
     def __str__(self) -> str:
@@ -51,6 +53,34 @@ class User(AbstractUser, BaseModel):
     def permissions(self) -> frozenset[Permission]:
         """What this person may do."""
         return permissions_of(self.roles)
+
+
+class AccountGrant(models.Model):
+    """Who gave an account what it acts with: its password, or one of its roles.
+
+    Only the latest giver is kept. `by` None: the command line, which whoever owns the machine has.
+    """
+
+    PASSWORD = "password"
+
+    person = models.ForeignKey(User, on_delete=models.CASCADE, related_name="grants")
+    what = models.CharField(max_length=16, help_text="`password`, or the name of a role.")
+    by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["person", "what"], name="one_giver_of_each_grant"),
+            models.CheckConstraint(
+                condition=Q(what__in=["password", *ROLE_NAMES]), name="grant_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(by=None) | ~Q(by=models.F("person")), name="nobody_grants_to_themselves"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.what} of {self.person}"
 
 
 class ApiToken(BaseModel):

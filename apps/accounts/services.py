@@ -1,7 +1,8 @@
-"""Make, change and end people and tokens."""
+"""Make, change and end people and tokens; each deed with its audit entry in one transaction."""
 
 import hashlib
 import secrets
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
@@ -9,13 +10,17 @@ from django.contrib.auth.hashers import make_password
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
-from apps.accounts.models import ApiToken, User
+from apps.accounts.models import AccountGrant, ApiToken, User
+from apps.accounts.names import display_name_error, username_error
 from apps.accounts.roles import Role
+from apps.audit.services import record
 from apps.common.errors import ApplicationError, Conflict, FieldError, PreconditionFailed
 
 TOKEN_PREFIX = "weir_"
+COMMAND_LINE = "the command line"
 
 
 def token_digest(secret: str) -> str:
@@ -35,7 +40,8 @@ def _check_password(password: str, user: User) -> None:
 
 
 def _check_name_free(username: str, user: User | None = None) -> None:
-    others = User.objects.filter(username=username).exclude(pk=user.pk if user and user.pk else 0)
+    others = User.objects.filter(username__iexact=username)
+    others = others.exclude(pk=user.pk if user and user.pk else 0)
     if others.exists():
         message = f'"{username}" is taken; choose another name.'
         raise Conflict(
@@ -43,14 +49,56 @@ def _check_name_free(username: str, user: User | None = None) -> None:
         )
 
 
+def _check_names(user: User, changed: Collection[str]) -> None:
+    """Names that were there before stay, whatever rules came since."""
+    wrong: dict[str, str] = {}
+    if "username" in changed:
+        wrong["username"] = username_error(user.username)
+    parts = [name for name in ("first_name", "last_name") if name in changed]
+    wrong |= {name: display_name_error(getattr(user, name)) for name in parts}
+    if parts and not any(wrong.values()):
+        wrong[parts[0]] = display_name_error(user.display_name)
+    for field, message in wrong.items():
+        if message:
+            raise ApplicationError(
+                "invalid_name",
+                f"{field}: {message}",
+                errors=[FieldError(field=field, message=message)],
+            )
+
+
+def _grant(user: User, giver: User | None, *kinds: str) -> None:
+    """Keep who gave these; what people give themselves changes no giver."""
+    if giver is not None and giver.pk == user.pk:
+        return
+    for what in kinds:
+        AccountGrant.objects.update_or_create(person=user, what=what, defaults={"by": giver})
+
+
 @transaction.atomic
-def user_create(*, username: str, password: str, roles: list[str], **names: Any) -> User:
-    """Add a person. Raises ApplicationError when the name is taken or the password is weak."""
-    _check_name_free(username)
+def user_create(
+    *, username: str, password: str, roles: list[str], actor: User | None = None, **names: Any
+) -> User:
+    """Add a person. Raises ApplicationError when the name is taken or the password is weak.
+
+    `actor` None: the command line.
+    """
     user = User(username=username, roles=sorted(set(roles)), **names)
+    _check_names(user, ["username", "first_name", "last_name"])
+    _check_name_free(username)
     _check_password(password, user)
     user.set_password(password)
     user.save()
+    _grant(user, actor, AccountGrant.PASSWORD, *user.roles)
+    record(
+        actor=actor,
+        actor_name="" if actor else COMMAND_LINE,
+        action="create",
+        object_kind="user",
+        object_id=user.public_id,
+        object_name=user.username,
+        after={"username": username, "roles": user.roles, "password": "(set)", **names},
+    )
     return user
 
 
@@ -61,10 +109,10 @@ def automatic_account(name: str) -> User:
     """
     account, _ = User.objects.get_or_create(
         username=f"weir:{name}",
+        automatic=True,
         defaults={
             "first_name": name.capitalize(),
             "is_active": False,
-            "automatic": True,
             "password": make_password(None),
         },
     )
@@ -72,32 +120,92 @@ def automatic_account(name: str) -> User:
 
 
 @transaction.atomic
-def user_update(*, user: User, expected_version: int, values: dict[str, Any]) -> User:
-    """Change a person's names, roles, password or right to sign in; one admin always remains."""
-    # Locked in one order, so that two admins who demote each other cannot both succeed.
-    active = list(
-        User.objects.select_for_update()
-        .filter(is_active=True, roles__contains=[Role.ADMIN.value])
+def user_update(
+    *, user: User, expected_version: int, values: dict[str, Any], actor: User | None
+) -> User:
+    """Change a person's names, roles, password or right to sign in; one admin always remains.
+
+    A new password ends every session and token of the account.
+    """
+    # Locked together, in one order: two admins who demote each other cannot both succeed, and an
+    # execution that looks at its approvers meanwhile waits, or we for it.
+    locked = {
+        row.pk: row
+        for row in User.objects.select_for_update()
+        .filter(Q(pk=user.pk) | Q(is_active=True, roles__contains=[Role.ADMIN.value]))
         .order_by("pk")
-    )
-    row = User.objects.select_for_update().get(pk=user.pk)
+    }
+    row = locked[user.pk]
+    others = [pk for pk, other in locked.items() if pk != row.pk and other.is_active]
+    was_admin = row.is_active and Role.ADMIN.value in row.roles
     if row.version != expected_version:
         raise PreconditionFailed(
             "version_mismatch", f"{row} was changed meanwhile (version {row.version}). Reload."
         )
-    password = values.pop("password", None)
-    for name, value in values.items():
-        setattr(row, name, value)
+    changes = dict(values)
+    password = changes.pop("password", None)
+    if "roles" in changes:
+        changes["roles"] = sorted(set(changes["roles"]))
+    before = {name: getattr(row, name) for name in changes}
+    changed = [name for name, value in changes.items() if before[name] != value]
+    for name in changed:
+        setattr(row, name, changes[name])
+    _check_names(row, changed)
     _check_name_free(row.username, row)
-    row.roles = sorted(set(row.roles))
     still_admin = row.is_active and Role.ADMIN.value in row.roles
-    if not still_admin and [a.pk for a in active] == [row.pk]:
+    if was_admin and not still_admin and not others:
         raise Conflict("last_admin", f"{row} is the only admin; make another one first.")
     if password:
-        _check_password(password, row)
-        row.set_password(password)
+        _set_password(row, password)
+        _grant(row, actor, AccountGrant.PASSWORD)
+    gained = set(row.roles) - set(before.get("roles", row.roles))
+    AccountGrant.objects.filter(person=row, what__in=set(Role) - set(row.roles)).delete()
+    _grant(row, actor, *gained)
     row.version += 1
     row.save()
+    secret = {"password": "(changed)"} if password else {}
+    record(
+        actor=actor,
+        action="update",
+        object_kind="user",
+        object_id=row.public_id,
+        object_name=row.username,
+        before={name: before[name] for name in changed},
+        after={name: changes[name] for name in changed} | secret,
+    )
+    return row
+
+
+def _set_password(row: User, password: str) -> None:
+    """Give a locked account a new password; whoever knew the old one is out, machines too."""
+    _check_password(password, row)
+    row.set_password(password)
+    ApiToken.objects.filter(owner=row, revoked_at=None).update(revoked_at=timezone.now())
+
+
+@transaction.atomic
+def password_change(*, user: User, current: str, password: str) -> User:
+    """Change one's own password. Ends every session and token of the account.
+
+    Raises ApplicationError naming `current` when it is not the password.
+    """
+    row = User.objects.select_for_update().get(pk=user.pk)
+    if not row.check_password(current):
+        message = "This is not your password."
+        raise ApplicationError(
+            "wrong_password", message, errors=[FieldError(field="current", message=message)]
+        )
+    _set_password(row, password)
+    row.version += 1
+    row.save()
+    record(
+        actor=row,
+        action="change_password",
+        object_kind="user",
+        object_id=row.public_id,
+        object_name=row.username,
+        after={"password": "(changed)"},
+    )
     return row
 
 
@@ -131,9 +239,25 @@ def token_create(
         prefix=secret[:12],
         digest=token_digest(secret),
     )
+    _record_token(token, "create", owner)
     return token, secret
 
 
-def token_revoke(*, token: ApiToken) -> None:
+@transaction.atomic
+def token_revoke(*, token: ApiToken, actor: User) -> None:
     """End a token at once; revoking twice changes nothing."""
-    ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
+    live = ApiToken.objects.filter(pk=token.pk, revoked_at=None)
+    if live.update(revoked_at=timezone.now()):
+        _record_token(token, "revoke", actor)
+
+
+def _record_token(token: ApiToken, action: str, actor: User) -> None:
+    said = {"owner": token.owner.username, "roles": token.roles, "expires_at": token.expires_at}
+    record(
+        actor=actor,
+        action=action,
+        object_kind="token",
+        object_id=token.public_id,
+        object_name=token.name,
+        **({"after": said} if action == "create" else {"before": said}),
+    )

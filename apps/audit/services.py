@@ -21,9 +21,10 @@ class Actor(Protocol):
 
 
 class Deed(TypedDict):
-    """What was done. `actor` None means Weir itself."""
+    """What was done. `actor` None means Weir itself, or whom `actor_name` names."""
 
     actor: Actor | None
+    actor_name: NotRequired[str]
     action: str
     object_kind: str
     object_id: uuid.UUID
@@ -44,7 +45,7 @@ def entry(**deed: Unpack[Deed]) -> AuditEntry:
     actor = deed["actor"]
     return AuditEntry(
         actor_id=actor.pk if actor else None,
-        actor_name=actor.display_name if actor else "Weir",
+        actor_name=actor.display_name if actor else deed.get("actor_name") or "Weir",
         action=deed["action"],
         object_kind=deed["object_kind"],
         object_id=deed["object_id"],

@@ -19,7 +19,6 @@ from apps.accounts.api.permissions import granted
 from apps.accounts.models import ApiToken, User, role_choices
 from apps.accounts.roles import Permission
 from apps.accounts.services import token_create, token_revoke, user_create, user_update
-from apps.audit.services import record
 from apps.common.api.filters import NameSearch, Ordering
 from apps.common.api.preconditions import etag, expected_version
 from apps.common.errors import ApplicationError
@@ -115,6 +114,14 @@ class SessionView(APIView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
+def person_in_session(request: Request, deed: str, code: str = "token_cannot_grant") -> User:
+    """The person who is signed in. Raises ApplicationError where a token asks instead."""
+    assert isinstance(request.user, User)
+    if isinstance(request.auth, ApiToken):
+        raise ApplicationError(code, f"Sign in as a person to {deed}.", status=403)
+    return request.user
+
+
 class UserSerializer(serializers.ModelSerializer[User]):
     """A person."""
 
@@ -180,18 +187,6 @@ class UserViewSet(viewsets.GenericViewSet[User]):
             headers["Location"] = f"/api/v1/users/{user.public_id}"
         return Response(data, status=http_status, headers=headers)
 
-    def _record(self, request: Request, action: str, user: User, changed: Any) -> None:
-        assert isinstance(request.user, User)
-        shown = {k: "(changed)" if k == "password" else v for k, v in dict(changed).items()}
-        record(
-            actor=request.user,
-            action=action,
-            object_kind="user",
-            object_id=user.public_id,
-            object_name=user.username,
-            after=shown,
-        )
-
     def list(self, request: Request) -> Response:
         """Everybody with an account."""
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
@@ -202,27 +197,34 @@ class UserViewSet(viewsets.GenericViewSet[User]):
         return self._answer(self.get_object())
 
     def create(self, request: Request) -> Response:
-        """Add a person with a first password."""
+        """Add a person with a first password; needs a session."""
+        actor = person_in_session(request, "add a person")
         form = self.get_serializer(data=request.data)
         form.is_valid(raise_exception=True)
         values = dict(form.validated_data)
         if not values.get("password"):
             raise serializers.ValidationError({"password": "Give a first password."})
-        user = user_create(**values)
-        self._record(request, "create", user, values)
+        user = user_create(actor=actor, **values)
         return self._answer(user, status.HTTP_201_CREATED)
 
     @extend_schema(parameters=[IF_MATCH])
     def partial_update(self, request: Request, id: str) -> Response:
-        """Change names, roles, password, or whether the person may sign in."""
+        """Change names, roles, password, or whether the person may sign in.
+
+        A new password ends the sessions and tokens of the account. What lets somebody in or gives
+        them a role needs a session; with a token one may change names and end an account.
+        """
         version = expected_version(request)
         user = self.get_object()
         form = self.get_serializer(user, data=request.data, partial=True)
         form.is_valid(raise_exception=True)
         values = dict(form.validated_data)
-        changed = user_update(user=user, expected_version=version, values=dict(values))
-        self._record(request, "update", changed, values)
-        return self._answer(changed)
+        assert isinstance(request.user, User)
+        if "roles" in values or "password" in values or values.get("is_active"):
+            person_in_session(request, "give somebody roles, a password or the right to sign in")
+        return self._answer(
+            user_update(user=user, expected_version=version, values=values, actor=request.user)
+        )
 
 
 class TokenSerializer(serializers.ModelSerializer[ApiToken]):
@@ -291,15 +293,10 @@ class TokenViewSet(viewsets.GenericViewSet[ApiToken]):
     @extend_schema(responses={201: NewTokenSerializer})
     def create(self, request: Request) -> Response:
         """Make a token for oneself; the answer holds the secret, once."""
-        assert isinstance(request.user, User)
-        if isinstance(request.auth, ApiToken):
-            raise ApplicationError(
-                "token_cannot_make_tokens", "Sign in as a person to make a token.", status=403
-            )
+        owner = person_in_session(request, "make a token", "token_cannot_make_tokens")
         form = self.get_serializer(data=request.data)
         form.is_valid(raise_exception=True)
-        token, secret = token_create(owner=request.user, **form.validated_data)
-        self._record(request, "create", token)
+        token, secret = token_create(owner=owner, **form.validated_data)
         return Response(
             {**TokenSerializer(token).data, "secret": secret},
             status=status.HTTP_201_CREATED,
@@ -309,17 +306,9 @@ class TokenViewSet(viewsets.GenericViewSet[ApiToken]):
     def destroy(self, request: Request, id: str) -> Response:
         """Revoke a token at once."""
         token = self.get_object()
-        token_revoke(token=token)
-        self._record(request, "revoke", token)
-        return Response(status=status.HTTP_204_NO_CONTENT)
-
-    def _record(self, request: Request, action: str, token: ApiToken) -> None:
         assert isinstance(request.user, User)
-        record(
-            actor=request.user,
-            action=action,
-            object_kind="token",
-            object_id=token.public_id,
-            object_name=token.name,
-            after={"roles": token.roles, "expires_at": token.expires_at},
-        )
+        by_itself = isinstance(request.auth, ApiToken) and request.auth.pk == token.pk
+        if not by_itself and Permission.ADMINISTER not in granted(request):
+            person_in_session(request, "revoke another token", "token_cannot_revoke_others")
+        token_revoke(token=token, actor=request.user)
+        return Response(status=status.HTTP_204_NO_CONTENT)

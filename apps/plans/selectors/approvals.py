@@ -2,6 +2,9 @@
 
 from datetime import datetime
 
+from apps.accounts.models import User
+from apps.accounts.roles import Permission
+from apps.accounts.selectors import Hands
 from apps.plans.models import Approval, Decision, Plan
 from apps.plans.selectors.rules import Ruling
 
@@ -16,11 +19,34 @@ def invalid_because(approval: Approval, plan: Plan, now: datetime) -> str:
         return f"It was given for model version {approval.model_version}."
     if approval.expires_at is not None and approval.expires_at <= now:
         return f"It expired at {approval.expires_at:%Y-%m-%d %H:%M} UTC."
+    return lost_because(approval)
+
+
+def lost_because(approval: Approval) -> str:
+    """Why the person no longer counts as a reviewer; empty while they do."""
+    person = approval.person
+    if person is None or approval.decision != Decision.APPROVE:
+        return ""
+    if not person.is_active:
+        return f"The account of {person.display_name} is inactive."
+    if Permission.REVIEW_PLAN not in person.permissions:
+        return f"{person.display_name} is no longer an approver."
     return ""
 
 
+def no_longer_counting(plan: Plan) -> list[str]:
+    """A sentence for each approval of this content that people lost, newest last."""
+    return [
+        f"The approval of {approval.person.display_name} no longer counts: {because}"
+        for approval in plan.approvals.select_related("person")
+        if approval.person is not None
+        and approval.decision == Decision.APPROVE
+        and (because := approval.ended_because or lost_because(approval))
+    ]
+
+
 def valid_approvals(plan: Plan, now: datetime) -> list[Approval]:
-    """The approvals that count. Prefetch `approvals`."""
+    """The approvals that count. Prefetch `approvals__person`."""
     return [
         approval
         for approval in plan.approvals.all()
@@ -28,15 +54,17 @@ def valid_approvals(plan: Plan, now: datetime) -> list[Approval]:
     ]
 
 
-def expired(plan: Plan, now: datetime) -> list[Approval]:
-    """Approvals whose time has run out and that nobody has ended yet."""
-    return [
-        approval
-        for approval in plan.approvals.all()
-        if approval.ended_at is None
-        and approval.expires_at is not None
-        and approval.expires_at <= now
-    ]
+def to_end(plan: Plan, now: datetime) -> list[tuple[Approval, str]]:
+    """Approvals that ran out or whose person is no reviewer any more, each with the reason."""
+    found = []
+    for approval in plan.approvals.all():
+        if approval.ended_at is not None:
+            continue
+        if approval.expires_at is not None and approval.expires_at <= now:
+            found.append((approval, f"It expired at {approval.expires_at:%Y-%m-%d %H:%M} UTC."))
+        elif because := lost_because(approval):
+            found.append((approval, because))
+    return found
 
 
 def enough(plan: Plan, ruling: Ruling, now: datetime) -> bool:
@@ -53,5 +81,25 @@ def enough(plan: Plan, ruling: Ruling, now: datetime) -> bool:
 
 def is_own(plan: Plan, person_id: int | None) -> bool:
     """Who made a plan, sent it for review or answers for what made it does not judge it."""
-    own = (plan.author_id, plan.submitted_by_id, plan.answerable_id)
-    return person_id is not None and person_id in own
+    return person_id is not None and person_id in (person.pk for person in people_behind(plan))
+
+
+def people_behind(plan: Plan) -> list[User]:
+    """Whose plan it is: who made it, sent it for review, or answers for what made it."""
+    found = {p.pk: p for p in (plan.author, plan.submitted_by, plan.answerable) if p is not None}
+    return list(found.values())
+
+
+def made_by_author(plan: Plan, hands: Hands) -> User | None:
+    """Whose plan it is and who also made the reviewer: four eyes of one person."""
+    return next((person for person in people_behind(plan) if person.pk in hands.makers), None)
+
+
+def author_held(plan: Plan, hands: Hands) -> User | None:
+    """Whose plan it is and as whom the reviewer can sign in."""
+    return next((person for person in people_behind(plan) if person.pk in hands.held), None)
+
+
+def is_independent(plan: Plan, hands: Hands) -> bool:
+    """Whether the reviewer and those whose plan it is are not in each other's hands."""
+    return made_by_author(plan, hands) is None and author_held(plan, hands) is None

@@ -5,24 +5,29 @@ from datetime import datetime
 
 from apps.accounts.models import User
 from apps.accounts.roles import Permission
+from apps.accounts.selectors import Hands
 from apps.plans.models import Plan
-from apps.plans.selectors.approvals import invalid_because, is_own
+from apps.plans.selectors.approvals import invalid_because, is_independent, is_own
 from apps.plans.selectors.staleness import state_now
 from weir.lifecycle.plans import PLANS, UNSETTLED, PlanCommand, PlanState
 
-Gate = Callable[[Plan, User, datetime], bool]
+Gate = Callable[[Plan, User, Hands, datetime], bool]
 
 
-def may_judge(plan: Plan, person: User, now: datetime) -> bool:
-    """Not their own, and not decided by them already."""
-    return not is_own(plan, person.pk) and not any(
-        approval.person_id == person.pk and not invalid_because(approval, plan, now)
-        for approval in plan.approvals.all()
+def may_judge(plan: Plan, person: User, hands: Hands, now: datetime) -> bool:
+    """Neither their own nor of somebody in whose hands they are, and not decided by them yet."""
+    return (
+        may_reject(plan, person, hands, now)
+        and is_independent(plan, hands)
+        and not any(
+            approval.person_id == person.pk and not invalid_because(approval, plan, now)
+            for approval in plan.approvals.all()
+        )
     )
 
 
-def may_reject(plan: Plan, person: User, now: datetime) -> bool:
-    """A reviewer may change their mind to a no."""
+def may_reject(plan: Plan, person: User, hands: Hands, now: datetime) -> bool:
+    """A reviewer may change their mind to a no; a no needs no independence."""
     return not is_own(plan, person.pk)
 
 
@@ -39,7 +44,12 @@ UNDO = "undo"
 
 
 def allowed_commands(
-    plan: Plan, *, person: User | None, permissions: frozenset[Permission], now: datetime
+    plan: Plan,
+    *,
+    person: User | None,
+    permissions: frozenset[Permission],
+    hands: Hands | None,
+    now: datetime,
 ) -> list[str]:
     """The commands of PLANS, `dry_run` and `undo` that this person may give this plan now."""
     state = state_now(plan)
@@ -49,7 +59,7 @@ def allowed_commands(
         if PLANS.allows(state, command)
         and permission in permissions
         and person is not None
-        and (gate is None or gate(plan, person, now))
+        and (gate is None or (hands is not None and gate(plan, person, hands, now)))
     ]
     if state in UNSETTLED and person is not None:
         allowed.append(DRY_RUN)

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Value
@@ -12,6 +13,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.accounts.roles import Permission
+from apps.accounts.selectors import Hands, hands_of
 from apps.executions.models import Execution
 from apps.executions.selectors import executions_counted
 from apps.plans.models import Approval, Plan, PlanEvent
@@ -25,12 +27,19 @@ from apps.plans.selectors.staleness import MOVED, moved_sentences, state_now, wi
 from weir.lifecycle.plans import UNSETTLED, PlanState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Caller:
     """Who asks: the person behind the request and what the request may do."""
 
     person: User | None
     permissions: frozenset[Permission]
+
+    @cached_property
+    def hands(self) -> Hands | None:
+        """In whose hands the person is; read for reviewers only, once for all plans of a page."""
+        if self.person is None or Permission.REVIEW_PLAN not in self.permissions:
+            return None
+        return hands_of(self.person.pk)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +161,11 @@ def _common(
         "superseded_by": plan.superseded_by.public_id if plan.superseded_by else None,
         "execution": progress.get(plan.pk),
         "allowed_commands": allowed_commands(
-            plan, person=caller.person, permissions=caller.permissions, now=now
+            plan,
+            person=caller.person,
+            permissions=caller.permissions,
+            hands=caller.hands,
+            now=now,
         ),
     }
 
@@ -188,14 +201,16 @@ def _progress(plans: Sequence[Plan]) -> dict[int, Progress]:
 
 def waiting_for(plans: QuerySet[Plan], person: User, now: datetime) -> QuerySet[Plan]:
     """Plans in review that this person may still decide about."""
+    hands = hands_of(person.pk)
+    not_for = [person.pk, *hands.makers, *hands.held]
     decided = Approval.objects.filter(
         plan=OuterRef("pk"), person=person, ended_at=None, expires_at__gt=now
     )
     return plans.filter(
         ~Exists(decided),
-        ~Q(author=person) | Q(author=None),
-        ~Q(submitted_by=person) | Q(submitted_by=None),
-        ~Q(answerable=person) | Q(answerable=None),
+        ~Q(author__in=not_for) | Q(author=None),
+        ~Q(submitted_by__in=not_for) | Q(submitted_by=None),
+        ~Q(answerable__in=not_for) | Q(answerable=None),
         ~MOVED,
         state=PlanState.PENDING_REVIEW.value,
     )

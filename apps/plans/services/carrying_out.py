@@ -7,7 +7,7 @@ from apps.common.errors import ApplicationError, Conflict
 from apps.executions.models import Execution
 from apps.executions.services import execution_start
 from apps.plans.models import Plan
-from apps.plans.selectors.approvals import valid_approvals
+from apps.plans.selectors.approvals import no_longer_counting, valid_approvals
 from apps.plans.selectors.checks import (
     AGENTS,
     BEFORE,
@@ -22,7 +22,7 @@ from apps.plans.selectors.checks import (
 )
 from apps.plans.selectors.rules import ruling_of
 from apps.plans.services.moves import FoundStale, move, tell, under_lock
-from apps.plans.services.settling import settle_row
+from apps.plans.services.settling import settle_for_execution, settle_row
 from weir.lifecycle.plans import UNSETTLED, PlanCommand, PlanState
 
 # A plan that fails one of these describes a system that is no longer there.
@@ -49,11 +49,9 @@ def plan_execute(*, plan: Plan, actor: User) -> Execution:
     def deed(row: Plan, now: datetime) -> Execution:
         ruling = ruling_of(row, now)
         if row.state == PlanState.PENDING_REVIEW:
-            raise Conflict(
-                "not_approved",
-                f"{row} needs {ruling.approvals_needed} valid approvals and has "
-                f"{len(valid_approvals(row, now))}.",
-            )
+            given = len(valid_approvals(row, now))
+            needs = f"{row} needs {ruling.approvals_needed} valid approvals and has {given}."
+            raise Conflict("not_approved", " ".join([needs, *no_longer_counting(row)]))
         if row.state == PlanState.APPROVED:
             _recheck(checks(row, ruling, now))
             execution = execution_start(
@@ -71,7 +69,7 @@ def plan_execute(*, plan: Plan, actor: User) -> Execution:
         assert row.execution is not None
         return row.execution
 
-    return under_lock(plan, settle_row, deed)
+    return under_lock(plan, settle_for_execution, deed)
 
 
 def _recheck(found: list[Check]) -> None:

@@ -3,9 +3,15 @@
 from datetime import datetime
 
 from apps.accounts.models import User
+from apps.accounts.selectors import hands_of
 from apps.common.errors import ApplicationError, Conflict, FieldError
 from apps.plans.models import Approval, Decision, Plan
-from apps.plans.selectors.approvals import is_own, valid_approvals
+from apps.plans.selectors.approvals import (
+    author_held,
+    is_own,
+    made_by_author,
+    valid_approvals,
+)
 from apps.plans.selectors.rules import ruling_of
 from apps.plans.services.moves import move, under_lock
 from apps.plans.services.settling import approve_by_policy, approve_if_enough, settle_row
@@ -47,12 +53,14 @@ def plan_withdraw(*, plan: Plan, actor: User) -> Plan:
 def plan_approve(*, plan: Plan, actor: User, content_hash: str, comment: str = "") -> Plan:
     """Approve exactly the content that was read; the last approval asked for makes it approved.
 
-    Raises ApplicationError `author_cannot_approve` (403), Conflict `content_changed`,
+    Raises ApplicationError `author_cannot_approve`, `approver_made_by_author` or
+    `approver_made_author` (403), Conflict `content_changed`,
     `already_decided`, `plan_is_stale`, `not_in_this_state`.
     """
 
     def deed(row: Plan, now: datetime) -> Plan:
         _judge(row, actor, PlanCommand.APPROVE)
+        _be_independent(row, actor)
         if content_hash != row.content_hash:
             raise Conflict(
                 "content_changed",
@@ -128,3 +136,28 @@ def _judge(row: Plan, actor: User, command: PlanCommand) -> None:
     if not PLANS.allows(PlanState(row.state), command):
         # Refused by the table, before anything is said about hashes.
         move(row, command, actor=actor, title="")
+
+
+def _be_independent(row: Plan, actor: User) -> None:
+    """Two accounts of which one holds the other are one pair of eyes."""
+    hands = hands_of(actor.pk)
+    way_out = (
+        "An approver with whom neither of you has anything to do decides, or another "
+        "administrator first sets a new password for {} and gives the role anew."
+    )
+    maker = made_by_author(row, hands)
+    if maker is not None:
+        raise ApplicationError(
+            "approver_made_by_author",
+            f"{row} is a plan of {maker.display_name}, who made you an approver or set your "
+            f"password, or an account that did. {way_out.format(actor.display_name)}",
+            status=403,
+        )
+    held = author_held(row, hands)
+    if held is not None:
+        raise ApplicationError(
+            "approver_made_author",
+            f"{row} is a plan of {held.display_name}, whose password you or an account that you "
+            f"made set. {way_out.format(held.display_name)}",
+            status=403,
+        )

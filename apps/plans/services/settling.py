@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.plans.models import UNSETTLED_NAMES, Approval, Decision, Plan
-from apps.plans.selectors.approvals import enough, expired, valid_approvals
+from apps.plans.selectors.approvals import enough, no_longer_counting, to_end, valid_approvals
 from apps.plans.selectors.rules import Ruling, ruling_of, rulings
 from apps.plans.selectors.staleness import has_moved, moved_because
 from apps.plans.services.moves import go_stale, lock_plan, move, tell
@@ -20,6 +20,7 @@ from weir.lifecycle.executions import ACTIVE, ExecutionState
 from weir.lifecycle.plans import PlanCommand, PlanState
 
 logger = logging.getLogger(__name__)
+ENDED_LENGTH = Approval._meta.get_field("ended_because").max_length
 REVIEWED = frozenset({PlanState.PENDING_REVIEW, PlanState.APPROVED})
 ENDED_AS = {
     ExecutionState.FAILED: "failed",
@@ -34,7 +35,7 @@ def plans_settle() -> int:
     plans = list(
         Plan.objects.filter(state__in=[*UNSETTLED_NAMES, PlanState.EXECUTING])
         .select_related("system", "execution")
-        .prefetch_related("approvals")
+        .prefetch_related("approvals__person")
         .defer("document")
         .order_by("id")
     )
@@ -62,7 +63,17 @@ def _is_due(plan: Plan, ruling: Ruling, now: datetime) -> bool:
         return False
     settled = enough(plan, ruling, now) == (state == PlanState.APPROVED)
     by_itself = state == PlanState.PENDING_REVIEW and bool(ruling.approves_by_itself)
-    return not settled or by_itself or bool(expired(plan, now))
+    return not settled or by_itself or bool(to_end(plan, now))
+
+
+def settle_for_execution(row: Plan, now: datetime) -> None:
+    """Settle with the reviewers' accounts locked: nobody loses a role before this commits."""
+    list(
+        User.objects.select_for_update(no_key=True)
+        .filter(pk__in=row.approvals.filter(ended_at=None).values("person"))
+        .order_by("pk")
+    )
+    settle_row(row, now)
 
 
 def settle_row(row: Plan, now: datetime) -> None:
@@ -75,7 +86,7 @@ def settle_row(row: Plan, now: datetime) -> None:
         go_stale(row, moved_because(row))
         return
     if row.state in REVIEWED:
-        _end_expired(row, now)
+        _end_approvals(row, now)
         ruling = ruling_of(row, now)
         if row.state == PlanState.APPROVED and not enough(row, ruling, now):
             move(
@@ -95,7 +106,8 @@ def settle_row(row: Plan, now: datetime) -> None:
 
 def _lapse_note(row: Plan, ruling: Ruling, now: datetime) -> str:
     given = len(valid_approvals(row, now))
-    return f"{given} of the {ruling.approvals_needed} approvals that the policy asks for hold."
+    held = f"{given} of the {ruling.approvals_needed} approvals that the policy asks for hold."
+    return " ".join([held, *no_longer_counting(row)])
 
 
 def _follow_execution(row: Plan) -> None:
@@ -118,13 +130,17 @@ def _follow_execution(row: Plan) -> None:
     )
 
 
-def _end_expired(row: Plan, now: datetime) -> None:
-    for approval in expired(row, now):
+def _end_approvals(row: Plan, now: datetime) -> None:
+    """End what ran out and what people lost, for good: a role that comes back revives nothing."""
+    for approval, because in to_end(row, now):
         approval.ended_at = now
-        approval.ended_because = f"It expired at {approval.expires_at:%Y-%m-%d %H:%M} UTC."
+        approval.ended_because = because[:ENDED_LENGTH]
         approval.save(update_fields=["ended_at", "ended_because", "updated_at"])
         who = approval.person.display_name if approval.person else "Weir"
-        tell(row, "expire", actor=None, title=f"let the approval of {who} expire")
+        if approval.expires_at is not None and approval.expires_at <= now:
+            tell(row, "expire", actor=None, title=f"let the approval of {who} expire")
+        else:
+            tell(row, "lose", actor=None, title=f"ended the approval of {who}", note=because)
 
 
 def approve_by_policy(row: Plan, now: datetime) -> None:

@@ -72,10 +72,10 @@ def test_revoked_token_is_refused_at_once(editor):
 
 def test_revoking_twice_keeps_the_first_time(editor):
     _, token = machine(editor)
-    token_revoke(token=token)
+    token_revoke(token=token, actor=editor)
     token.refresh_from_db()
     first = token.revoked_at
-    token_revoke(token=token)
+    token_revoke(token=token, actor=editor)
     token.refresh_from_db()
     assert token.revoked_at == first
 

@@ -271,7 +271,7 @@ def test_detail_keeps_its_budget_of_queries(
     agents_look(harbour, agents_come(harbour), offered=3.0)
     plan = make_plan(harbour.system, ines, envelope=envelope(1.0, 50.0))
     approved(plan, ines, jon)
-    with django_assert_max_num_queries(40):
+    with django_assert_max_num_queries(41):
         assert client_of(jon).get(at(plan)).status_code == 200
 
 
