@@ -66,3 +66,16 @@ class Change:
         if self.tree:
             return f"{self.kind}({', '.join(f'{r}={b}' for r, b in self.peers.items())})"
         return f"{self.kind}({self.key[1]}@{self.key[0]}: {self.before} -> {self.after})"
+
+
+def is_tree(edges: set[Edge]) -> bool:
+    """Whether they connect all the brokers that they name, without a circle."""
+    members = {broker for edge in edges for broker in edge}
+    if not members:
+        return True
+    reached, todo = set(), [min(members)]
+    while todo:
+        broker = todo.pop()
+        reached.add(broker)
+        todo += [b for e in edges if broker in e for b in e - {broker} if b not in reached]
+    return reached == members and len(edges) == len(members) - 1

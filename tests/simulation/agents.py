@@ -20,6 +20,7 @@ from weir.coordination.tables import (
     interest_accepted,
     interest_towards,
 )
+from weir.coordination.termination import Answer, Question
 from weir.coordination.wire import Document, Observed, Report
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ INGRESS = ""
 
 POLL_S = 1.5
 HEARTBEAT_S = 2.0
+ASK_LOSS = 0.1
+"""Of the questions between agents, which a request without an answer stands for."""
 
 
 class Disk:
@@ -54,7 +57,7 @@ class SimAgent:
         self.life = 0
         self.alive = False
         self.effects_to_live: int | None = None
-        self.dies_copying = False
+        self.dies_copying = self.dies_answering = False
         self.restart_after = 1.0
         self.start()
 
@@ -65,10 +68,11 @@ class SimAgent:
         self.life += 1
         self.alive = True
         self.running = False
-        self.effects_to_live, self.dies_copying = None, False
+        self.effects_to_live, self.dies_copying, self.dies_answering = None, False, False
         self.tables = self.disk.tables
         self.take(self.disk.document)
         self.book = self.book_class(self.disk.states.values())
+        self.book.doubts.doubt_s = self.world.doubt_s
         self.paused: tuple[str, int] | None = None
         self.keep: frozenset[str] = frozenset()
         self.held: set[str] = set()
@@ -355,6 +359,10 @@ class SimAgent:
             case ask.Say(report):
                 world.say("%s says %s", self.name, report)
                 self.report((report,))
+            case ask.AskPeer(broker, question):
+                world.counts["asked"] += 1
+                delay = self.clock.rng.random() * world.hop_s
+                self.clock.after(delay, self._ask, self.life, broker, question)
 
     def _probe(self, life: int, broker: str, tries: int) -> None:
         if life != self.life:
@@ -369,7 +377,35 @@ class SimAgent:
         self.carry_out(effects)
         self.settle()
 
+    # --- peers
+
+    def _ask(self, life: int, broker: str, question: Question) -> None:
+        """A question arrives at the peer, and an answer leaves; either may get lost."""
+        peer, clock = self.world.agents[broker], self.clock
+        if life != self.life or not (peer.running and peer.broker.up):
+            return
+        if clock.rng.random() < ASK_LOSS:
+            return
+        effects, answer = peer.book.on_question(question, peer.here)
+        peer.carry_out(effects)
+        peer.settle()
+        self.world.say("%s answers %s: %s", broker, self.name, answer.stance)
+        self.world.counts[f"answered_{answer.stance}"] += 1
+        clock.after(clock.rng.random() * self.world.hop_s, self._peer_answered, life, answer)
+        if peer.dies_answering or (effects and self.world.refusing_kills):
+            raise Crash(peer)
+
+    def _peer_answered(self, life: int, answer: Answer) -> None:
+        if life == self.life and self.running:
+            self.carry_out(self.book.on_answer(answer, self.here))
+            self.settle()
+
     # --- the control plane
+
+    def heard(self, life: int) -> None:
+        """The control plane has answered."""
+        if life == self.life:
+            self.book.doubts.heard(self.clock.now)
 
     def open_session(self, life: int) -> None:
         """Ask for the next incarnation until there is an answer."""
@@ -380,6 +416,7 @@ class SimAgent:
 
     def session_opened(self, life: int, incarnation: int) -> None:
         """The answer; of two sessions the newer one counts."""
+        self.heard(life)
         if life == self.life and incarnation > self.incarnation:
             self.incarnation, self.report_seq = incarnation, 0
             if not self.beating:
@@ -421,6 +458,7 @@ class SimAgent:
         """A poll's answer; late ones are forgotten."""
         if poll_id != self.poll_id or not self.running:
             return
+        self.heard(self.life)
         if document is not None:
             self.fetched_in = self.life
             self.take(document)
@@ -428,7 +466,9 @@ class SimAgent:
             self.carry_out(self.book.on_orders(document.orders, self.here))
             self.enforce(document, links=True)
             self.report(())
-            self.settle()
+        else:
+            self.carry_out(self.book.on_unchanged(self.here))
+        self.settle()
         self.poll()
 
     def enforce(self, document: Document, *, links: bool) -> None:
@@ -475,6 +515,7 @@ class SimAgent:
                 self.name,
                 self.incarnation,
                 self.report_seq,
+                self.life,
                 reports,
                 self.observed,
             )

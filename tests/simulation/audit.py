@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.simulation.actions import Change, Edge
+from tests.simulation.actions import Change, Edge, is_tree
 from tests.simulation.brokers import Message
 from tests.simulation.consumers import ConsumerClass
 from weir.coordination.participant import BUSY, ParticipantState, Phase
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 
+ASKING_S = 12.0
+"""Within this time an agent in doubt has reached peers that are all there."""
+
+
+def _of(agent: SimAgent, action: str) -> list[ParticipantState]:
+    return [state for state in agent.book.states if state.action == action]
+
+
 class Violation(AssertionError):
     """An invariant does not hold."""
 
@@ -27,6 +35,10 @@ class Audit:
     def __init__(self, world: World) -> None:
         self.world = world
         self.fates: dict[tuple[str, int], str] = {}
+        self.given_up: dict[tuple[str, int], str] = {}
+        """Attempts that somebody has released or refused, and who."""
+        self.in_doubt: dict[tuple[str, str, int], float] = {}
+        """(agent, action, attempt) -> since when it could have heard from its peers."""
         self.prepared_attempts: dict[str, int] = {}
         self.last: dict[str, int] = {}
         """Consumer -> number of the last message."""
@@ -50,6 +62,9 @@ class Audit:
     def committed(self, action: str, attempt: int) -> None:
         """In the database."""
         self._fate(action, attempt, "committed")
+        if (action, attempt) in self.given_up:
+            who = self.given_up[action, attempt]
+            self.fail(f"{action} attempt {attempt} is committed, but {who} has given it up")
 
     def aborted(self, action: str, attempt: int) -> None:
         """In the database."""
@@ -70,21 +85,35 @@ class Audit:
                 f"{agent.name} {state.phase} {state.action} attempt {state.attempt}, "
                 f"which was {fate or 'never decided'}"
             )
+        if state.phase in (Phase.RELEASED, Phase.REFUSED):
+            self.given_up.setdefault((state.action, state.attempt), agent.name)
+
+    def doubts(self) -> None:
+        """Nobody stays paused whose peers could tell the outcome. Called once a second."""
+        world = self.world
+        still: dict[tuple[str, str, int], float] = {}
+        for name, agent in world.agents.items():
+            if not agent.running or not agent.broker.up:
+                continue
+            for wait in agent.book.doubts.waits(world.clock.now):
+                peers = [world.agents[b] for b in (*wait.voted, *wait.silent)]
+                if not all(p.running and p.broker.up for p in peers):
+                    continue
+                stages = [(s.attempt, s.phase) for p in peers for s in _of(p, wait.action)]
+                if stages == [(wait.attempt, Phase.READY)] * len(peers):
+                    world.counts["blocked"] += 1
+                    continue
+                key = (name, wait.action, wait.attempt)
+                still[key] = self.in_doubt.get(key, world.clock.now)
+                if world.clock.now - still[key] > ASKING_S:
+                    self.fail(f"{name} waits for {wait.action}, whose outcome its peers know")
+        self.in_doubt = still
+        world.clock.after(1.0, self.doubts)
 
     def edges_changed(self, edges: set[Edge]) -> None:
         """The overlay stays a tree (of the brokers that are in it)."""
-        members = {b for edge in edges for b in edge}
-        if not members:
-            return
-        if len(edges) != len(members) - 1:
-            self.fail(f"{len(edges)} edges over {len(members)} brokers")
-        reached, todo = set(), [min(members)]
-        while todo:
-            broker = todo.pop()
-            reached.add(broker)
-            todo += [b for e in edges if broker in e for b in e - {broker} if b not in reached]
-        if reached != members:
-            self.fail(f"the overlay fell apart: {sorted(map(sorted, edges))}")
+        if not is_tree(edges):
+            self.fail(f"the overlay is no tree: {sorted(map(sorted, edges))}")
 
     # --- messages
 

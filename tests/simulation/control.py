@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tests.simulation.actions import Change, Edge
+from tests.simulation import faults
+from tests.simulation.actions import Change, Edge, is_tree
 from weir.coordination.applying import applied
 from weir.coordination.coordinator import UNDER_WAY, Coordinator, Limits
 from weir.coordination.decisions import (
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 LEASE_S = 5.0
 TICK_S = 0.5
+HOLD_S = 1.0
+"""How long a poll waits for another document."""
 ENDED = (
     ExecutionState.STOPPED,
     ExecutionState.FAILED,
@@ -59,6 +62,9 @@ class Control:
     def __init__(self, world: World, edges: set[Edge], settings: dict[tuple[str, str], Setting]):
         self.world = world
         self.up = True
+        self.reports_to_live: int | None = None
+        """When not None: it stops before it takes in the report after so many more."""
+        self.outage_s = 1.0
         self.edges = set(edges)
         self.settings = settings
         self.classes: dict[str, tuple[str, str]] = {}
@@ -87,6 +93,7 @@ class Control:
     def stop(self) -> None:
         """The process ends."""
         self.up = False
+        self.reports_to_live = None
         self.waiting = {}
 
     def start(self) -> None:
@@ -117,8 +124,10 @@ class Control:
         self.advance()
 
     def _replanned(self, steps: list[list[Change]]) -> list[list[Change]]:
-        """With `before` as it is: the plan before may have ended otherwise than planned."""
+        """With `before` as it is, and without what no longer fits: the plan before may have ended
+        otherwise than planned."""
         values = {key: setting.in_force for key, setting in self.settings.items()}
+        edges = set(self.edges)
         fresh: list[list[Change]] = []
         for step in steps:
             fresh.append([])
@@ -126,8 +135,14 @@ class Control:
                 if not change.tree:
                     change = replace(change, before=values[change.key])
                     values[change.key] = change.after
+                else:
+                    go, come = change.edges()
+                    after = (edges - go) | come
+                    if not go <= edges or come & edges or not is_tree(after):
+                        continue
+                    edges = after
                 fresh[-1].append(change)
-        return fresh
+        return [step for step in fresh if step]
 
     @property
     def in_force(self) -> object:
@@ -368,6 +383,14 @@ class Control:
             return
         self.waiting[broker] = (incarnation, poll_id, seen)
         self._tell((broker,))
+        self.world.clock.after(HOLD_S, self._unchanged, broker, poll_id)
+
+    def _unchanged(self, broker: str, poll_id: tuple[int, int]) -> None:
+        """Nobody is kept waiting for ever."""
+        if broker in self.waiting and self.waiting[broker][1] == poll_id:
+            del self.waiting[broker]
+            agent = self.world.agents[broker]
+            self.world.network.send(broker, agent.answered, poll_id, None)
 
     def _tell(self, brokers: tuple[str, ...] = ()) -> None:
         for broker in brokers or tuple(self.waiting):
@@ -384,10 +407,15 @@ class Control:
         broker: str,
         incarnation: int,
         seq: int,
+        life: int,
         reports: tuple[Report, ...],
         observed: Observed,
     ) -> None:
         """POST report."""
+        if self.reports_to_live is not None and self.up:
+            self.reports_to_live -= 1
+            if self.reports_to_live < 0:
+                faults.stop_control(self.world, self.outage_s)
         if not self.up or self._fences(broker, incarnation, self.world.agents[broker].life):
             return
         now = self.world.clock.now
@@ -397,6 +425,7 @@ class Control:
         for report in reports:
             self._store(broker, report)
         self.advance()
+        self.world.network.send(broker, self.world.agents[broker].heard, life)
 
     def _store(self, broker: str, report: Report) -> None:
         for number, view in enumerate(self.executions):

@@ -8,7 +8,10 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 
-_KINDS = ("agent", "agent", "effect", "effect", "copy", "broker", "cut", "control")
+_KINDS = (
+    *("agent", "agent", "effect", "effect", "copy"),
+    *("broker", "cut", "control", "silence", "answer"),
+)
 
 
 def schedule(world: World, until: float) -> None:
@@ -17,9 +20,7 @@ def schedule(world: World, until: float) -> None:
     names = sorted(world.agents)
     for _ in range(rng.choice((0, 1, 2, 3, 4, 6))):
         at, name = rng.uniform(0.2, until), rng.choice(names)
-        kind = rng.choice(
-            ("agent", "agent", "effect", "effect", "copy", "broker", "cut", "control")
-        )
+        kind = rng.choice(_KINDS)
         length = rng.choice((0.05, 0.3, 1.0, 2.0, 5.0, 9.0)) * rng.uniform(0.5, 1.5)
         if kind == "agent":
             clock.after(at, _kill, world, name, length)
@@ -31,8 +32,12 @@ def schedule(world: World, until: float) -> None:
             clock.after(at, _stop_broker, world, name, length / 2)
         elif kind == "cut":
             clock.after(at, _cut_off, world, name, length)
+        elif kind == "answer":
+            clock.after(at, _doom_answer, world, name)
+        elif kind == "silence":
+            clock.after(at, _doom_control, world, rng.randrange(6), rng.uniform(8.0, 30.0))
         else:
-            clock.after(at, _stop_control, world, length / 2)
+            clock.after(at, stop_control, world, length / 2)
 
 
 def _kill(world: World, name: str, length: float) -> None:
@@ -50,6 +55,12 @@ def _doom_copy(world: World, name: str, length: float) -> None:
     """Die in the middle of copying the next message to its outboxes."""
     world.agents[name].restart_after = length
     world.agents[name].dies_copying = True
+
+
+def _doom_answer(world: World, name: str) -> None:
+    """Die when a peer has been answered, and be back at once."""
+    world.agents[name].restart_after = 0.1
+    world.agents[name].dies_answering = True
 
 
 def _stop_broker(world: World, name: str, length: float) -> None:
@@ -83,7 +94,13 @@ def _joined(world: World, name: str) -> None:
     world.network.cut_off.discard(name)
 
 
-def _stop_control(world: World, length: float) -> None:
+def _doom_control(world: World, count: int, length: float) -> None:
+    """Stop before a report that comes soon, for longer than agents wait without asking."""
+    world.control.reports_to_live, world.control.outage_s = count, length
+
+
+def stop_control(world: World, length: float) -> None:
+    """Nobody is answered for a while."""
     if world.control.up:
         world.say("control plane stops")
         world.counts["control_crashes"] += 1

@@ -16,6 +16,7 @@ from weir.coordination.decisions import CommitAction, Decision
 from weir.coordination.effects import Effect, Mark
 from weir.coordination.order_book import OrderBook
 from weir.coordination.participant import Here, Participant, Phase
+from weir.coordination.termination import Answer, Question, Stance, Termination
 from weir.coordination.views import ActionView, ExecutionView
 from weir.coordination.wire import Order, OrderPhase, Report, ReportPhase
 
@@ -25,6 +26,7 @@ MUTANTS: dict[str, type[World]] = {}
 def _mutant(
     *,
     participant: type[Participant] | None = None,
+    termination: type[Termination] | None = None,
     agent: type[SimAgent] | None = None,
     coordinator: type[Coordinator] | None = None,
     control: type[Control] | None = None,
@@ -34,6 +36,9 @@ def _mutant(
     """A world with one part exchanged; `world` overrides what such a world is like."""
     if participant is not None:
         book = type("MutantBook", (OrderBook,), {"participant": participant})
+        agent = type("MutantAgent", (SimAgent,), {"book_class": book})
+    if termination is not None:
+        book = type("MutantBook", (OrderBook,), {"termination": termination})
         agent = type("MutantAgent", (SimAgent,), {"book_class": book})
     if coordinator is not None:
         control = type("MutantControl", (Control,), {"coordinator_class": coordinator})
@@ -263,6 +268,48 @@ class _ForgetsTheDead(Control):
         return replace(document, orders=tuple(o for o in document.orders if o.action not in gone))
 
 
+class _AnswersWithoutRefusing(Termination):
+    """Says that it has not voted, and may still vote."""
+
+    def on_question(self, question: Question, here: Here) -> tuple[list[Effect], Answer]:
+        participant = self._participants.get(question.action)
+        if participant is None or participant.state.phase is Phase.PREPARING:
+            return [], self._answer(question, Stance.RELEASED)
+        return super().on_question(question, here)
+
+
+class _TakesReadyForReleased(Termination):
+    """A peer that waits for the outcome, too, is taken for one that does not take part."""
+
+    def on_answer(self, answer: Answer, here: Here) -> list[Effect]:
+        if answer.stance is Stance.READY:
+            answer = replace(answer, stance=Stance.RELEASED)
+        return super().on_answer(answer, here)
+
+
+class _RefusesInMemoryOnly(Termination):
+    """The refusal that a peer relies on does not survive a restart."""
+
+    def on_question(self, question: Question, here: Here) -> tuple[list[Effect], Answer]:
+        effects, answer = super().on_question(question, here)
+        return [e for e in effects if not isinstance(e, ask.Persist)], answer
+
+
+class _HandsOverItsOwnSideOnly(Termination):
+    """A peer that switched names no flows of the third."""
+
+    def on_question(self, question: Question, here: Here) -> tuple[list[Effect], Answer]:
+        effects, answer = super().on_question(question, here)
+        return effects, replace(answer, interests=dict.fromkeys(answer.interests, ()))
+
+
+class _NeverAsks(Termination):
+    """Waits for the control plane, however long it is away."""
+
+    def _doubtful(self, participant: Participant, here: Here) -> list[Effect]:
+        return []
+
+
 class _AdmitsOneTooMany(Consumers):
     """Off by one."""
 
@@ -287,7 +334,7 @@ MUTANTS |= {
     "resumes after the vote": _mutant(participant=_ResumesAfterVote),
     "mixes attempts": _mutant(participant=_MixesAttempts),
     "forgets its vote": _mutant(participant=_ForgetsItsVote),
-    "forgets its pause": _mutant(participant=_ForgetsItsPause),
+    "forgets its pause": _mutant(participant=_ForgetsItsPause, doubts_s=(6.0,)),
     "gives up waiting": _mutant(participant=_GivesUpWaiting),
     "drops the link early": _mutant(participant=_DropsTheLinkEarly),
     "forgets what is behind j": _mutant(participant=_ForgetsWhatIsBehind),
@@ -300,6 +347,15 @@ MUTANTS |= {
         control=_BelievesOldObservations, rough=True, tree_share=0.0
     ),
     "forgets buried actions": _mutant(control=_ForgetsTheDead, buries_after_s=(3.0,)),
+    "answers without refusing": _mutant(
+        termination=_AnswersWithoutRefusing, doubts_s=(0.5,), append_share=0.5
+    ),
+    "takes ready for released": _mutant(termination=_TakesReadyForReleased),
+    "refuses in memory only": _mutant(
+        termination=_RefusesInMemoryOnly, doubts_s=(0.5,), refusing_kills=True, rough=True
+    ),
+    "hands over its own side only": _mutant(termination=_HandsOverItsOwnSideOnly, doubts_s=(0.5,)),
+    "never asks": _mutant(termination=_NeverAsks),
     "admits one too many": _mutant(consumers=_AdmitsOneTooMany),
     "does not evict": _mutant(consumers=_DoesNotEvict),
 }

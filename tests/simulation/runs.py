@@ -10,6 +10,11 @@ from tests.simulation.world import World
 NEVER_ZERO = (
     "admitted",
     "agent_crashes",
+    "answered_ready",
+    "answered_released",
+    "answered_switched",
+    "asked",
+    "blocked",
     "broker_crashes",
     "buried",
     "command_pause",

@@ -37,8 +37,11 @@ class Scenario:
     """Actions of one step share brokers: the order they end up in may not fit."""
 
 
-def make_scenario(rng: Random, *, tree_share: float = 0.75, largest: int = 6) -> Scenario:
-    """A random system with one or two plans; `tree_share` of the actions change the tree."""
+def make_scenario(
+    rng: Random, *, tree_share: float = 0.75, append_share: float = 0.13, largest: int = 6
+) -> Scenario:
+    """A random system with one or two plans; `tree_share` of the actions change the tree, of
+    those `append_share` append or detach a broker."""
     size = rng.randint(3, largest)
     names = [f"b{i}" for i in range(size + rng.randint(0, 1))]
     members, spare = names[:size], names[size:]
@@ -58,7 +61,7 @@ def make_scenario(rng: Random, *, tree_share: float = 0.75, largest: int = 6) ->
                 )
             )
     scenario = Scenario(names, edges, spare, ingress, classes)
-    planner = _Planner(rng, scenario, tree_share)
+    planner = _Planner(rng, scenario, tree_share, append_share)
     scenario.plans = [planner.plan() for _ in range(rng.choice((1, 1, 2)))]
     return scenario
 
@@ -66,8 +69,11 @@ def make_scenario(rng: Random, *, tree_share: float = 0.75, largest: int = 6) ->
 class _Planner:
     """Writes plans for the state that the plans before lead to, if they succeed."""
 
-    def __init__(self, rng: Random, scenario: Scenario, tree_share: float) -> None:
-        self.rng, self.scenario, self.tree_share = rng, scenario, tree_share
+    def __init__(
+        self, rng: Random, scenario: Scenario, tree_share: float, append_share: float
+    ) -> None:
+        self.rng, self.scenario = rng, scenario
+        self.tree_share, self.append_share = tree_share, append_share
         self.edges = set(scenario.edges)
         self.were: dict[tuple[str, str], int | None] = {}
         """Limits before their last change."""
@@ -101,7 +107,7 @@ class _Planner:
     def _change(self, used: set[str]) -> Change | None:
         rng = self.rng
         if rng.random() < self.tree_share:
-            if rng.random() < 0.87:
+            if rng.random() >= self.append_share:
                 return self._shift(used)
             return self._append(used) or self._detach(used)
         settings = [

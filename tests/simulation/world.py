@@ -20,7 +20,7 @@ from weir.lifecycle.executions import ExecutionCommand, ExecutionState
 
 TROUBLE_S = 10.0
 """Faults and publishers begin within this time."""
-PATIENCE_S = 150.0
+PATIENCE_S = 300.0
 """Everything has come to rest by then, or the run fails."""
 
 
@@ -43,6 +43,12 @@ class World:
     """Always the worst network."""
     tree_share = 0.75
     """Of the actions: those that change the tree."""
+    doubts_s: tuple[float, ...] = (0.5, 3.0, 6.0)
+    """After how much silence agents ask their peers: one of these."""
+    refusing_kills = False
+    """Whoever refuses because a peer asked dies once it has answered."""
+    append_share = 0.13
+    """Of those: appends and detaches."""
     buries_after_s: tuple[float, ...] = (3.0, 60.0)
     """How long the coordinator waits for the silent after a commit: one of these."""
 
@@ -63,7 +69,11 @@ class World:
         )
         self.hop_s = rng.choice(hop_s)
         self.bury_after_s = rng.choice(self.buries_after_s)
-        self.scenario = make_scenario(rng, tree_share=self.tree_share)
+        # Less than a heartbeat: agents ask although all is well. That is slow, and has to be safe.
+        self.doubt_s = rng.choice((3.0, 6.0) if self.quiet else self.doubts_s)
+        self.scenario = make_scenario(
+            rng, tree_share=self.tree_share, append_share=self.append_share
+        )
         self.names = self.scenario.names
         self.ingress = self.scenario.ingress
         self.published = dict.fromkeys(self.ingress, 0)
@@ -122,6 +132,7 @@ class World:
             clock.after(rng.random() * 0.3, self._publish, flow, rng.choice((0.15, 0.3, 0.6)))
         self.consumers.knock()
         self.control.tick()
+        self.audit.doubts()
         self._next_plan(0)
         for _ in range(0 if self.quiet else rng.choice((0, 0, 1, 2, 3))):
             clock.after(rng.uniform(0.3, TROUBLE_S), self._press, rng.choice(_BUTTONS))

@@ -14,6 +14,7 @@ from weir.coordination.wire import Report
 if TYPE_CHECKING:
     from weir.coordination.participant_state import ParticipantState
     from weir.coordination.tables import Tables
+    from weir.coordination.termination import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,14 @@ class Say:
     report: Report
 
 
+@dataclass(frozen=True, slots=True)
+class AskPeer:
+    """Ask a participant's agent where it stands; `on_answer` when it says so. It may get lost."""
+
+    broker: str
+    question: Question
+
+
 Effect = (
     Persist
     | Forget
@@ -118,4 +127,5 @@ Effect = (
     | SendMark
     | SwapTables
     | Say
+    | AskPeer
 )

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from weir.coordination.effects import Effect, Mark, SwapTables
-from weir.coordination.participant import BUSY, Here, Participant, ParticipantState
+from weir.coordination.participant import BUSY, Here, Participant, ParticipantState, Phase
+from weir.coordination.termination import Answer, Question, Termination
 from weir.coordination.wire import Order, OrderPhase
 
 _EARLY_MARKS = 64
@@ -22,10 +23,14 @@ class OrderBook:
     """Routes inputs to the participant that they concern; every method returns effects."""
 
     participant: type[Participant] = Participant
+    termination: type[Termination] = Termination
 
-    def __init__(self, states: Iterable[ParticipantState] = ()) -> None:
-        """`states`: what was persisted. Call `on_restart` before anything is forwarded."""
+    def __init__(self, states: Iterable[ParticipantState] = (), *, remembers: bool = True) -> None:
+        """`states`: what was persisted. Call `on_restart` before anything is forwarded.
+        `remembers` False: nothing was, since the state directory is new."""
         self._participants = {state.action: self.participant(state) for state in states}
+        self.doubts = self.termination(self._participants, self.participant, remembers=remembers)
+        """What is done about attempts without an outcome."""
         self._orders: tuple[Order, ...] = ()
         self._early: dict[Mark, None] = {}
 
@@ -36,18 +41,20 @@ class OrderBook:
 
     @property
     def busy(self) -> frozenset[str]:
-        """Brokers that take part in an attempt which has no outcome yet; links to them stay."""
+        """Brokers that take part in an attempt which has no outcome yet, or one that the control
+        plane does not know; links to them stay."""
         return frozenset(
             broker
             for p in self._participants.values()
-            if p.state.phase in BUSY
+            if p.state.phase in BUSY or (p.state.phase is Phase.SWITCHED and p.state.by_hand)
             for broker in p.state.peers.values()
         )
 
     @property
     def next_tick(self) -> float:
         """When `tick` has something to do; infinity for never."""
-        return min((p.next_tick for p in self._participants.values()), default=float("inf"))
+        at = min((p.next_tick for p in self._participants.values()), default=float("inf"))
+        return min(at, self.doubts.next_tick)
 
     def on_restart(self, here: Here) -> list[Effect]:
         """Pause, links and votes as they were."""
@@ -63,14 +70,31 @@ class OrderBook:
         self._orders = tuple(orders)
         present = {order.action for order in self._orders}
         effects: list[Effect] = []
-        for action in [a for a in self._participants if a not in present]:
-            effects += self._participants.pop(action).on_absent(here)
+        for action, participant in [*self._participants.items()]:
+            if action not in present and self.doubts.may_forget(participant):
+                effects += self._end(participant, here)
         for order in self._orders:
             if order.phase is not OrderPhase.PREPARE:
                 done = self._hear(order, here)
                 effects += done
                 here = _after(done, here)
         return [*effects, *self._start(here)]
+
+    def on_unchanged(self, here: Here) -> list[Effect]:
+        """The control plane answered that the document is the one that it gave before."""
+        present = {order.action for order in self._orders}
+        return [
+            e
+            for action, p in [*self._participants.items()]
+            if action not in present and p.state.unheard and self.doubts.may_forget(p)
+            for e in self._end(p, here)
+        ]
+
+    def _end(self, participant: Participant, here: Here) -> list[Effect]:
+        effects = participant.on_absent(here)
+        self.doubts.forget(participant)
+        del self._participants[participant.state.action]
+        return effects
 
     def on_mark(self, mark: Mark, here: Here) -> list[Effect]:
         """See `Participant.on_mark`."""
@@ -108,7 +132,16 @@ class OrderBook:
 
     def tick(self, here: Here) -> list[Effect]:
         """See `Participant.tick`."""
-        return [e for p in self._participants.values() for e in p.tick(here)]
+        repeated = [e for p in self._participants.values() for e in p.tick(here)]
+        return [*repeated, *self.doubts.tick(here)]
+
+    def on_question(self, question: Question, here: Here) -> tuple[list[Effect], Answer]:
+        """See `Termination.on_question`."""
+        return self.doubts.on_question(question, here)
+
+    def on_answer(self, answer: Answer, here: Here) -> list[Effect]:
+        """See `Termination.on_answer`."""
+        return self.doubts.on_answer(answer, here)
 
     def _start(self, here: Here) -> list[Effect]:
         """Begin what waits in the document, unless this broker is in the middle of something."""

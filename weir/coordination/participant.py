@@ -33,15 +33,17 @@ from weir.coordination.effects import (
 )
 from weir.coordination.participant_state import (
     BUSY,
+    SAYS,
     Here,
     ParticipantState,
     Phase,
+    report_of,
     state_from_dict,
     state_to_dict,
 )
 from weir.coordination.parts import Part, part_of, refusal
 from weir.coordination.tables import own_side_interest, tables_after
-from weir.coordination.wire import Order, OrderPhase, Report, ReportPhase
+from weir.coordination.wire import Order, OrderPhase, ReportPhase
 
 __all__ = [
     "BUSY",
@@ -58,14 +60,6 @@ __all__ = [
 RESEND_S = 0.25
 """First wait before marks and reports are repeated; it doubles up to RESEND_MAX_S."""
 RESEND_MAX_S = 4.0
-
-
-_SAYS = {
-    Phase.READY: ReportPhase.READY,
-    Phase.REFUSED: ReportPhase.REFUSED,
-    Phase.SWITCHED: ReportPhase.SWITCHED,
-    Phase.RELEASED: ReportPhase.RELEASED,
-}
 
 
 class Participant:
@@ -103,15 +97,20 @@ class Participant:
         if order.attempt < state.attempt:
             return []
         same = order.attempt == state.attempt
+        self.state = state = replace(state, unheard=False) if same and state.unheard else state
+        if state.phase is Phase.SWITCHED:
+            return self._switched_already(order, here)
         match order.phase:
             case OrderPhase.PREPARE:
                 return [] if same else self._prepare(order, here)
             case OrderPhase.COMMIT:
-                return [] if same and state.phase is Phase.SWITCHED else self._switch(order, here)
+                if same and state.by_hand and state.phase is Phase.RELEASED:
+                    # A person has released this attempt: it may not be switched any more, since
+                    # messages have moved by the old tables. The control plane has to find a way.
+                    return self._said(here)
+                return self._switch(order, here)
             case OrderPhase.ABORT:
-                if same and state.phase in (Phase.SWITCHED, Phase.RELEASED):
-                    return []
-                return self._release(order, here)
+                return [] if same and state.phase is Phase.RELEASED else self._release(order, here)
 
     def on_absent(self, here: Here) -> list[Effect]:
         """The document has no order of this action any more: it is over."""
@@ -119,6 +118,25 @@ class Participant:
         if self.state.phase in BUSY:
             effects = self._released(here)
         return [*effects, Forget(self.state.action)]
+
+    def refuse(self, why: str, here: Here) -> list[Effect]:
+        """Take no part in the running attempt, which has no vote of this broker yet."""
+        return self._refuse(why, here) if self.state.phase is Phase.PREPARING else []
+
+    def refuse_unheard(self, attempt: int, why: str, here: Here) -> list[Effect]:
+        """Never take part in an attempt that a peer has heard of and this broker has not."""
+        busy = self.state.phase in BUSY
+        self.state = replace(
+            self.state,
+            attempt=attempt,
+            phase=Phase.REFUSED,
+            detail=why,
+            interest=(),
+            pause_s=self._paused_for(here),
+            unheard=True,
+        )
+        undo = [*self._drop_new(here), *self._resume()] if busy else []
+        return [Persist(self.state), *undo, *self._said(here)]
 
     def on_restart(self, here: Here) -> list[Effect]:
         """Called once, on what was persisted, before anything is forwarded."""
@@ -187,7 +205,7 @@ class Participant:
             effects += self._own_marks()
             for origin in sorted(self._seen()):
                 effects += self._relay(origin)
-        if self.state.phase in _SAYS:
+        if self.state.phase in SAYS:
             effects.append(self._report())
         return effects
 
@@ -262,6 +280,8 @@ class Participant:
             peers=dict(order.peers),
             phase=Phase.SWITCHED,
             pause_s=self._paused_for(here),
+            interests=dict(order.interests),
+            by_hand=self.state.by_hand if order.attempt == self.state.attempt else "",
         )
         return [
             Persist(self.state, tables),
@@ -270,6 +290,25 @@ class Participant:
             *self._resume(),
             *self._said(here),
         ]
+
+    def _switched_already(self, order: Order, here: Here) -> list[Effect]:
+        """What has switched stays so: a document that wants otherwise does not know it yet (a
+        person decided, or its database was restored), and hears it again and again."""
+        state = self.state
+        if order.phase is OrderPhase.COMMIT:
+            if order.attempt == state.attempt and not state.by_hand:
+                return []
+            self.state = replace(state, attempt=order.attempt, by_hand="")
+            return [Persist(self.state), *self._said(here)]
+        if order.attempt == state.attempt:
+            return self._said(here)
+        report = replace(
+            report_of(state),
+            attempt=order.attempt,
+            phase=ReportPhase.REFUSED,
+            detail=f"has switched in attempt {state.attempt}",
+        )
+        return [Say(report), *self._said(here)]
 
     def _release(self, order: Order, here: Here) -> list[Effect]:
         same = order.attempt == self.state.attempt or self.state.phase in BUSY
@@ -361,17 +400,7 @@ class Participant:
         return done
 
     def _report(self) -> Say:
-        state = self.state
-        return Say(
-            Report(
-                action=state.action,
-                attempt=state.attempt,
-                phase=_SAYS[state.phase],
-                interest=state.interest if state.phase is Phase.READY else (),
-                pause_s=state.pause_s,
-                detail=state.detail,
-            )
-        )
+        return Say(report_of(self.state))
 
     def _paused_for(self, here: Here) -> float | None:
         paused_at = self.state.paused_at

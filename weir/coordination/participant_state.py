@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from weir.coordination.tables import Tables
+from weir.coordination.wire import Report, ReportPhase
 from weir.errors import InvalidProblem
 
 
@@ -42,6 +43,35 @@ class ParticipantState:
     """Seconds; when intake was stopped for this attempt."""
     pause_s: float | None = None
     detail: str = ""
+    interests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Switched: the commit's, role -> flows, for peers that have not heard it."""
+    by_hand: str = ""
+    """A person decided the outcome, for this reason, and the control plane has not agreed yet."""
+    unheard: bool = False
+    """Refused because a peer asked, before any document held this attempt's order."""
+
+
+SAYS: Mapping[Phase, ReportPhase] = {
+    Phase.READY: ReportPhase.READY,
+    Phase.REFUSED: ReportPhase.REFUSED,
+    Phase.SWITCHED: ReportPhase.SWITCHED,
+    Phase.RELEASED: ReportPhase.RELEASED,
+}
+"""What the control plane hears of each phase; of the others nothing."""
+
+
+def report_of(state: ParticipantState) -> Report:
+    """What a participant says of where it stands."""
+    return Report(
+        action=state.action,
+        attempt=state.attempt,
+        phase=SAYS[state.phase],
+        interest=state.interest if state.phase is Phase.READY else (),
+        pause_s=state.pause_s,
+        detail=state.detail,
+        interests=state.interests if state.phase is Phase.SWITCHED else {},
+        by_hand=state.by_hand,
+    )
 
 
 def state_to_dict(state: ParticipantState) -> dict[str, Any]:
@@ -52,10 +82,16 @@ def state_to_dict(state: ParticipantState) -> dict[str, Any]:
 def state_from_dict(plain: Mapping[str, Any]) -> ParticipantState:
     """A state from its plain form. Raises InvalidProblem when it has another shape."""
     try:
+        interests = {role: tuple(flows) for role, flows in plain.get("interests", {}).items()}
         return ParticipantState(
-            **{**plain, "phase": Phase(plain["phase"]), "interest": tuple(plain["interest"])}
+            **{
+                **plain,
+                "phase": Phase(plain["phase"]),
+                "interest": tuple(plain["interest"]),
+                "interests": interests,
+            }
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidProblem("state", f"not a participant's state: {error!r}") from error
 
 

@@ -135,6 +135,10 @@ class Report:
     pause_s: float | None = None
     """With `switched` and `released`: for how long this participant forwarded nothing."""
     detail: str = ""
+    interests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """With `switched`: role -> flows, by which it has switched."""
+    by_hand: str = ""
+    """With `switched` and `released`: why a person decided so, when one did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +236,9 @@ def report_from_dict(plain: object, path: str = "") -> Report:
         phase = ReportPhase(known.get("phase", ""))
     except ValueError as error:
         raise InvalidProblem(f"{path}.phase" if path else "phase", str(error)) from error
-    return _make(Report, known, path, phase=phase, interest=tuple(known.get("interest", ())))
+    interests = {role: tuple(flows) for role, flows in known.get("interests", {}).items()}
+    interest = tuple(known.get("interest", ()))
+    return _make(Report, known, path, phase=phase, interest=interest, interests=interests)
 
 
 def observed_from_dict(plain: object, path: str = "") -> Observed:
