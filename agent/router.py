@@ -97,6 +97,11 @@ class Router:
     # --- what a document wants
 
     @property
+    def driver(self) -> Driver:
+        """Of this broker."""
+        return self._driver
+
+    @property
     def tables(self) -> Tables:
         """What is forwarded by now."""
         return self._tables

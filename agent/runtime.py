@@ -233,7 +233,10 @@ class Runtime:
                 continue
             self._found()
             backoff.reset()
-            if document is not None:
+            hands.shifts.heard()
+            if document is None:
+                await hands.shifts.on_unchanged()
+            else:
                 seen = document.version
                 self._store.save_document(document)
                 self._document, self._fetched = document, True
@@ -287,6 +290,7 @@ class Runtime:
             except (Away, Refused) as error:
                 await self._miss(error, backoff)
                 continue
+            hands.shifts.heard()
             backoff.reset()
 
     async def _say_all(self) -> None:

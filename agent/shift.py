@@ -19,10 +19,12 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import asdict
 from typing import Any
 
+from agent.doubts import Doubts, sentence
 from agent.drivers.base import DriverError, Source
 from agent.router import Router
 from agent.store import Store
 from weir.coordination.effects import (
+    AskPeer,
     DropLink,
     Effect,
     EnsureLink,
@@ -38,12 +40,14 @@ from weir.coordination.effects import (
 )
 from weir.coordination.order_book import OrderBook
 from weir.coordination.participant import Here
+from weir.coordination.termination import Answer, Outcome, Question
 from weir.coordination.wire import Delivery, Order, Report
 
 log = logging.getLogger(__name__)
 
 _TICK_S = 0.1
 _DROP_RETRY_S = 0.5
+_WAITS = "waits "
 
 
 class Shifts:
@@ -64,7 +68,10 @@ class Shifts:
         self._store = store
         self._say = say
         self._clock = clock
-        self._book = OrderBook(store.saved.states.values())
+        self._book = OrderBook(
+            store.saved.states.values(), remembers=store.saved.tables is not None
+        )
+        self._doubts = Doubts(router.driver, self, self._beside, store.directory)
         self._lock = asyncio.Lock()
         self._marks = _Marks(frozenset(deliveries))
         self._tasks: set[asyncio.Task[None]] = set()
@@ -82,6 +89,8 @@ class Shifts:
         async with self._lock:
             await self._carry_out(self._book.on_restart(self._here()))
         self._beside(self._tick())
+        self._beside(self._doubts.listen())
+        self._beside(self._doubts.look())
 
     async def close(self) -> None:
         """Stop; promises stay where they are kept."""
@@ -94,6 +103,42 @@ class Shifts:
         async with self._lock:
             await self._carry_out(self._book.on_orders(orders, self._here()))
 
+    async def on_unchanged(self) -> None:
+        """The control plane has no other document than the last one."""
+        async with self._lock:
+            await self._carry_out(self._book.on_unchanged(self._here()))
+
+    def heard(self) -> None:
+        """The control plane has answered, whatever it was."""
+        self._book.doubts.heard(self._clock())
+
+    # --- doubts
+
+    async def on_question(self, question: Question) -> Answer | None:
+        """See `agent.doubts.Participants`."""
+        async with self._lock:
+            effects, answer = self._book.on_question(question, self._here())
+            await self._carry_out(effects)
+            return answer
+
+    async def on_answer(self, answer: Answer) -> None:
+        """See `agent.doubts.Participants`."""
+        async with self._lock:
+            await self._carry_out(self._book.on_answer(answer, self._here()))
+
+    async def decide(self, action: str, outcome: Outcome, reason: str) -> None:
+        """See `agent.doubts.Participants`."""
+        async with self._lock:
+            decided = self._book.doubts.decide(action, outcome, reason, self._here())
+            await self._carry_out(decided)
+
+    def _show_waits(self) -> None:
+        problems, now = self._router.problems, self._clock()
+        for key in [key for key in problems if key.startswith(_WAITS)]:
+            del problems[key]
+        for wait in self._book.doubts.waits(now):
+            problems[_WAITS + wait.action] = sentence(wait, now)
+
     # --- inputs
 
     def _here(self) -> Here:
@@ -102,6 +147,7 @@ class Shifts:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(_TICK_S)
+            self._show_waits()
             if self._book.next_tick <= self._clock():
                 async with self._lock:
                     await self._carry_out(self._book.tick(self._here()))
@@ -165,6 +211,8 @@ class Shifts:
                 self._router.swap(tables)
             case Say(report):
                 self._say(report)
+            case AskPeer():
+                self._doubts.ask(effect)
 
     async def _drop(self, broker: str) -> None:
         """The link must be gone before the next effect, the outbox at our broker soon after."""

@@ -149,6 +149,14 @@ class Interest:
     """The action that last changed the link; see weir.coordination.tables."""
 
 
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """What a neighbour's agent asks this one, and where the answer goes."""
+
+    payload: bytes
+    reply: object
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassAdmission:
     """Admission of one class as it is at the broker now."""
@@ -238,6 +246,19 @@ class Driver(Protocol):
 
     def interests(self) -> AsyncIterator[Mapping[str, Interest]]:
         """What neighbours want of us: everything that is kept, again after each change."""
+        ...
+
+    async def ask(self, neighbour: str, payload: bytes) -> bytes:
+        """Ask a linked neighbour's agent and wait for its answer. Raises Retryable when it does not
+        answer in time. Nothing of it is kept: whoever needs an answer asks again."""
+        ...
+
+    def inquiries(self) -> AsyncIterator[Inquiry]:
+        """What neighbours' agents ask from now on, through every loss of the connection."""
+        ...
+
+    async def answer(self, inquiry: Inquiry, payload: bytes) -> None:
+        """Answer one of them; who asked may be gone by now."""
         ...
 
     async def admit(self, classes: Mapping[str, ClassSpec], *, unmanaged: str) -> None:

@@ -17,6 +17,7 @@ from agent.drivers.base import (
     Channel,
     DriverError,
     Enforcement,
+    Inquiry,
     Interest,
     LimiterScope,
     Message,
@@ -30,6 +31,7 @@ from agent.drivers.nats import jetstream, names, streams, wire
 from agent.drivers.nats.admission import Admission
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.core_reader import CoreReader
+from agent.drivers.nats.inquiries import inquiries
 from agent.drivers.nats.link import Link
 from agent.drivers.nats.server_config import AGENT_USER, LINK_USER, BrokerSecrets
 from agent.drivers.nats.session import Session
@@ -327,6 +329,20 @@ class NatsDriver:
                 )
             if piece.behind == 0:
                 yield dict(known)
+
+    # --- questions
+
+    async def ask(self, neighbour: str, payload: bytes) -> bytes:
+        connection = await self._link(neighbour).session.connection(OPEN_S)
+        return (await connection.request(names.INQUIRIES, payload))[3]
+
+    def inquiries(self) -> AsyncIterator[Inquiry]:
+        return inquiries(self._own)
+
+    async def answer(self, inquiry: Inquiry, payload: bytes) -> None:
+        connection = await self._own.connection(OPEN_S)
+        assert isinstance(inquiry.reply, bytes)
+        connection.write(wire.publication(inquiry.reply, payload))
 
     # --- admission
 

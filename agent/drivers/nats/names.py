@@ -6,6 +6,7 @@
 | delivery of flow F | `weir.msg.F` | `weir.msg.F.O` | `WEIR_MSG_F` |
 | outbox for broker B | `weir.to.B.F` | `weir.to.B.F.O` | `WEIR_TO_B` |
 | marks for broker B | `weir.to.B.!` | `weir.to.B.!.!` | `WEIR_TO_B` |
+| questions to the agent | `weir.ask`, answered to the reply subject | | |
 | interest of broker A | | `weir.interest.A` | `WEIR_INTEREST`, one message per subject |
 
 Names may hold any character, tokens not. Reliable messages have one token more, so that the last
@@ -20,6 +21,7 @@ IN = "weir.in"
 OUT = "weir.to"
 DELIVERY = "weir.msg"
 INTEREST = "weir.interest"
+INQUIRIES = "weir.ask"
 
 INTEREST_STREAM = "WEIR_INTEREST"
 

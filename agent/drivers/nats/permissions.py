@@ -10,7 +10,14 @@ PUBLISHER = Permissions(publish=(f"{names.IN}.>", "$JS.API.INFO"), subscribe=("_
 
 UNMANAGED = Permissions(
     publish_denied=("weir.>", "$JS.>", "$SYS.>"),
-    subscribe_denied=(f"{names.IN}.>", f"{names.OUT}.>", f"{names.INTEREST}.>", "$JS.>", "$SYS.>"),
+    subscribe_denied=(
+        f"{names.IN}.>",
+        f"{names.OUT}.>",
+        f"{names.INTEREST}.>",
+        names.INQUIRIES,
+        "$JS.>",
+        "$SYS.>",
+    ),
 )
 """Subjects of its own, and reading what is delivered: as it was before Weir came."""
 

@@ -113,6 +113,8 @@ class VirtualBroker:
     lines: dict[Channel, Line] = field(default_factory=dict)
     interests: dict[str, Interest] = field(default_factory=dict)
     told: asyncio.Event = field(default_factory=asyncio.Event)
+    questions: asyncio.Queue[tuple[bytes, asyncio.Future[bytes]]] | None = None
+    """What is asked of this broker's agent; None while nobody listens."""
     book: AdmissionBook = field(default_factory=AdmissionBook)
     delivered: dict[str, list[Message]] = field(default_factory=dict)
     """Flow -> what its consumers got, with `keep_delivered`."""

@@ -13,6 +13,7 @@ from agent.drivers.base import (
     ClassAdmission,
     Enforcement,
     Fenced,
+    Inquiry,
     Interest,
     LimiterScope,
     Message,
@@ -24,6 +25,8 @@ from agent.drivers.base import (
 )
 from agent.drivers.simulated.broker import WORK_S, Line, VirtualBroker, VirtualNetwork
 from weir.coordination.wire import ClassSpec, Delivery
+
+ANSWER_S = 2.0
 
 
 class SimulatedDriver:
@@ -162,6 +165,38 @@ class SimulatedDriver:
             self._broker.told.clear()
             yield dict(self._own().interests)
             await self._broker.told.wait()
+
+    # --- questions
+
+    async def ask(self, neighbour: str, payload: bytes) -> bytes:
+        address = self._links.get(neighbour)
+        if address is None:
+            raise Retryable(f"no link to {neighbour}")
+        questions = self._network.reach(address).questions
+        if questions is None:
+            raise Retryable(f"the agent of {neighbour} does not listen")
+        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        questions.put_nowait((payload, answer))
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                return await answer
+        except TimeoutError as error:
+            raise Retryable(f"the agent of {neighbour} does not answer") from error
+
+    async def inquiries(self) -> AsyncIterator[Inquiry]:
+        questions = self._broker.questions = asyncio.Queue()
+        try:
+            while True:
+                payload, answer = await questions.get()
+                yield Inquiry(payload, answer)
+        finally:
+            if self._broker.questions is questions:
+                self._broker.questions = None
+
+    async def answer(self, inquiry: Inquiry, payload: bytes) -> None:
+        assert isinstance(inquiry.reply, asyncio.Future)
+        if not self._broker.away and not inquiry.reply.done():
+            inquiry.reply.set_result(payload)
 
     # --- admission
 

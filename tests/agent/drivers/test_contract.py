@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import pkgutil
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -291,3 +292,31 @@ async def test_tells_what_waits(system):
         stats = await a.stats()
         assert stats.ingress_backlog["f"] == 7
         assert stats.outbox_backlog["b"] == 5
+
+
+async def test_a_question_is_answered_by_the_agent_of_the_broker(system: System) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        a, b = await system.driver("a"), await system.driver("b")
+        await asyncio.gather(
+            a.ensure_link("b", system.address("b")), b.ensure_link("a", system.address("a"))
+        )
+        with pytest.raises(Retryable):
+            await a.ask("b", b"nobody listens")
+
+        async def answer() -> None:
+            async for inquiry in b.inquiries():
+                await b.answer(inquiry, b"to " + inquiry.payload)
+
+        answering = asyncio.create_task(answer())
+        asked = b""
+        while not asked:
+            with contextlib.suppress(Retryable):
+                asked = await a.ask("b", b"one")
+        assert asked == b"to one"
+        assert await asyncio.gather(*(a.ask("b", b"%d" % n) for n in range(20))) == [
+            b"to %d" % n for n in range(20)
+        ]
+        with pytest.raises(Retryable):
+            await a.ask("c", b"no link")
+        answering.cancel()
+        await asyncio.gather(answering, return_exceptions=True)

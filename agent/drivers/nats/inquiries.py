@@ -1,0 +1,45 @@
+"""Questions between agents: a request to the neighbour's broker, which its agent answers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator
+
+from agent.drivers.base import Inquiry, Retryable
+from agent.drivers.nats import names, wire
+from agent.drivers.nats.session import Session
+
+MOST = 256
+"""Questions that wait for their answer; whoever asked more asks again."""
+
+
+async def inquiries(session: Session) -> AsyncIterator[Inquiry]:
+    """What is asked at our own broker."""
+    waiting: deque[Inquiry] = deque(maxlen=MOST)
+    news = asyncio.Event()
+
+    def arrived(frames: list[wire.Frame]) -> None:
+        for _, reply, _, payload in frames:
+            if reply:
+                waiting.append(Inquiry(payload, reply))
+        news.set()
+
+    while True:
+        connection = await session.connection()
+        connection.on_lost(news.set)
+        sid = 0
+        try:
+            with contextlib.suppress(Retryable):
+                sid = connection.subscribe(names.INQUIRIES, arrived)
+            while connection.alive:
+                while waiting:
+                    yield waiting.popleft()
+                news.clear()
+                if connection.alive and not waiting:
+                    await news.wait()
+        finally:
+            connection.forget(news.set)
+            connection.unsubscribe(sid)
+        waiting.clear()
