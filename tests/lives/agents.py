@@ -114,7 +114,6 @@ class Agent:
             brokers=world.brokers,
             broker=broker,
             host=self.host,
-            admission=world.consumers.rule,
         )
 
     def kill(self, why: str, restart_after: float, *, power: bool = False) -> None:

@@ -1,9 +1,12 @@
-"""The model of a broker: streams on its disk, subjects in its memory, what neighbours want.
+"""The model of a broker: streams on its disk, subjects in its memory, who acts for it.
 
 As the NATS driver uses its server, so that whoever runs on this meets the same surprises:
 - a stream numbers its messages in one life (`created`), refuses what is too much, is purged up to
   a number, and knows the last position of an origin only as long as it holds that message;
 - an outbox, an ingress or a delivery stream exists when somebody has made it, and no sooner;
+- what an ingress stores belongs to the life of the server that stored it: a disk that was set back
+  gives its numbers again, in another life;
+- one incarnation acts for it: `claim` closes the connections of every other process;
 - best effort reaches whoever is subscribed at that moment;
 - a stopped broker forgets connections and keeps streams; its data can be lost or set back.
 """
@@ -12,17 +15,27 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
+from agent.admission import AdmissionBook, Admitted
 from agent.drivers.base import Channel, Interest, Message, Place
-from weir.coordination.wire import Delivery
+from weir.coordination.wire import ClassSpec, Delivery
 
 MAX_PAYLOAD = 1_024
 """Bytes of one message, headers included; small, so that lives can fill it."""
 HEADERS = 160
 """What Weir adds to a reliable message: origin, position, id."""
 
-Copy = tuple[int, list[Message]]
+
+class Record(NamedTuple):
+    """Who acts for a broker: the newest incarnation, and the process that claimed it."""
+
+    incarnation: int = 0
+    life: str = ""
+
+
+NOBODY = Record()
 
 
 class Refusal(Exception):
@@ -32,9 +45,12 @@ class Refusal(Exception):
 class Stream:
     """Messages on disk under rising numbers."""
 
-    def __init__(self, created: str) -> None:
-        self.created = created
-        self.last = 0
+    def __init__(self, made: int) -> None:
+        """`made`: a number that no other stream of this broker ever has."""
+        self.made = made
+        self.last = made * 10_000
+        self.most_bytes = MAX_PAYLOAD
+        """An ingress refuses to publishers what is larger with what Weir adds."""
         self.waiting: deque[tuple[int, Message]] = deque()
         self._high: dict[tuple[str, str], tuple[int, int]] = {}
         """(flow, origin) -> position and number of its last message that is still here."""
@@ -88,7 +104,8 @@ class Stream:
 
     def copy(self) -> Stream:
         """As it stands on the disk."""
-        copy = Stream(self.created)
+        copy = Stream(self.made)
+        copy.most_bytes = self.most_bytes
         copy.last = self.last
         copy.waiting = deque(self.waiting)
         copy._high = dict(self._high)
@@ -100,9 +117,8 @@ class Data:
     """What a broker's disk holds."""
 
     streams: Mapping[Channel, Stream]
-    interests: Mapping[str, Interest]
-    fenced: int = 0
-    lives: int = 0
+    interests: Mapping[str, tuple[Interest, int]]
+    record: Record = NOBODY
 
 
 @dataclass(slots=True)
@@ -111,25 +127,27 @@ class ModelBroker:
 
     name: str
     up: bool = True
-    boots: int = 0
-    """Connections are of one boot."""
+    boots: int = 1
+    """Connections are of one boot, and so is what is stored."""
     streams: dict[Channel, Stream] = field(default_factory=dict)
-    interests: dict[str, Interest] = field(default_factory=dict)
-    fenced: int = 0
-    """The incarnation that may act; older ones are cut off."""
-    entries: int = 0
-    acting: int = 0
-    """The entry of the newest session; those before it are cut off."""
-    fences_data: bool = True
-    """False: fencing cuts off admission alone."""
-    lives: int = 0
-    """Streams ever made here, as the clock of the server would number them."""
+    interests: dict[str, tuple[Interest, int]] = field(default_factory=dict)
+    """Neighbour -> what it said last, and the boot that stored it."""
+    record: Record = NOBODY
+    made: int = 0
+    """Streams ever made here; no disk sets it back, as the server's clock counts them."""
     listeners: list[Callable[[], None]] = field(default_factory=list)
-    """Who is told when interest changed."""
+    """Who is told when interest or the record changed, or connections are gone."""
     subscribers: dict[Channel, list[Callable[[list[Message]], None]]] = field(default_factory=dict)
+    book: AdmissionBook = field(default_factory=AdmissionBook)
+    admitting: str = ""
+    """The process that answers whoever wants to be let in."""
+    connections: int = 0
+    set_aside: dict[str, int] = field(default_factory=dict)
+    """Flow -> messages that cannot be carried."""
     on_delivered: Callable[[ModelBroker, str, list[Message]], None] = lambda *_: None
     """Told of whatever a delivery stream or subject takes."""
-    on_reset: Callable[[ModelBroker], None] = lambda _: None
+    on_closed: Callable[[str, str], None] = lambda *_: None
+    """Told of a class and its consumer whose connection the server closed."""
 
     # --- the server's life
 
@@ -138,16 +156,17 @@ class ModelBroker:
         self.up = False
         self.boots += 1
         self.subscribers.clear()
-        self.wake_all()
+        self.book.clear()
+        self.admitting = ""
+        for stream in self.streams.values():
+            stream.notify()
+        self._news()
 
     def start(self) -> None:
         """It is back."""
         self.up = True
 
-    def wake_all(self) -> None:
-        """Whoever waits for something of this broker looks again."""
-        for stream in self.streams.values():
-            stream.notify()
+    def _news(self) -> None:
         listeners, self.listeners = self.listeners, []
         for listener in listeners:
             listener()
@@ -157,8 +176,7 @@ class ModelBroker:
         return Data(
             {channel: stream.copy() for channel, stream in self.streams.items()},
             dict(self.interests),
-            self.fenced,
-            self.lives,
+            self.record,
         )
 
     def set_back(self, data: Data) -> None:
@@ -166,34 +184,38 @@ class ModelBroker:
         assert not self.up
         self.streams = {channel: stream.copy() for channel, stream in data.streams.items()}
         self.interests = dict(data.interests)
-        self.fenced = data.fenced
-        # The server's clock goes on: what is made from now on has another life.
-        self.on_reset(self)
+        self.record = data.record
+
+    # --- who acts
+
+    def claim(self, incarnation: int, life: str) -> None:
+        """Act for this broker; whoever did is cut off. Raises Replaced for an older session."""
+        if incarnation < self.record.incarnation:
+            raise Replaced(self.record)
+        if self.record != (incarnation, life):
+            self.record = Record(incarnation, life)
+            self._news()
+
+    def check(self, mine: Record) -> None:
+        """Raises Replaced when somebody else acts; a disk that was set back has forgotten us."""
+        if not mine.life or mine == self.record or mine.life == self.record.life:
+            return
+        if mine.incarnation > self.record.incarnation:
+            self.claim(*mine)
+            return
+        raise Replaced(self.record)
 
     # --- what agents ask
 
-    def enter(self) -> int:
-        """An agent opens its connections; what `check` needs to tell it from others."""
-        self.entries += 1
-        return self.entries
-
-    def check(self, entry: int) -> None:
-        """Raises Replaced for whoever was there before the newest session and is not it."""
-        if self.fences_data and entry < self.acting and entry:
-            raise Replaced(f"session {self.fenced} acts for {self.name}")
-
-    def fence(self, entry: int, incarnation: int) -> None:
-        """Cut off whoever was there before this entry. Raises Replaced for an older session."""
-        if incarnation < self.fenced:
-            raise Replaced(f"session {self.fenced} acts for {self.name}")
-        self.fenced = incarnation
-        self.acting = max(self.acting, entry)
-
-    def ensure(self, channel: Channel) -> None:
+    def ensure(self, channel: Channel, max_message_bytes: int = 0) -> None:
         """The stream exists."""
-        if channel.delivery is Delivery.RELIABLE and channel not in self.streams:
-            self.lives += 1
-            self.streams[channel] = Stream(f"{self.lives}")
+        if channel.delivery is not Delivery.RELIABLE:
+            return
+        if channel not in self.streams:
+            self.made += 1
+            self.streams[channel] = Stream(self.made)
+        if channel.place is Place.INGRESS:
+            self.streams[channel].most_bytes = min(MAX_PAYLOAD, max_message_bytes or MAX_PAYLOAD)
 
     def stream(self, channel: Channel) -> Stream:
         """Raises Refusal when there is none."""
@@ -209,13 +231,18 @@ class ModelBroker:
             stream.notify()
 
     def append(self, channel: Channel, messages: Sequence[Message]) -> None:
-        """Reliable messages or marks, each once, all or none."""
-        for message in messages:
-            if len(message.payload) + (0 if message.mark else HEADERS) > MAX_PAYLOAD:
-                raise TooLarge(f"{len(message.payload)} bytes and headers: Maximum Payload")
-        taken = self.stream(channel).append(messages)
+        """Reliable messages or marks, each once; what cannot be carried is set aside."""
+        stream = self.stream(channel)
+        fit = [message for message in messages if self._fits(message)]
+        taken = stream.append(fit)
         if channel.place is Place.DELIVERY and taken:
             self.on_delivered(self, channel.flow, taken)
+
+    def _fits(self, message: Message) -> bool:
+        if message.mark or len(message.payload) + HEADERS <= MAX_PAYLOAD:
+            return True
+        self.set_aside[message.flow] = self.set_aside.get(message.flow, 0) + 1
+        return False
 
     def send(self, channel: Channel, messages: list[Message]) -> None:
         """Best effort, to whoever is subscribed now."""
@@ -225,32 +252,61 @@ class ModelBroker:
         for subscriber in self.subscribers.get(channel, ()):
             subscriber(messages)
 
-    # --- what publishers ask
+    def keep(self, said: Interest) -> None:
+        """What a neighbour wants."""
+        self.interests[said.neighbour] = (said, self.boots)
+        self._news()
+
+    def wanted(self) -> dict[str, Interest]:
+        """What neighbours want; stale: what was stored before this server began."""
+        return {
+            name: replace(said, stale=boot < self.boots)
+            for name, (said, boot) in self.interests.items()
+        }
+
+    def rule(self, life: str, classes: Mapping[str, ClassSpec], now: float) -> None:
+        """Admit by these limits; whoever is above one is released."""
+        self.admitting = life
+        for place in self.book.rule(classes):
+            self.book.gone(place.connection, now)
+            self.on_closed(place.name, place.consumer)
+
+    # --- what clients ask
 
     def publish(self, flow: str, delivery: Delivery, payload: bytes) -> int:
         """The number under which it was acknowledged; 0 when it was not."""
         channel = Channel(place=Place.INGRESS, delivery=delivery, flow=flow)
         if not self.up:
             return 0
-        message = Message(flow, payload)
         if delivery is Delivery.BEST_EFFORT:
-            self.send(channel, [message])
+            self.send(channel, [Message(flow, payload)])
             return 1
         stream = self.streams.get(channel)
-        if stream is None or len(payload) > self.largest:
+        if stream is None or not self.takes(stream, payload):
             return 0
-        stream.append([message], identified=False)
+        stream.append([Message(flow, payload, self.origin(stream))], identified=False)
         return stream.last
 
-    @property
-    def largest(self) -> int:
-        """Bytes of a payload that an ingress takes: what can be carried to its end."""
-        return MAX_PAYLOAD - HEADERS
+    def takes(self, stream: Stream, payload: bytes) -> bool:
+        """Whether an ingress takes a payload: what can be carried to its end."""
+        return len(payload) + HEADERS <= stream.most_bytes
+
+    def origin(self, stream: Stream) -> str:
+        """Of what an ingress stores now."""
+        return f"{self.name}-{stream.made}-{self.boots}"
+
+    def ask(self, name: str, consumer: str, now: float) -> bool:
+        """A consumer of a class wants to be let in."""
+        if not self.up or not self.admitting or name not in self.book.classes:
+            return False
+        self.connections += 1
+        answer = self.book.ask(name=name, consumer=consumer, connection=self.connections, now=now)
+        return isinstance(answer, Admitted)
 
 
 class Replaced(Exception):
-    """A newer incarnation acts for this broker."""
+    """Another process acts for this broker."""
 
-
-class TooLarge(Exception):
-    """The server closes the connection that sent this."""
+    def __init__(self, record: Record) -> None:
+        super().__init__(f"incarnation {record.incarnation} acts for this broker")
+        self.incarnation = record.incarnation

@@ -12,13 +12,14 @@ import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextvars import copy_context
-from typing import Any
+from typing import Any, NoReturn
 
 from agent.drivers.base import (
     Batch,
     BrokerFacts,
     Capabilities,
     Channel,
+    ClassAdmission,
     DriverError,
     Enforcement,
     Fenced,
@@ -32,7 +33,7 @@ from agent.drivers.base import (
     Unknown,
     Unsupported,
 )
-from tests.lives.broker import MAX_PAYLOAD, ModelBroker
+from tests.lives.broker import MAX_PAYLOAD, ModelBroker, Record, Replaced
 from tests.lives.network import Later, Network, Wire
 from weir.coordination.wire import ClassSpec, Delivery
 
@@ -51,6 +52,9 @@ BEST_EFFORT_WAITING = 200
 class ModelDriver:
     """The driver for one model broker; see `agent.drivers.base.Driver`."""
 
+    lives = 0
+    """Drivers ever made: no two have one name."""
+
     def __init__(
         self,
         *,
@@ -58,7 +62,6 @@ class ModelDriver:
         brokers: Mapping[str, ModelBroker],
         broker: str,
         host: str = "",
-        admission: Callable[[ModelBroker, Mapping[str, ClassSpec]], None] = lambda *_: None,
     ) -> None:
         self._network = network
         self._brokers = brokers
@@ -70,8 +73,9 @@ class ModelDriver:
         self._locks: dict[Channel, asyncio.Lock] = {}
         self._settling: dict[Source, _Settling] = {}
         self._queues: dict[Source, _Queue] = {}
-        self._admission = admission
-        self._entry = 0
+        self._mine = Record()
+        ModelDriver.lives += 1
+        self._life = f"{self._host}#{ModelDriver.lives}"
         self._closed = False
 
     @property
@@ -94,7 +98,7 @@ class ModelDriver:
 
     async def _own(self, do: Callable[[ModelBroker], Any], what: str) -> Any:
         def checked(broker: ModelBroker) -> Any:
-            broker.check(self._entry)
+            broker.check(self._mine)
             return do(broker)
 
         return await self._wire(self._name).ask(checked, what)
@@ -112,7 +116,7 @@ class ModelDriver:
     # --- life
 
     async def open(self) -> BrokerFacts:
-        self._entry = await self._wire(self._name).ask(lambda broker: broker.enter(), "open")
+        await self._own(lambda broker: None, "open")
         return BrokerFacts(
             name=self._name,
             version="1",
@@ -133,8 +137,8 @@ class ModelDriver:
 
     # --- channels and links
 
-    async def ensure_channel(self, channel: Channel) -> None:
-        await self._own(lambda broker: broker.ensure(channel), f"make {channel}")
+    async def ensure_channel(self, channel: Channel, *, max_message_bytes: int = 0) -> None:
+        await self._own(lambda broker: broker.ensure(channel, max_message_bytes), "make a channel")
 
     async def ensure_link(self, neighbour: str, address: str) -> None:
         name = address.removeprefix("model://")
@@ -182,7 +186,7 @@ class ModelDriver:
         if channel.delivery is Delivery.BEST_EFFORT:
 
             def send(broker: ModelBroker) -> None:
-                broker.check(self._entry)
+                broker.check(self._mine)
                 broker.send(channel, held)
 
             self._wire(self._name).call(send)
@@ -215,12 +219,13 @@ class ModelDriver:
         else:
             name = self._address(source.neighbour)
             channel = Channel(place=Place.OUTBOX, delivery=source.delivery, neighbour=self._name)
-        created, number = "", 0
+        life = (0, 0)
+        number = 0
         while not self._closed:
             if source.neighbour and source.neighbour not in self._links:
                 return
             try:
-                created, piece = await self._pull(name, channel, created, number)
+                life, piece = await self._pull(name, channel, life, number)
             except Fenced:
                 raise
             except DriverError:
@@ -232,27 +237,26 @@ class ModelDriver:
             if not piece:
                 continue
             number = piece[-1][0] + 1
-            for batch in self._batches(source, created, piece):
+            for batch in _batches(source, f"{life[0]}", piece):
                 yield batch
 
     async def _pull(
-        self, name: str, channel: Channel, created: str, number: int
-    ) -> tuple[str, list[tuple[int, Message]] | None]:
-        """Messages from `number` on; none after a beat without any. None: it is another life."""
+        self, name: str, channel: Channel, life: tuple[int, int], number: int
+    ) -> tuple[tuple[int, int], list[tuple[int, Message]] | None]:
+        """Messages from `number` on; none after a beat without any. None: it is another life of
+        the server or of the stream, begin with the first there is."""
         loop = self._network.loop
         own = name == self._name
-        boots: list[int] = []
 
         def pull(broker: ModelBroker) -> Any:
             if own:
-                broker.check(self._entry)
+                broker.check(self._mine)
             stream = broker.stream(channel)
-            if stream.created != created:
-                return stream.created, None
+            if (broker.boots, stream.made) != life:
+                return (broker.boots, stream.made), None
             piece = stream.since(number, READ)
             if piece:
-                return created, piece
-            boots.append(broker.boots)
+                return life, piece
 
             def begin(then: Callable[[Any], None]) -> None:
                 answered = False
@@ -262,12 +266,12 @@ class ModelDriver:
                     if answered:
                         return
                     answered = True
-                    if broker.boots != boots[0]:
+                    if broker.boots != life[0]:
                         then(Retryable("connection lost"))
                     elif broker.streams.get(channel) is stream:
-                        then((created, stream.since(number, READ)))
+                        then((life, stream.since(number, READ)))
                     else:
-                        then((created, []))
+                        then((life, []))
 
                 stream.watchers.append(answer)
                 loop.call_later(BEAT_S, answer)
@@ -281,27 +285,6 @@ class ModelDriver:
         except TimeoutError:
             raise Unknown(f"{name} is silent") from None
 
-    def _batches(
-        self, source: Source, created: str, piece: list[tuple[int, Message]]
-    ) -> list[Batch]:
-        batches: list[Batch] = []
-        for number, message in piece:
-            if source.flow:
-                origin = f"{self._name}-{created}"
-                message = message._replace(origin=origin, position=number)
-            last = batches[-1] if batches else None
-            if (
-                last is None
-                or message.mark
-                or last.messages[0].mark
-                or (last.messages[0].flow != message.flow)
-            ):
-                batches.append(Batch(source, [message], number))
-            else:
-                last.messages.append(message)  # type: ignore[attr-defined]
-                last.token = number
-        return batches
-
     async def settle(self, batch: Batch) -> None:
         source = batch.source
         if source.delivery is Delivery.BEST_EFFORT:
@@ -312,18 +295,25 @@ class ModelDriver:
         settling = self._settling.get(source)
         if settling is None:
             settling = self._settling[source] = _Settling(self, source)
-        settling.settle(number)
+        settling.settle(number, batch.life)
 
-    async def purge(self, source: Source, before: int) -> None:
-        """The source forgets what was settled."""
+    async def purge(self, source: Source, before: int, life: str) -> None:
+        """The source forgets what was settled, if its server is still the one it was read from."""
         if source.flow:
-            own = Channel(place=Place.INGRESS, delivery=source.delivery, flow=source.flow)
-            await self._own(lambda broker: broker.stream(own).purge(before), "settle")
+            channel = Channel(place=Place.INGRESS, delivery=source.delivery, flow=source.flow)
+        else:
+            channel = Channel(place=Place.OUTBOX, delivery=source.delivery, neighbour=self._name)
+
+        def purge(broker: ModelBroker) -> None:
+            if f"{broker.boots}" == life:
+                broker.stream(channel).purge(before)
+
+        if source.flow:
+            await self._own(purge, "settle")
             return
-        there = Channel(place=Place.OUTBOX, delivery=source.delivery, neighbour=self._name)
-        await self._at(
-            source.neighbour, lambda broker: broker.stream(there).purge(before), "settle"
-        )
+        # Whoever handled them must still be the one who acts: at its own broker it is known.
+        await self._own(lambda broker: None, "verify")
+        await self._at(source.neighbour, purge, "settle")
 
     async def stop_reading(self, source: Source) -> None:
         queue = self._queues.pop(source, None)
@@ -344,46 +334,60 @@ class ModelDriver:
     async def interest(self, neighbour: str, flows: frozenset[str], epoch: str) -> None:
         said = Interest(neighbour=self._name, flows=flows, epoch=epoch)
 
-        def keep(broker: ModelBroker) -> None:
-            broker.interests[said.neighbour] = said
-            listeners, broker.listeners = broker.listeners, []
-            for listener in listeners:
-                listener()
+        await self._own(lambda broker: None, "verify")
+        await self._at(neighbour, lambda broker: broker.keep(said), "interest")
 
-        await self._at(neighbour, keep, "interest")
+    async def _follow(self, look: Callable[[ModelBroker], Any], known: Any) -> Any:
+        """What `look` sees, as soon as it is not `known`, or after a beat. Raises DriverError."""
+        loop = self._network.loop
+
+        def see(broker: ModelBroker) -> Any:
+            now = look(broker)
+            if now != known:
+                return now
+            boots = broker.boots
+
+            def begin(then: Callable[[Any], None]) -> None:
+                answered = False
+
+                def answer() -> None:
+                    nonlocal answered
+                    if answered:
+                        return
+                    answered = True
+                    if broker.boots != boots:
+                        then(Retryable("connection lost"))
+                        return
+                    try:
+                        then(look(broker))
+                    except Replaced as error:
+                        then(Fenced(str(error), incarnation=error.incarnation))
+
+                broker.listeners.append(answer)
+                loop.call_later(BEAT_S, answer)
+
+            return Later(begin)
+
+        call = self._wire(self._name).call(see)
+        try:
+            async with asyncio.timeout(DEAF_S):
+                return await call
+        except TimeoutError:
+            raise Unknown(f"{self._name} is silent") from None
 
     async def interests(self) -> AsyncIterator[Mapping[str, Interest]]:
         known: Mapping[str, Interest] | None = None
-        loop = self._network.loop
+
+        def look(broker: ModelBroker) -> Mapping[str, Interest]:
+            broker.check(self._mine)
+            return broker.wanted()
+
         while True:
-
-            def look(broker: ModelBroker, before: Mapping[str, Interest] | None = known) -> Any:
-                now = dict(broker.interests)
-                if now != before:
-                    return now
-
-                def begin(then: Callable[[Any], None]) -> None:
-                    boots = broker.boots
-
-                    answered = False
-
-                    def answer() -> None:
-                        nonlocal answered
-                        if not answered:
-                            answered = True
-                            lost = broker.boots != boots
-                            then(Retryable("lost") if lost else dict(broker.interests))
-
-                    broker.listeners.append(answer)
-                    loop.call_later(BEAT_S, answer)
-
-                return Later(begin)
-
-            call = self._wire(self._name).call(look)
             try:
-                async with asyncio.timeout(DEAF_S):
-                    said = await call
-            except (TimeoutError, DriverError):
+                said = await self._follow(look, known)
+            except Fenced:
+                raise
+            except DriverError:
                 await asyncio.sleep(RETRY_S)
                 continue
             if said != known:
@@ -393,19 +397,69 @@ class ModelDriver:
     # --- admission
 
     async def admit(self, classes: Mapping[str, ClassSpec], *, unmanaged: str) -> None:
-        await self._own(lambda broker: self._admission(broker, classes), "admit")
+        now = self._network.loop.time()
+        await self._own(lambda broker: broker.rule(self._life, classes, now), "admit")
 
     async def revoke(self, name: str, consumer: str) -> None:
         raise Unsupported("nobody is released by name here")
 
     async def fence(self, incarnation: int) -> None:
-        def fence(broker: ModelBroker) -> None:
-            broker.fence(self._entry, incarnation)
+        def claim(broker: ModelBroker) -> None:
+            broker.claim(incarnation, self._life)
+            # What the server knows of our connections, so it holds from this instant on.
+            self._mine = Record(incarnation, self._life)
 
-        await self._wire(self._name).ask(fence, "fence")
+        await self._wire(self._name).ask(claim, "fence")
+
+    async def fenced(self) -> NoReturn:
+        def look(broker: ModelBroker) -> None:
+            broker.check(self._mine)
+
+        while True:
+            try:
+                await self._follow(look, None)
+            except Fenced:
+                raise
+            except DriverError:
+                await asyncio.sleep(RETRY_S)
 
     async def stats(self) -> Stats:
-        return Stats(sync_always=True)
+        broker = self._brokers[self._name]
+        now = self._network.loop.time()
+        ingress: dict[str, int] = {}
+        outbox: dict[str, int] = {}
+        for channel, stream in broker.streams.items():
+            if channel.place is Place.INGRESS:
+                ingress[channel.flow] = len(stream.waiting)
+            elif channel.place is Place.OUTBOX:
+                outbox[channel.neighbour] = len(stream.waiting)
+        book = broker.book
+        return Stats(
+            sync_always=True,
+            ingress_backlog=ingress,
+            outbox_backlog=outbox,
+            classes={
+                name: ClassAdmission(
+                    limit=spec.limit, admitted=book.admitted(name), waiting=book.waiting(name, now)
+                )
+                for name, spec in book.classes.items()
+            },
+        )
+
+
+def _batches(source: Source, life: str, piece: list[tuple[int, Message]]) -> list[Batch]:
+    """Cut into batches of one flow, or one mark."""
+    batches: list[Batch] = []
+    held: list[Message] = []
+    for number, message in piece:
+        if source.flow:
+            message = message._replace(position=number)
+        if not held or message.mark or held[0].mark or held[0].flow != message.flow:
+            held = []
+            batches.append(Batch(source, held, None, life))
+        held.append(message)
+        batches[-1].token = number
+    return batches
 
 
 class _Settling:
@@ -414,15 +468,14 @@ class _Settling:
     def __init__(self, driver: ModelDriver, source: Source) -> None:
         self._driver = driver
         self._source = source
-        self._wanted = self._done = 0
+        self._wanted = (0, "")
+        self._done = (0, "")
         self._work = asyncio.Event()
         self._task = asyncio.create_task(self._run())
 
-    def settle(self, number: int) -> None:
-        """Everything up to this number may go; a smaller one is of a new life."""
-        if number < self._wanted:
-            self._done = 0
-        self._wanted = number
+    def settle(self, number: int, life: str) -> None:
+        """Everything up to this number may go, in this life of the server."""
+        self._wanted = (number, life)
         self._work.set()
 
     def end(self) -> None:
@@ -435,11 +488,13 @@ class _Settling:
             await asyncio.sleep(SETTLE_EVERY_S)
             self._work.clear()
             wanted = self._wanted
-            if wanted <= self._done:
+            if wanted == self._done:
                 continue
             try:
-                await self._driver.purge(self._source, wanted + 1)
+                await self._driver.purge(self._source, wanted[0] + 1, wanted[1])
                 self._done = wanted
+            except Fenced:
+                return
             except DriverError:
                 self._work.set()
 

@@ -93,7 +93,11 @@ class Process:
             if not left:
                 break
             for task in left:
-                task.cancel()
+                try:
+                    task.cancel()
+                except RecursionError:
+                    # It waits for itself, which a broken variant may bring about.
+                    self.tasks.remove(task)
             await asyncio.sleep(0.5)
         else:
             raise RuntimeError(f"{self.name} does not end: {left}")

@@ -10,9 +10,9 @@ import asyncio
 from typing import Any
 
 import agent.shift
+from agent.admission import AdmissionBook, Place
 from agent.store import Store
-from tests.lives.broker import MAX_PAYLOAD, ModelBroker
-from tests.lives.consumers import Consumers
+from tests.lives.broker import MAX_PAYLOAD, ModelBroker, Record, Stream
 from tests.lives.control import LivesControl
 from tests.lives.world import World
 from tests.simulation import mutants as cores
@@ -78,33 +78,39 @@ class _PersistsTooLate(Store):
         asyncio.get_running_loop().call_later(0.3, super().persist, state, tables)
 
 
-class _AdmitsOneTooMany(Consumers):
+class _AdmitsOneTooMany(AdmissionBook):
     """Off by one."""
 
-    def admits(self, admitted: int, limit: int) -> bool:
-        return admitted <= limit
+    def _taken(self, name: str) -> int:
+        return max(0, super()._taken(name) - 1)
 
 
-class _DoesNotEvict(Consumers):
+class _DoesNotEvict(AdmissionBook):
     """A smaller limit stops newcomers only."""
 
-    def rule(self, broker: ModelBroker, classes: Any) -> None:
-        self.rules[broker.name] = dict(classes)
+    def excess(self) -> tuple[Place, ...]:
+        return ()
 
 
 class _CutsOffNobody(ModelBroker):
     """A new session fences admission, but not what its predecessor reads, writes and settles."""
 
-    def check(self, entry: int) -> None:
+    def check(self, mine: Record) -> None:
         return
 
 
 class _TakesWhatCannotBeCarried(ModelBroker):
     """The ingress takes a message that has no room for the headers of its way."""
 
-    @property
-    def largest(self) -> int:
-        return MAX_PAYLOAD
+    def takes(self, stream: Stream, payload: bytes) -> bool:
+        return len(payload) <= MAX_PAYLOAD
+
+
+class _KnowsNoLives(ModelBroker):
+    """Messages of an ingress are told apart by the stream's creation and their numbers alone."""
+
+    def origin(self, stream: Stream) -> str:
+        return f"{self.name}-{stream.made}"
 
 
 MUTANTS |= {
@@ -132,12 +138,13 @@ MUTANTS |= {
         control=cores._BelievesOldObservations, rough=True, tree_share=0.0
     ),
     "forgets buried actions": _mutant(control=cores._ForgetsTheDead, buries_after_s=(3.0,)),
-    "admits one too many": _mutant(consumers_class=_AdmitsOneTooMany),
-    "does not evict": _mutant(consumers_class=_DoesNotEvict),
+    "admits one too many": _mutant(book_class=_AdmitsOneTooMany),
+    "does not evict": _mutant(book_class=_DoesNotEvict),
     "cuts off no predecessor": _mutant(broker_class=_CutsOffNobody, kinds=("twin",)),
     "takes what cannot be carried": _mutant(
         broker_class=_TakesWhatCannotBeCarried, kinds=("oversize",)
     ),
+    "knows no lives of an ingress": _mutant(broker_class=_KnowsNoLives, kinds=("set back",)),
 }
 
 

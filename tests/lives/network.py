@@ -13,7 +13,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from agent.drivers.base import Fenced, Retryable, Unknown
-from tests.lives.broker import ModelBroker, Refusal, Replaced, TooLarge
+from tests.lives.broker import ModelBroker, Refusal, Replaced
 
 if TYPE_CHECKING:
     from tests.lives.loop import VirtualLoop
@@ -63,7 +63,6 @@ class Wire:
         self.here = here
         self.broker = broker
         self._there = self._back = 0.0
-        self.incarnation = 0
 
     def arrival(self) -> float:
         """When something that is sent now arrives at the broker."""
@@ -105,10 +104,8 @@ class Wire:
                 answer = do(broker)
             except Refusal as refusal:
                 error = Retryable(str(refusal))
-            except TooLarge as refusal:
-                error = Retryable(f"{broker.name} closed the connection: {refusal}")
             except Replaced as refusal:
-                error = Fenced(str(refusal))
+                error = Fenced(str(refusal), incarnation=refusal.incarnation)
         if isinstance(answer, Later):
             answer.then = lambda value: self._reply(future, value, None, context)
             answer.begin()

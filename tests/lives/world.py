@@ -13,6 +13,7 @@ from random import Random
 from typing import Any, cast
 from unittest.mock import patch
 
+from agent.admission import AdmissionBook
 from agent.drivers.base import Channel, Interest, Place
 from agent.store import Store
 from tests.lives import faults
@@ -69,6 +70,7 @@ class World:
     driver_class: type[ModelDriver] = ModelDriver
     control_class: type[LivesControl] = LivesControl
     consumers_class: type[Consumers] = Consumers
+    book_class: type[AdmissionBook] = AdmissionBook
     store_class: type[Store] = Store
     agents_class: type[Agent] = Agent
     kinds: tuple[str, ...] = faults.KINDS
@@ -124,6 +126,8 @@ class World:
         }
         for broker in self.brokers.values():
             broker.on_delivered = self.audit.taken
+            broker.on_closed = self.consumers.closed
+            broker.book = self.book_class()
         self._set_up(self.scenario)
         self.must_succeed = self.quiet and not self.scenario.shared
 
@@ -184,7 +188,7 @@ class World:
                 broker.ensure(
                     Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour=neighbour)
                 )
-                broker.interests[neighbour] = Interest(neighbour=neighbour, flows=wanted)
+                broker.keep(Interest(neighbour=neighbour, flows=wanted))
             store = Store(cast("Any", SimPath(self.agents[name].disk)))
             store.save_document(documents[name])
             store.persist_tables(tables)
