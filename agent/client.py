@@ -30,6 +30,15 @@ class Away(Exception):
     """No usable answer: not reached, overloaded, broken. It may come back."""
 
 
+class Unreadable(Away):
+    """It answered with what this agent cannot read: one of the two is newer than the other."""
+
+
+class Forgotten(Away):
+    """It does not know our session, although nobody newer has come (`session_unknown`): its
+    database has gone back. A new session is all that it needs."""
+
+
 class Superseded(Exception):
     """A newer session of this broker exists (`fenced`)."""
 
@@ -47,6 +56,8 @@ class Session:
     incarnation: int
     lease_s: float
     poll_s: float
+    restored: str = ""
+    """Why the control plane sends no documents now: its database has gone back. Empty: it does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +69,10 @@ class Introduction:
     facts: BrokerFacts | None = None
     """None: the broker has not been reached yet."""
     capabilities: Capabilities | None = None
+    incarnation: int = 0
+    """The newest session that this agent remembers; the next one is above it."""
+    number: int = 0
+    """The largest document number that it has obeyed."""
 
 
 class Backoff:
@@ -114,6 +129,8 @@ class ControlPlane:
                 "address": introduction.address,
                 "facts": {} if facts is None else to_dict(facts),
                 "capabilities": {} if capabilities is None else to_dict(capabilities),
+                "incarnation": introduction.incarnation,
+                "number": introduction.number,
             },
         )
         plain = _plain(answer)
@@ -124,19 +141,21 @@ class ControlPlane:
                 incarnation=int(plain["incarnation"]),
                 lease_s=float(plain["lease_s"]),
                 poll_s=float(plain["poll_s"]),
+                restored=str(plain.get("restored", "")),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise Away(f"its answer to a new session lacks {error}") from error
 
-    async def document(self, session: Session, seen: str) -> Document | None:
+    async def document(self, session: Session, seen: str, number: int) -> Document | None:
         """The document when it is not the one `seen`; None after a while without a change.
+        `number`: the largest that was obeyed.
 
         Raises Away, Superseded, Refused.
         """
         answer = await self._call(
             "GET",
             "document",
-            query={"incarnation": session.incarnation, "seen": seen},
+            query={"incarnation": session.incarnation, "seen": seen, "number": number},
             timeout_s=session.poll_s + ANSWER_S,
         )
         if answer.status_code == 204:
@@ -144,17 +163,22 @@ class ControlPlane:
         try:
             return document_from_dict(_plain(answer))
         except InvalidProblem as error:
-            raise Away(f"a document that this agent cannot read: {error}") from error
+            raise Unreadable(
+                f"the control plane sends a document that this agent cannot read ({error}); it "
+                "goes on as told last. Update the older of the two"
+            ) from error
 
     async def report(
         self,
         session: Session,
         *,
+        sequence: int,
         reports: Iterable[Report] = (),
         observed: Observed | None = None,
         telemetry: Mapping[str, Any] | None = None,
     ) -> float:
-        """Say what happened and renew the lease; returns its new length in seconds.
+        """Say what happened and renew the lease; returns its new length in seconds. `sequence`
+        rises with every call of a session: what overtakes another is told from what is late.
 
         Raises Away, Superseded, Refused.
         """
@@ -163,6 +187,7 @@ class ControlPlane:
             "report",
             body={
                 "incarnation": session.incarnation,
+                "sequence": sequence,
                 "reports": [to_dict(report) for report in reports],
                 "observed": None if observed is None else to_dict(observed),
                 "telemetry": telemetry,
@@ -200,6 +225,8 @@ class ControlPlane:
         code, detail = _problem(answer)
         if answer.status_code == 409 and code == "fenced":
             raise Superseded(detail)
+        if answer.status_code == 409 and code == "session_unknown":
+            raise Forgotten(detail)
         if answer.status_code in (408, 425, 429) or answer.status_code >= 500:
             raise Away(detail)
         raise Refused(detail)

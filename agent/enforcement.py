@@ -8,11 +8,12 @@ more through than the larger of the two states.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 
 from agent.drivers.base import Driver, DriverError, Stats, Unsupported
 from agent.router import Router
+from agent.store import StoreError
 from weir.coordination.reconcile import (
     AddLink,
     ClearGate,
@@ -51,6 +52,8 @@ class Enforcer:
         """What the driver was told last and has carried out."""
         self.version = ""
         """Of the document that was carried out last, as a whole."""
+        self.number = 0
+        """Of the document that was gone by last, carried out as a whole or not."""
         self._problems: dict[str, str] = {}
         self._classes: Mapping[str, ClassSpec] = {}
 
@@ -61,6 +64,8 @@ class Enforcer:
         """
         problems: dict[str, str] = {}
         self._router.meet({name: n.address for name, n in document.neighbours.items()})
+        links = document.neighbours.keys() if fetched else None
+        await self._know(problems, document, None)
         # Messages come before consumers do, and stop coming after them.
         await self._want(problems, {**self._classes, **document.classes})
         self._classes = document.classes
@@ -80,26 +85,36 @@ class Enforcer:
             await self._want(problems, document.classes)
             for flow in [flow for flow in self._channels if flow not in document.flows]:
                 await self._forget(problems, flow)
+        if fetched:
+            # Last, when everything else is in place: from here on what goes nowhere is let go.
+            await self._know(problems, document, links)
+        self.number = document.number
         if not problems and self.version != document.version:
             log.info("document %s is in force", document.version[:12])
             self.version = document.version
         self._tell(problems)
         return not problems
 
-    def observed(self, stats: Stats) -> Observed:
-        """What is in force, for the control plane."""
-        problems = [*self._problems.values(), *self._router.problems.values()]
+    def observed(self, stats: Stats, others: Iterable[str] = ()) -> Observed:
+        """What is in force, for the control plane; `others`: problems outside of it."""
+        problems = [
+            *others,
+            *self._problems.values(),
+            *self._router.problems.values(),
+            *self._router.faults,
+        ]
         reliable = any(spec.delivery is Delivery.RELIABLE for spec in self._channels.values())
         if reliable and stats.sync_always is False:
             problems.append(NOT_ON_DISK)
         return Observed(
             version=self.version,
+            number=self.number,
             gates=self._router.gates,
             limits=dict(self._limits),
             admitted={name: state.admitted for name, state in stats.classes.items()},
             waiting={name: state.waiting for name, state in stats.classes.items()},
             links=tuple(sorted(self._router.tables.links)),
-            problems=tuple(sorted(problems)),
+            problems=tuple(sorted(set(problems))),
         )
 
     # --- inside
@@ -133,10 +148,16 @@ class Enforcer:
                 case ClearGate(flow):
                     self._router.set_gate(flow, None)
                 case AddLink(broker, address):
-                    self._router.add_link(broker, address)
-                case RemoveLink(broker):
-                    await self._router.remove_link(broker)
-        except DriverError as error:
+                    await self._router.add_link(broker, address)
+                case RemoveLink(broker, abandon):
+                    waiting = await self._router.remove_link(broker, abandon=abandon)
+                    if waiting:
+                        problems[str(operation)] = (
+                            f"the link to {broker} is to go, but {waiting} reliable messages still "
+                            f"wait on it: it stays until the agents have fetched them; if {broker} "
+                            "never comes back, replace it by a plan"
+                        )
+        except (DriverError, StoreError) as error:
             problems[str(operation)] = f"{_what(operation)}: {error}"
 
     async def _admit(
@@ -170,6 +191,14 @@ class Enforcer:
             return False
         self._limits, self._admitting = limits, wanted
         return True
+
+    async def _know(
+        self, problems: dict[str, str], document: Document, links: Collection[str] | None
+    ) -> None:
+        try:
+            await self._router.know(document.flows, links)
+        except StoreError as error:
+            problems["tables"] = str(error)
 
     async def _want(self, problems: dict[str, str], classes: Mapping[str, ClassSpec]) -> None:
         """Flows of classes that may have consumers are wanted of the neighbours."""

@@ -42,9 +42,11 @@ class Pump:
         *,
         route: Route,
         on_mark: OnMark,
+        unsure: Callable[[Source], bool] = lambda _: False,
         gated: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`unsure`: whether some neighbour may want what we do not send it."""
         self.source = source
         self.passed = 0
         """Messages that left through the gate, or came over the link."""
@@ -54,9 +56,14 @@ class Pump:
         """Bytes and number of the messages that were weighed: the first of each batch."""
         self.acked = (0.0, 0)
         """Seconds until the broker held a batch, summed, and the number of batches."""
+        self.lost = 0
+        """Best-effort messages that perhaps did not go to everybody who wants them."""
         self.problem = ""
+        self.fault = ""
+        """What went wrong that never should; empty again once messages move."""
         self._driver = driver
         self._route = route
+        self._unsure = unsure
         self._on_mark = on_mark
         self._gated = gated
         self._clock = clock
@@ -132,6 +139,8 @@ class Pump:
                 self._reset()
             if error is not None and not isinstance(error, DriverError):
                 log.error("pump %s: a bug", self.source, exc_info=error)
+                name = self.source.flow or self.source.neighbour
+                self.fault = f"{name} is not forwarded: {type(error).__name__}: {error}"
             self.problem = str(error or "the source ended")
             log.info("pump %s: %s", self.source, self.problem)
             await asyncio.sleep(_RETRY_S)
@@ -159,6 +168,7 @@ class Pump:
             else:
                 await self._pass_on(batch.messages)
             self._holding = 0
+            self.fault = ""
 
     async def _mark(self, batch: Batch) -> None:
         await self.drained()
@@ -209,6 +219,8 @@ class Pump:
         self.passed += count
         self._weigh(messages[0])
         self._idle.clear()
+        if self._unsure(self.source):
+            self.lost += count
         for channel in self._route(messages[0].flow, self.source):
             if channel.neighbour:
                 self.sent[channel.neighbour] = self.sent.get(channel.neighbour, 0) + count

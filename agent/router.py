@@ -1,9 +1,9 @@
 """Which message goes where at one broker: the pumps, the forwarding tables, who wants what.
 
-Every change of the tables is one assignment, between two messages. Nothing moves before the
-agent knows what its neighbours want: best effort waits for what our broker keeps of it, reliable
-until every link of the tables has said something. Interest towards a neighbour is told again
-whenever it changed and after every loss.
+Every change of the tables is one assignment, between two messages. A message that goes nowhere is
+settled, so nothing moves before the agent knows its links and its own consumers, and nothing
+reliable before every neighbour has said what it wants. An agent that does not know yet what is
+wanted behind it asks for everything: messages rather wait here than are let go there.
 
 The runtime calls the methods below for a document's operations (`weir.coordination.reconcile`),
 `agent.shift` calls them for a participant's effects.
@@ -14,32 +14,35 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 
 from agent.counters import Counters, Tally
 from agent.drivers.base import (
     Channel,
     Driver,
-    DriverError,
     Interest,
     Message,
     Place,
-    Retryable,
     Source,
 )
+from agent.intake import Intake
+from agent.linking import Linking
+from agent.listening import Listening
 from agent.pump import Pump
+from agent.store import Change
+from agent.tasks import Watched
 from agent.telling import Telling, Wanted
 from weir.coordination.tables import (
     Tables,
     destinations,
     interest_accepted,
+    interest_kept,
     interest_towards,
 )
 from weir.coordination.wire import Delivery, FlowSpec, Gate
 
 log = logging.getLogger(__name__)
-
-_RETRY_S = 0.2
 
 
 class Router:
@@ -50,47 +53,64 @@ class Router:
         driver: Driver,
         *,
         tables: Tables | None = None,
-        save_tables: Callable[[Tables], None] = lambda _: None,
+        save: Callable[[Change], Awaitable[None]] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`tables`: what was saved, None on a first start. `save_tables` is durable."""
+        """`tables`: what was saved, None on a first start. `save` is durable when it returns and
+        raises StoreError."""
         self._driver = driver
         self._clock = clock
-        self._tables = tables or Tables()
-        self._save_tables = save_tables
-        self._local: frozenset[str] = frozenset()
-        self._ingress: dict[str, Pump] = {}
-        self._deliveries: dict[str, Delivery] = {}
-        self._gates: dict[str, Gate] = {}
+        self._tables = Tables(complete=False) if tables is None else tables
+        self._save = save or _save_nothing
+        self.changing = asyncio.Lock()
+        """Held by whoever changes which links there are, until the change is durable."""
+        self._flows: frozenset[str] = frozenset()
+        """All that there are: what is wanted behind us as long as we do not know better."""
+        self._local: frozenset[str] | None = None
         self._link_pumps: dict[str, list[Pump]] = {}
-        self._addresses: dict[str, str] = {}
-        self._linking: dict[str, asyncio.Task[None]] = {}
+        self._leaving: set[str] = set()
+        """Links over which nothing is sent any more, but what is under way still comes."""
         self._heard: Mapping[str, Interest] | None = None
         self._keep: frozenset[str] | None = None
         """While paused: the links that are read all the same."""
         self._held: set[str] = set()
         self._routes: dict[tuple[str, Source], tuple[Channel, ...]] = {}
-        self._listening: asyncio.Task[None] | None = None
         self._tally = Tally()
+        self.intake = Intake(
+            driver,
+            self._tally,
+            pump=lambda source: self._pump(source, gated=True),
+            began=self._refresh,
+            wanted_here=lambda flow: flow in self.local,
+            clock=clock,
+        )
         self.on_mark: Callable[[Source, bytes], Awaitable[None]] = _ignore_mark
         self.problems: dict[str, str] = {}
-        self._telling = Telling(driver, self._wanted, self.problems)
+        self.tasks = Watched()
+        self._telling = Telling(driver, self._wanted, self.problems, self.tasks)
+        self._linking = Linking(
+            self.tasks,
+            self.problems,
+            wanted=lambda neighbour: neighbour in self._tables.links,
+            connect=self._connect,
+        )
+        self._listening = Listening(
+            driver,
+            self.problems,
+            heard=self._hear,
+            save=self._save,
+            change=lambda kept: interest_kept(kept, self._tables),
+        )
 
     # --- life
 
     def start(self) -> None:
         """Listen to neighbours' interest; what the tables hold begins to move once it is known."""
-        self._listening = asyncio.create_task(self._listen(), name="interest")
+        self._listening.start(self.tasks)
 
     async def close(self) -> None:
         """Stop everything that moves; what is not settled is read again next time."""
-        await self._telling.close()
-        tasks = [*self._linking.values()]
-        if self._listening is not None:
-            tasks.append(self._listening)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.tasks.close()
         for pump in self._pumps():
             await pump.close()
 
@@ -108,120 +128,104 @@ class Router:
 
     @property
     def local(self) -> frozenset[str]:
-        """Flows that this broker's own consumers want."""
-        return self._local
+        """Flows that this broker's own consumers want; none as long as it is not `known`."""
+        return self._local or frozenset()
 
     @property
     def gates(self) -> Mapping[str, Gate]:
         """Flow -> gate in force."""
-        return dict(self._gates)
+        return self.intake.gates
+
+    @property
+    def known(self) -> bool:
+        """Whether all links are in the tables, and it is known what our consumers want."""
+        return self._tables.complete and self._local is not None
 
     @property
     def ready(self) -> bool:
         """Whether reliable messages move: every neighbour has said what it wants."""
-        return self._heard is not None and self._tables.links <= self._tables.interest.keys()
+        return self._heard is not None and self.known and not self._tables.unheard - self._leaving
+
+    async def know(self, flows: Iterable[str], links: Collection[str] | None) -> None:
+        """Which flows there are and, if it comes from the control plane itself, which links: from
+        then on the tables are complete if they have them all. Raises StoreError."""
+        self._flows = frozenset(flows)
+        if links is not None and not self._tables.complete:
+            async with self.changing:
+                if self._tables.links >= frozenset(links):
+                    await self._change(lambda tables: replace(tables, complete=True))
+        self._tell_all()
 
     async def ensure_flow(self, flow: str, spec: FlowSpec) -> None:
         """The flow can pass here, and comes in here if it is an ingress. Raises DriverError."""
-        pump = self._ingress.get(flow)
-        changed = pump is not None and pump.source.delivery is not spec.delivery
-        if changed and spec.delivery is Delivery.RELIABLE:
-            await self._stop_ingress(flow)
-        if spec.ingress:
-            try:
-                await self._driver.ensure_channel(
-                    Channel(place=Place.INGRESS, delivery=spec.delivery, flow=flow)
-                )
-            except Retryable:
-                # Perhaps reliable messages have to pass first (and we died on the way to that).
-                if pump is None and spec.delivery is Delivery.BEST_EFFORT:
-                    self._start_ingress(flow, Delivery.RELIABLE)
-                raise
-        if changed or not spec.ingress:
-            await self._stop_ingress(flow)
-        self._deliveries[flow] = spec.delivery
-        if spec.ingress and flow not in self._ingress:
-            self._start_ingress(flow, spec.delivery)
-        if flow in self._local:
-            await self._ensure_delivery(flow)
+        await self.intake.ensure_flow(flow, spec)
 
     async def forget_flow(self, flow: str) -> None:
         """No document knows the flow any more."""
-        await self._stop_ingress(flow)
-        self._deliveries.pop(flow, None)
+        await self.intake.forget_flow(flow)
+
+    def set_gate(self, flow: str, gate: Gate | None) -> None:
+        """Rate and burst of a flow's gate; None takes it away."""
+        self.intake.set_gate(flow, gate)
 
     async def set_local(self, flows: Iterable[str]) -> None:
         """Flows that consumers here want: those of classes whose limit is not 0."""
         wanted = frozenset(flows)
-        for flow in sorted(wanted - self._local):
-            await self._ensure_delivery(flow)
+        for flow in sorted(wanted - self.local):
+            await self.intake.ensure_delivery(flow)
         if wanted != self._local:
             self._local = wanted
             self._routes.clear()
+            self._refresh()
             self._tell_all()
 
-    def set_gate(self, flow: str, gate: Gate | None) -> None:
-        """Rate and burst of a flow's gate; None takes it away."""
-        if gate is None:
-            self._gates.pop(flow, None)
-        else:
-            self._gates[flow] = gate
-        if flow in self._ingress:
-            self._ingress[flow].set_gate(gate, self._clock())
-
-    def add_link(self, neighbour: str, address: str) -> None:
-        """A link of the tables; it is made in the background for as long as it takes."""
+    async def add_link(self, neighbour: str, address: str) -> None:
+        """A link of the tables; it is made in the background for as long as it takes, with an empty
+        `address` once there is one. Raises StoreError."""
+        self._leaving.discard(neighbour)
         if neighbour not in self._tables.links:
-            tables = self._tables
-            self._set_tables(
-                Tables(
-                    links=tables.links | {neighbour},
-                    interest=tables.interest,
-                    epochs=tables.epochs,
-                )
-            )
+            async with self.changing:
+                await self._change(lambda tables: tables.with_unheard(neighbour))
         self.meet({neighbour: address})
 
     def meet(self, addresses: Mapping[str, str]) -> None:
-        """Where neighbours are. Whichever of the tables' links is not read yet, or was read
-        under another address, is read as soon as it can be; idempotent."""
-        for neighbour, address in addresses.items():
-            moved = self._addresses.get(neighbour, address) != address
-            self._addresses[neighbour] = address
-            task = self._linking.get(neighbour)
-            if neighbour not in self._tables.links:
-                continue
-            if moved or (neighbour not in self._link_pumps and (task is None or task.done())):
-                if task is not None:
-                    task.cancel()
-                self._linking[neighbour] = asyncio.create_task(
-                    self._connect(neighbour, moved), name=f"link {neighbour}"
-                )
+        """Where neighbours are; an empty address: nobody has said so yet. Idempotent."""
+        self._linking.meet(addresses, self._link_pumps.__contains__)
 
-    async def remove_link(self, neighbour: str) -> None:
-        """A link leaves the tables, with everything that waits for it."""
+    async def remove_link(self, neighbour: str, *, abandon: bool = False) -> int:
+        """Send nothing more over a link; it leaves the tables once nothing waits on it. Returns how
+        many reliable messages still wait: call again. `abandon`: they may be lost.
+
+        Raises DriverError, StoreError.
+        """
+        if neighbour in self._tables.links and neighbour not in self._leaving:
+            self._leaving.add(neighbour)
+            self._routes.clear()
+            self._refresh()
+            await asyncio.sleep(0)  # what a pump has just handed on is counted by now
+        if not abandon and (waiting := await self._driver.waiting(neighbour)):
+            return waiting
         if neighbour in self._tables.links:
-            self._set_tables(self._tables.without_link(neighbour))
+            async with self.changing:
+                await self._change(lambda tables: tables.without_link(neighbour))
         await self.drop_link(neighbour)
+        return 0
 
     # --- what a participant of an action wants
 
     async def ensure_link(self, neighbour: str, address: str) -> None:
         """Both directions can be used, and nothing moves yet if the tables do not have the link.
-
-        Raises DriverError when it cannot be made in time.
-        """
-        self._addresses[neighbour] = address
+        Raises DriverError when it cannot be made in time."""
+        self._linking.met(neighbour, address)
         await self._driver.ensure_link(neighbour, address)
         self._start_link(neighbour)
 
     async def drop_link(self, neighbour: str) -> None:
         """Neither read nor write any more; the tables do not have the link (any more)."""
-        task = self._linking.pop(neighbour, None)
-        if task is not None:
-            task.cancel()
+        self._linking.forget(neighbour)
         self._telling.forget(neighbour)
         self._held.discard(neighbour)
+        self._leaving.discard(neighbour)
         await self._close_pumps(neighbour)
         await self._driver.drop_link(neighbour)
 
@@ -245,6 +249,7 @@ class Router:
     def swap(self, tables: Tables) -> None:
         """Forward by these tables from the next message on; they were saved already."""
         self._tables = tables
+        self._leaving &= tables.links
         self._routes.clear()
         self._accept()
         self._refresh()
@@ -268,6 +273,11 @@ class Router:
 
     # --- figures
 
+    @property
+    def faults(self) -> list[str]:
+        """What does not move because of a fault of the agent, in sentences."""
+        return [pump.fault for pump in self._pumps() if pump.fault]
+
     def counters(self) -> Counters:
         """Where everything went so far."""
         return self._tally.read(self._pumps())
@@ -275,13 +285,14 @@ class Router:
     # --- inside
 
     def _pumps(self) -> list[Pump]:
-        return [*self._ingress.values(), *(p for ps in self._link_pumps.values() for p in ps)]
+        return [*self.intake.pumps.values(), *(p for ps in self._link_pumps.values() for p in ps)]
 
     def _pump(self, source: Source, *, gated: bool = False) -> Pump:
         return Pump(
             self._driver,
             source,
             route=self._route,
+            unsure=self._unsure,
             on_mark=self._marked,
             gated=gated,
             clock=self._clock,
@@ -297,14 +308,22 @@ class Router:
             delivery = source.delivery
             here = (Channel(place=Place.DELIVERY, delivery=delivery, flow=flow),)
             there = destinations(flow, source.neighbour or None, self._tables)
-            known = (here if flow in self._local else ()) + tuple(
-                Channel(place=Place.OUTBOX, delivery=delivery, neighbour=n) for n in there
+            known = (here if flow in self.local else ()) + tuple(
+                Channel(place=Place.OUTBOX, delivery=delivery, neighbour=n)
+                for n in there
+                if n not in self._leaving
             )
             self._routes[key] = known
         return known
 
+    def _unsure(self, source: Source) -> bool:
+        """Whether somebody may want a message of this source of whom we do not know it yet."""
+        return bool(self._tables.unheard - self._leaving - {source.neighbour})
+
     def _may_move(self, source: Source) -> bool:
-        if self._heard is None or (source.delivery is Delivery.RELIABLE and not self.ready):
+        if self._heard is None or not self.known:
+            return False
+        if source.delivery is Delivery.RELIABLE and not self.ready:
             return False
         neighbour = source.neighbour
         if neighbour and (neighbour not in self._tables.links or neighbour in self._held):
@@ -318,24 +337,11 @@ class Router:
             else:
                 pump.shut()
 
-    def _set_tables(self, tables: Tables) -> None:
-        if tables == self._tables:
-            return
-        self._save_tables(tables)
-        self.swap(tables)
-
-    def _start_ingress(self, flow: str, delivery: Delivery) -> None:
-        pump = self._pump(Source(delivery=delivery, flow=flow), gated=True)
-        pump.set_gate(self._gates.get(flow), self._clock())
-        self._ingress[flow] = pump
-        self._refresh()
-
-    async def _stop_ingress(self, flow: str) -> None:
-        pump = self._ingress.pop(flow, None)
-        if pump is not None:
-            self._tally.end(pump)
-            await pump.close()
-            await self._driver.stop_reading(pump.source)
+    async def _change(self, change: Change) -> None:
+        """Which links there are: durable first. A crash must not bring back tables by which
+        messages pass somebody by who was served already."""
+        await self._save(change)
+        self.swap(change(self._tables))
 
     async def _close_pumps(self, neighbour: str) -> None:
         pumps = self._link_pumps.pop(neighbour, [])
@@ -344,12 +350,6 @@ class Router:
             self._tally.end(pump)
         for pump in pumps:
             await pump.close()
-
-    async def _ensure_delivery(self, flow: str) -> None:
-        delivery = self._deliveries.get(flow, Delivery.BEST_EFFORT)
-        await self._driver.ensure_channel(
-            Channel(place=Place.DELIVERY, delivery=delivery, flow=flow)
-        )
 
     def _start_link(self, neighbour: str) -> None:
         if neighbour not in self._link_pumps:
@@ -360,44 +360,30 @@ class Router:
             self._refresh()
             self._tell(neighbour)
 
-    async def _connect(self, neighbour: str, moved: bool) -> None:
+    async def _connect(self, neighbour: str, address: str, moved: bool) -> None:
         if moved:
             await self._close_pumps(neighbour)
-        while True:
-            try:
-                await self.ensure_link(neighbour, self._addresses[neighbour])
-            except DriverError as error:
-                self.problems[neighbour] = f"the link to {neighbour} cannot be used: {error}"
-                await asyncio.sleep(_RETRY_S)
-                continue
-            self.problems.pop(neighbour, None)
-            return
+        await self.ensure_link(neighbour, address)
 
     # --- interest
 
-    async def _listen(self) -> None:
-        while True:
-            try:
-                async for heard in self._driver.interests():
-                    self._heard = heard
-                    self._accept()
-                    self._refresh()
-            except DriverError as error:
-                log.info("interest: %s", error)
-                await asyncio.sleep(_RETRY_S)
+    def _hear(self, heard: Mapping[str, Interest]) -> None:
+        self._heard = heard
+        self._accept()
+        self._refresh()
 
     def _accept(self) -> None:
         """Take what neighbours said into the tables, if it is of their epoch."""
         tables = self._tables
         for neighbour, said in (self._heard or {}).items():
-            if neighbour in tables.links and neighbour not in tables.interest:
+            if neighbour in tables.unheard:
                 # We know nothing of this link, so whatever was said last is true.
                 tables = tables.with_link(neighbour, said.flows, said.epoch)
             tables = interest_accepted(tables, neighbour, said.epoch, said.flows)
         if tables != self._tables:
-            self._save_tables(tables)
             self._tables = tables
             self._routes.clear()
+            self._listening.save()
             self._tell_all()
 
     def _tell_all(self) -> None:
@@ -409,10 +395,16 @@ class Router:
             self._telling.tell(neighbour)
 
     def _wanted(self, neighbour: str) -> Wanted | None:
-        if neighbour not in self._tables.links:
+        if neighbour not in self._tables.links or not self.known:
             return None
-        flows = interest_towards(neighbour, self._local, self._tables)
+        flows = interest_towards(neighbour, self.local, self._tables)
+        if self._tables.unheard - self._leaving - {neighbour}:
+            flows |= self._flows
         return flows, self._tables.epoch(neighbour)
+
+
+async def _save_nothing(change: Change) -> None:
+    """Nobody keeps the tables."""
 
 
 async def _ignore_mark(source: Source, payload: bytes) -> None:

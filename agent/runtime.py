@@ -5,6 +5,10 @@
 Forwarding and gating need the broker only. While the control plane is away they go on as told
 last; while the broker is away everything waits in the brokers. When a newer session of this broker
 appears, this one stops acting at once, and after a pause asks to be the newest again.
+
+Documents never go back: what was obeyed is on the disk with its number before it is carried out,
+and a document with a smaller number is not obeyed but reported. A part of the agent that dies by a
+fault of ours ends this life and begins another; what went wrong stays among the problems.
 """
 
 from __future__ import annotations
@@ -17,26 +21,36 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agent.client import Away, Backoff, ControlPlane, Introduction, Refused, Session, Superseded
+from agent.client import (
+    Away,
+    Backoff,
+    ControlPlane,
+    Forgotten,
+    Introduction,
+    Refused,
+    Session,
+    Superseded,
+    Unreadable,
+)
 from agent.drivers.base import BrokerFacts, Driver, DriverError
 from agent.enforcement import Enforcer
+from agent.line import Line, Problems
 from agent.router import Router
 from agent.shift import Shifts
-from agent.store import Store, StoreError
+from agent.store import Misplaced, Store, StoreError
 from agent.tasks import end
 from agent.telemetry import Meter
-from weir.coordination.wire import Document, Report
+from weir.coordination.wire import Document
 
 log = logging.getLogger("weir.agent")
 
-ORDERED_S = 1.0
-REFUSED_S = 30.0
-"""Between two tries when a person has to do something first."""
 FENCED_MOST_S = 600.0
 """The longest pause after fencing; whoever lived longer than this begins with the shortest."""
 LEAVE_S = 3.0
 """How long what was read may take to arrive when the agent is asked to end."""
 RETRY_S = 1.0
+REBORN_S = 30.0
+"""The longest pause before the next life after a fault of the agent's own."""
 LOOK_S = 2.0
 """Reconcile this often even without news: a link may be free again, a table have changed."""
 
@@ -53,7 +67,7 @@ class Hands:
 
 
 class Runtime:
-    """One agent's life; `run` returns when `stop` is set. Raises StoreError for its directory."""
+    """One agent's life; `run` returns when `stop` is set. Raises Misplaced for its directory."""
 
     def __init__(
         self,
@@ -79,14 +93,26 @@ class Runtime:
         self._clock = clock
         self._wall = wall
         self._fenced = Backoff(2 * fenced_s, FENCED_MOST_S)
-        self._session: Session | None = None
+        self._reborn = Backoff(1.0, REBORN_S)
         self._document: Document | None = None
+        """What is gone by: it is on the disk."""
         self._fetched = False
-        self._away = ""
-        self._reports: dict[tuple[str, int, str], Report] = {}
-        self._to_say = asyncio.Event()
+        self._newer: Document | None = None
+        """Fetched and not on the disk yet."""
+        self._problems = Problems()
+        self._line = self._new_line()
+        self._to_save = asyncio.Event()
         self._to_enforce = asyncio.Event()
-        self._to_measure = asyncio.Event()
+        self._to_measure = self._problems.news
+
+    def _new_line(self) -> Line:
+        return Line(
+            self._control,
+            self._store,
+            self._problems,
+            obeyed=lambda: self._obeyed,
+            hurried=lambda: self._document is not None and bool(self._document.orders),
+        )
 
     async def run(self, stop: asyncio.Event) -> None:
         """Live until `stop` is set."""
@@ -107,6 +133,18 @@ class Runtime:
                     pause_s = self._fenced.pause_s()
                     log.error("fenced, acting no more for %.0f s: %s", pause_s, error)
                     await asyncio.wait((asked,), timeout=pause_s)
+                except Misplaced:
+                    raise
+                except Exception as error:
+                    if self._clock() - born > REBORN_S:
+                        self._reborn.reset()
+                    pause_s = self._reborn.pause_s()
+                    self._problems.show(
+                        "fault",
+                        f"this agent began anew after a fault of its own ({error}); its log has it",
+                    )
+                    log.error("a fault, beginning anew in %.0f s", pause_s, exc_info=error)
+                    await asyncio.wait((asked,), timeout=pause_s)
                 finally:
                     await end(life, again_s=4 * LEAVE_S)
         finally:
@@ -114,12 +152,13 @@ class Runtime:
         log.info("ended")
 
     async def _live(self, may_act_alone: bool) -> None:
-        """Act for the broker until cancelled. Raises Superseded, StoreError."""
-        self._session, self._fetched = None, False
+        """Act for the broker until cancelled. Raises Superseded, Misplaced, Died."""
+        self._line = self._new_line()
+        self._fetched, self._newer = False, None
         self._document = self._store.saved.document
         if self._document is None or not may_act_alone:
             # Only the control plane knows whose agent this is, or whether it still is.
-            broker = (await self._join(self._introduction)).broker
+            broker = (await self._line.join(self._introduction)).broker
         else:
             broker = self._document.broker
         self._check(broker)
@@ -129,7 +168,13 @@ class Runtime:
             hands = await self._begin(driver, facts)
             try:
                 await _until_one_ends(
-                    self._hear(hands), self._enforce(hands), self._measure(hands), self._say_all()
+                    self._hear(hands),
+                    self._save(hands),
+                    self._enforce(hands),
+                    self._measure(hands),
+                    self._line.say_all(),
+                    hands.router.tasks.fault(),
+                    hands.shifts.tasks.fault(),
                 )
             finally:
                 await self._leave(hands)
@@ -157,14 +202,14 @@ class Runtime:
         """Promises, tables and settings from the disk, before anything is forwarded."""
         saved = self._store.saved
         router = Router(
-            driver, tables=saved.tables, save_tables=self._store.persist_tables, clock=self._clock
+            driver, tables=saved.tables, save=self._store.change_tables, clock=self._clock
         )
         if saved.document is not None:
             router.meet({n: at.address for n, at in saved.document.neighbours.items()})
         shifts = Shifts(
             router,
             self._store,
-            say=self._say,
+            say=self._line.say,
             deliveries=driver.capabilities.deliveries,
             clock=self._wall,
         )
@@ -172,7 +217,7 @@ class Runtime:
         hands = Hands(driver=driver, facts=facts, router=router, shifts=shifts, enforcer=enforcer)
         await shifts.start()
         if self._document is not None:
-            log.info("document %s from the state directory", self._document.version[:12])
+            log.info("document %d from the state directory", self._document.number)
             await enforcer.apply(self._document, fetched=False)
         router.start()
         return hands
@@ -189,60 +234,89 @@ class Runtime:
     def _check(self, broker: str) -> None:
         saved = self._store.saved.document
         if saved is not None and saved.broker != broker:
-            raise StoreError(
+            raise Misplaced(
                 f"state directory {self._store.directory} belongs to broker {saved.broker}, the "
                 f"credential to {broker}; give this agent a directory of its own"
             )
 
     # --- the control plane
 
-    async def _join(self, introduction: Introduction) -> Session:
-        """Open a session, for as long as that takes."""
-        backoff = Backoff()
-        while True:
-            try:
-                session = await self._control.session(introduction)
-            except (Away, Refused) as error:
-                await self._miss(error, backoff)
-                continue
-            self._found()
-            log.info(
-                "session %d of broker %s in system %s",
-                session.incarnation,
-                session.broker,
-                session.system,
-            )
-            return session
+    @property
+    def _obeyed(self) -> int:
+        """The largest number of a document that was obeyed."""
+        document = self._newer or self._document or self._store.saved.document
+        return 0 if document is None else document.number
 
     async def _hear(self, hands: Hands) -> None:
         """A session with facts, then one document after the other."""
-        session = await self._join(
-            replace(self._introduction, facts=hands.facts, capabilities=hands.driver.capabilities)
+        introduction = replace(
+            self._introduction, facts=hands.facts, capabilities=hands.driver.capabilities
         )
-        self._check(session.broker)
-        await self._fence(hands.driver, session.incarnation)
-        self._session = session
-        self._to_say.set()
-        self._to_measure.set()
+        while True:
+            session = await self._line.join(introduction)
+            self._check(session.broker)
+            await self._fence(hands.driver, session.incarnation)
+            self._line.begin(session)
+            self._to_measure.set()
+            try:
+                await self._follow(hands, session)
+            except Forgotten as error:
+                log.warning("%s; a new session", error)
+
+    async def _follow(self, hands: Hands, session: Session) -> None:
+        """Documents of a session for ever. Raises Forgotten, Superseded."""
         seen, backoff = "", Backoff()
         while True:
             try:
-                document = await self._control.document(session, seen)
+                document = await self._control.document(session, seen, self._obeyed)
+            except Forgotten:
+                raise
             except (Away, Refused) as error:
-                await self._miss(error, backoff)
+                self._problems.show("document", str(error) if isinstance(error, Unreadable) else "")
+                await self._line.miss(error, backoff)
                 continue
-            self._found()
+            self._line.found()
             backoff.reset()
             hands.shifts.heard()
             if document is None:
                 await hands.shifts.on_unchanged()
-            else:
-                seen = document.version
-                self._store.save_document(document)
-                self._document, self._fetched = document, True
-                self._to_enforce.set()
-                # Orders do not wait for settings: somebody else is paused until we have voted.
-                await hands.shifts.on_orders(document.orders)
+                continue
+            self._problems.show("document", "")
+            seen = document.version
+            if document.number < self._obeyed:
+                self._problems.show(
+                    "number",
+                    f"the control plane's database has gone back: it sends document "
+                    f"{document.number}, this agent has obeyed {self._obeyed} and goes on by that. "
+                    "Restore a newer backup, or adopt the restored state on the page of the system",
+                )
+                continue
+            self._problems.show("number", "")
+            self._newer = document
+            self._to_save.set()
+            # Orders do not wait for settings or for the disk: somebody else is paused until we
+            # have voted, and each promise is written before it is said.
+            await hands.shifts.on_orders(document.orders)
+
+    async def _save(self, hands: Hands) -> None:
+        """What was fetched is carried out once it is on the disk: after a crash the agent would
+        else go by an older document than the one it has shown to be in force."""
+        while True:
+            await self._to_save.wait()
+            self._to_save.clear()
+            document = self._newer
+            if document is None:
+                continue
+            try:
+                await self._store.save_document(document)
+            except StoreError as error:
+                self._problems.show("state", str(error))
+                await asyncio.sleep(RETRY_S)
+                self._to_save.set()
+                continue
+            self._problems.show("state", "")
+            self._document, self._fetched = document, True
+            self._to_enforce.set()
 
     async def _enforce(self, hands: Hands) -> None:
         whole = False
@@ -254,9 +328,10 @@ class Runtime:
             document = self._document
             if document is None:
                 continue
-            known = hands.enforcer.version
-            whole = await hands.enforcer.apply(document, fetched=self._fetched)
-            if hands.enforcer.version != known or not whole:
+            enforcer = hands.enforcer
+            known = (enforcer.version, enforcer.number)
+            whole = await enforcer.apply(document, fetched=self._fetched)
+            if (enforcer.version, enforcer.number) != known or not whole:
                 self._to_measure.set()
 
     async def _measure(self, hands: Hands) -> None:
@@ -269,7 +344,7 @@ class Runtime:
                 async with asyncio.timeout(max(0.0, due - self._clock())):
                     await self._to_measure.wait()
             self._to_measure.clear()
-            session = self._session
+            session = self._line.session
             if session is None:
                 due = self._clock() + self._report_every_s
                 continue
@@ -283,41 +358,15 @@ class Runtime:
             if now >= due:
                 telemetry = meter.measure(now, hands.router.counters(), stats)
                 due = max(due + self._report_every_s, now)
+            others = [*self._problems.texts, hands.shifts.problem]
+            observed = hands.enforcer.observed(stats, filter(None, others))
             try:
-                await self._control.report(
-                    session, observed=hands.enforcer.observed(stats), telemetry=telemetry
-                )
+                await self._line.report(session, observed=observed, telemetry=telemetry)
             except (Away, Refused) as error:
-                await self._miss(error, backoff)
+                await self._line.miss(error, backoff)
                 continue
             hands.shifts.heard()
             backoff.reset()
-
-    async def _say_all(self) -> None:
-        """Reports of orders, each at once and until it is answered."""
-        backoff = Backoff(0.1, 5.0)
-        while True:
-            await self._to_say.wait()
-            self._to_say.clear()
-            session = self._session
-            reports = dict(self._reports)
-            if session is None or not reports:
-                continue
-            try:
-                await self._control.report(session, reports=reports.values())
-            except (Away, Refused) as error:
-                await self._miss(error, backoff)
-                self._to_say.set()
-                continue
-            backoff.reset()
-            for key, report in reports.items():
-                if self._reports.get(key) is report:
-                    del self._reports[key]
-
-    def _say(self, report: Report) -> None:
-        """A participant speaks; it repeats itself, so the newest of a kind is enough."""
-        self._reports[report.action, report.attempt, report.phase] = report
-        self._to_say.set()
 
     async def _fence(self, driver: Driver, incarnation: int) -> None:
         """Cut off at the broker whoever acted before us; the control plane ignores him already."""
@@ -328,28 +377,6 @@ class Runtime:
             except DriverError as error:
                 log.warning("could not cut off a predecessor: %s", error)
                 await asyncio.sleep(RETRY_S)
-
-    async def _miss(self, error: Away | Refused, backoff: Backoff) -> None:
-        """The control plane gave no answer, or said no. Told once, however often it is tried."""
-        if str(error) != self._away:
-            if isinstance(error, Refused):
-                log.error("the control plane refuses this agent: %s", error)
-            elif not self._away:
-                log.warning(
-                    "the control plane is away (%s); forwarding and admission go on as told last",
-                    error,
-                )
-        self._away = str(error)
-        pause_s = REFUSED_S if isinstance(error, Refused) else backoff.pause_s()
-        if self._document is not None and self._document.orders:
-            # Somebody's messages may stand still until the outcome of an order is heard.
-            pause_s = min(pause_s, ORDERED_S)
-        await asyncio.sleep(pause_s)
-
-    def _found(self) -> None:
-        if self._away:
-            log.info("the control plane answers again")
-        self._away = ""
 
 
 async def _until_one_ends(*work: Coroutine[Any, Any, None]) -> None:

@@ -4,6 +4,10 @@ The decisions are those of `weir.coordination.order_book`, which is pure; here a
 disk and the broker. Effects are carried out one at a time, in their order, under one lock: what
 takes long (a link, draining) runs beside it and comes back as an input.
 
+A promise that cannot be written is not made: nothing that stands behind it is said or done. The
+participants then go back to what the disk holds, as after a crash, and try again when it can be
+written; messages go on meanwhile wherever nothing stands paused.
+
 A mark travels through every delivery class of a link, because each has an order of its own; the
 participant is told when it has come through all of them.
 """
@@ -22,7 +26,8 @@ from typing import Any
 from agent.doubts import Doubts, sentence
 from agent.drivers.base import DriverError, Source
 from agent.router import Router
-from agent.store import Store
+from agent.store import Store, StoreError
+from agent.tasks import Watched
 from weir.coordination.effects import (
     AskPeer,
     DropLink,
@@ -48,6 +53,7 @@ log = logging.getLogger(__name__)
 _TICK_S = 0.1
 _DROP_RETRY_S = 0.5
 _WAITS = "waits "
+_WRITE_RETRY_S = 1.0
 
 
 class Shifts:
@@ -68,18 +74,29 @@ class Shifts:
         self._store = store
         self._say = say
         self._clock = clock
-        self._book = OrderBook(
-            store.saved.states.values(), remembers=store.saved.tables is not None
-        )
+        self._book = self._new_book()
         self._doubts = Doubts(router.driver, self, self._beside, store.directory)
-        self._lock = asyncio.Lock()
+        # A switch is computed from the tables, written and put in force: one step for all others.
+        self._lock = router.changing
         self._marks = _Marks(frozenset(deliveries))
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.tasks = Watched()
         self._linking: dict[str, asyncio.Task[None]] = {}
+        self._orders: tuple[Order, ...] | None = None
+        """Of the newest document; None before the first."""
+        self._stumbled = False
+        self.problem = ""
+        """Why no promise can be made now; empty while they can."""
+
+    def _new_book(self) -> OrderBook:
+        saved = self._store.saved
+        return OrderBook(saved.states.values(), remembers=saved.tables is not None)
 
     @property
     def busy(self) -> frozenset[str]:
         """Brokers of attempts without an outcome: reconciling leaves links to them alone."""
+        if self._stumbled:
+            # What was decided and could not be written is not done; what is written still binds.
+            return self._book.busy | OrderBook(self._store.saved.states.values()).busy
         return self._book.busy
 
     async def start(self) -> None:
@@ -88,25 +105,27 @@ class Shifts:
         self._router.on_mark = self._marked
         async with self._lock:
             await self._carry_out(self._book.on_restart(self._here()))
-        self._beside(self._tick())
-        self._beside(self._doubts.listen())
-        self._beside(self._doubts.look())
+        self.tasks.start(self._tick(), "ticks of actions")
+        self.tasks.start(self._stand_up(), "writing promises again")
+        self.tasks.start(self._doubts.listen(), "questions of participants")
+        self.tasks.start(self._doubts.look(), "decisions by hand")
 
     async def close(self) -> None:
         """Stop; promises stay where they are kept."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.tasks.close()
 
     async def on_orders(self, orders: Iterable[Order]) -> None:
         """The orders of a newer document than any before. Returns when they are carried out."""
+        self._orders = tuple(orders)
         async with self._lock:
-            await self._carry_out(self._book.on_orders(orders, self._here()))
+            if self._stumbled:
+                await self._begin_again()
+            else:
+                await self._carry_out(self._book.on_orders(self._orders, self._here()))
 
     async def on_unchanged(self) -> None:
         """The control plane has no other document than the last one."""
-        async with self._lock:
-            await self._carry_out(self._book.on_unchanged(self._here()))
+        await self._hear(lambda book, here: book.on_unchanged(here))
 
     def heard(self) -> None:
         """The control plane has answered, whatever it was."""
@@ -117,20 +136,20 @@ class Shifts:
     async def on_question(self, question: Question) -> Answer | None:
         """See `agent.doubts.Participants`."""
         async with self._lock:
+            if self._stumbled:
+                return None
             effects, answer = self._book.on_question(question, self._here())
             await self._carry_out(effects)
-            return answer
+            # An answer is a promise, too: what could not be written is not said.
+            return None if self._stumbled else answer
 
     async def on_answer(self, answer: Answer) -> None:
         """See `agent.doubts.Participants`."""
-        async with self._lock:
-            await self._carry_out(self._book.on_answer(answer, self._here()))
+        await self._hear(lambda book, here: book.on_answer(answer, here))
 
     async def decide(self, action: str, outcome: Outcome, reason: str) -> None:
         """See `agent.doubts.Participants`."""
-        async with self._lock:
-            decided = self._book.doubts.decide(action, outcome, reason, self._here())
-            await self._carry_out(decided)
+        await self._hear(lambda book, here: book.doubts.decide(action, outcome, reason, here))
 
     def _show_waits(self) -> None:
         problems, now = self._router.problems, self._clock()
@@ -142,15 +161,22 @@ class Shifts:
     # --- inputs
 
     def _here(self) -> Here:
-        return Here(local=self._router.local, tables=self._router.tables, now=self._clock())
+        router = self._router
+        return Here(local=router.local, tables=router.tables, now=self._clock(), known=router.known)
+
+    async def _hear(self, what: Callable[[OrderBook, Here], list[Effect]]) -> None:
+        """One input for the participants, and what follows from it."""
+        async with self._lock:
+            # Who has stumbled hears nothing: all of it is said again, or comes of standing up.
+            if not self._stumbled:
+                await self._carry_out(what(self._book, self._here()))
 
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(_TICK_S)
             self._show_waits()
             if self._book.next_tick <= self._clock():
-                async with self._lock:
-                    await self._carry_out(self._book.tick(self._here()))
+                await self._hear(lambda book, here: book.tick(here))
 
     async def _marked(self, source: Source, payload: bytes) -> None:
         mark = _mark_of(payload)
@@ -158,38 +184,70 @@ class Shifts:
             log.warning("a mark from %s that is none: %r", source.neighbour, payload[:80])
             return
         if self._marks.complete(source, mark):
-            async with self._lock:
-                await self._carry_out(self._book.on_mark(mark, self._here()))
+            await self._hear(lambda book, here: book.on_mark(mark, here))
 
     async def _drain(self, action: str, attempt: int) -> None:
         await self._router.drained()
-        async with self._lock:
-            await self._carry_out(self._book.on_drained(action, attempt, self._here()))
+        await self._hear(lambda book, here: book.on_drained(action, attempt, here))
 
     async def _link(self, broker: str, address: str) -> None:
         try:
             await self._router.ensure_link(broker, address)
         except DriverError as error:
-            log.info("link to %s: %s", broker, error)
-            async with self._lock:
-                await self._carry_out(self._book.on_link_failed(broker, str(error), self._here()))
+            why = str(error)
+            log.info("link to %s: %s", broker, why)
+            await self._hear(lambda book, here: book.on_link_failed(broker, why, here))
             return
-        async with self._lock:
-            await self._carry_out(self._book.on_link_ready(broker, self._here()))
+        await self._hear(lambda book, here: book.on_link_ready(broker, here))
+
+    # --- a disk that cannot be written
+
+    def _stumble(self, error: StoreError) -> None:
+        """The promise was not made; what the disk holds is all that counts."""
+        if not self._stumbled:
+            log.error("%s", error)
+        self._stumbled, self.problem = True, str(error)
+
+    async def _stand_up(self) -> None:
+        while True:
+            await asyncio.sleep(_WRITE_RETRY_S)
+            if self._stumbled:
+                async with self._lock:
+                    try:
+                        await self._store.probe()
+                    except StoreError as error:
+                        self.problem = str(error)
+                        continue
+                    await self._begin_again()
+
+    async def _begin_again(self) -> None:
+        """As after a restart: from the promises that were kept, then the orders of today."""
+        self._stumbled = False
+        self._book = self._new_book()
+        await self._carry_out(self._book.on_restart(self._here()))
+        if self._orders is not None and not self._stumbled:
+            await self._carry_out(self._book.on_orders(self._orders, self._here()))
+        if not self._stumbled:
+            log.info("promises can be kept again")
+            self.problem = ""
 
     # --- effects
 
     async def _carry_out(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
-            await self._do(effect)
+            try:
+                await self._do(effect)
+            except StoreError as error:
+                self._stumble(error)
+                return
 
     async def _do(self, effect: Effect) -> None:
         log.debug("%s", effect)
         match effect:
             case Persist(state, tables):
-                self._store.persist(state, tables)
+                await self._store.persist(state, tables)
             case Forget(action):
-                self._store.forget(action)
+                await self._store.forget(action)
                 self._marks.forget(action)
             case PauseIntake(action, attempt, keep):
                 self._router.pause(keep)
@@ -248,15 +306,7 @@ class Shifts:
             task.cancel()
 
     def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            log.error("shift: a bug", exc_info=task.exception())
+        return self.tasks.start(work, "part of an action")
 
 
 class _Marks:

@@ -2,25 +2,27 @@
 
 | file | holds | written |
 |---|---|---|
-| `document.json` | the document that was fetched last | before it is carried out |
+| `document.json` | the newest document and session | before it is carried out |
 | `state.json` | forwarding tables and the participants' states | before the promise is spoken |
 | `lock` | nothing; held by the one process that uses the directory | |
 
-Every write is atomic (write beside, fsync, rename, fsync the directory): after a crash at any
-instant a file is the old one or the new one. The functions block for one disk flush; they are
-called in order and before the step that depends on them, so they do not run in a thread.
+Every write is atomic and durable (`agent.disk`): after a crash at any instant a file is the old one
+or the new one. Writes happen one after the other in the order of the calls, beside the event loop:
+messages move on meanwhile, and whoever depends on a write awaits it. A write that failed changes
+nothing here; `saved` is what certainly survives.
 """
 
 from __future__ import annotations
 
-import fcntl
+import asyncio
 import json
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from agent.disk import Disk, FileDisk, InUse, ThreadWorker, Worker
 from weir.coordination.participant import ParticipantState, state_from_dict, state_to_dict
 from weir.coordination.tables import Tables, tables_from_dict, tables_to_dict
 from weir.coordination.wire import Document, document_from_dict, to_dict
@@ -28,16 +30,25 @@ from weir.errors import InvalidProblem
 
 FORMAT = 1
 
+Change = Callable[[Tables], Tables]
+"""How tables change, whatever they hold by the time they are written."""
+
 
 class StoreError(Exception):
     """The state directory cannot be used; the text says why and what helps."""
 
 
+class Misplaced(StoreError):
+    """The state directory is another agent's."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """What was found in the directory; everything empty on a first start."""
+    """What is in the directory; everything empty on a first start."""
 
     document: Document | None = None
+    incarnation: int = 0
+    """The newest session that this agent had."""
     tables: Tables | None = None
     """None: this agent never had tables; its document says which links there are."""
     states: Mapping[str, ParticipantState] = field(default_factory=dict)
@@ -47,96 +58,166 @@ class Saved:
 class Store:
     """One agent's directory, its alone while this object is open."""
 
-    def __init__(self, directory: Path) -> None:
-        """Takes the directory. Raises StoreError when another process has it or it is damaged."""
+    def __init__(
+        self, directory: Path, *, disk: Disk | None = None, worker: Worker | None = None
+    ) -> None:
+        """Takes the directory. Raises StoreError when another process has it or it is damaged.
+
+        `disk` and `worker` are the file system and a thread of our own, unless given.
+        """
         self.directory = directory
+        self._thread = ThreadWorker()
+        self._worker = worker or self._thread
+        self._turn = asyncio.Lock()
+        self._jobs: set[asyncio.Task[None]] = set()
         try:
-            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise StoreError(f"state directory {directory}: {error.strerror}") from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(self._lock)
+            self._disk = disk or FileDisk(directory)
+        except InUse as error:
             raise StoreError(
                 f"state directory {directory} is in use by another agent; "
                 "every agent needs a directory of its own"
             ) from error
+        except OSError as error:
+            raise StoreError(f"state directory {directory}: {error.strerror}") from error
         try:
-            saved = self._load()
+            self._saved = self._load()
         except StoreError:
-            self.close()
+            self._disk.close()
             raise
-        self._document = saved.document
-        self._tables = saved.tables
-        self._states = dict(saved.states)
 
     @property
     def saved(self) -> Saved:
-        """What the directory holds now."""
-        return Saved(document=self._document, tables=self._tables, states=dict(self._states))
+        """What the directory holds for certain."""
+        return self._saved
 
     def close(self) -> None:
-        """Give the directory back; idempotent."""
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        """Give the directory back when what is being written has been; idempotent."""
+        self._thread.close()
+        self._disk.close()
 
-    def save_document(self, document: Document) -> None:
+    # --- writing; each returns when it is durable and raises StoreError when it is not
+
+    async def save_document(self, document: Document) -> None:
         """This is what the control plane wants now."""
-        self._write("document.json", to_dict(document))
-        self._document = document
+        await self._do(self._write_document, lambda saved: replace(saved, document=document))
 
-    def persist(self, state: ParticipantState, tables: Tables | None = None) -> None:
+    async def save_session(self, incarnation: int) -> None:
+        """The newest session that was granted."""
+        await self._do(self._write_document, lambda saved: replace(saved, incarnation=incarnation))
+
+    async def persist(self, state: ParticipantState, tables: Tables | None = None) -> None:
         """Where a participant stands, and with it the tables when they change; in one step."""
-        self._states[state.action] = state
-        if tables is not None:
-            self._tables = tables
-        self._save()
-
-    def persist_tables(self, tables: Tables) -> None:
-        """The tables have changed outside of any action (a document's links, interest)."""
-        if tables != self._tables:
-            self._tables = tables
-            self._save()
-
-    def forget(self, action: str) -> None:
-        """An action is over."""
-        if self._states.pop(action, None) is not None:
-            self._save()
-
-    def _save(self) -> None:
-        self._write(
-            "state.json",
-            {
-                "format": FORMAT,
-                "tables": None if self._tables is None else tables_to_dict(self._tables),
-                "participants": [state_to_dict(state) for state in self._states.values()],
-            },
+        await self._do(
+            self._write_state,
+            lambda saved: replace(
+                saved,
+                states={**saved.states, state.action: state},
+                tables=saved.tables if tables is None else tables,
+            ),
         )
 
+    async def change_tables(self, change: Change) -> None:
+        """The tables change outside of any action (a document's links, interest)."""
+
+        def changed(saved: Saved) -> Saved:
+            before = Tables(complete=False) if saved.tables is None else saved.tables
+            after = change(before)
+            return saved if after == before else replace(saved, tables=after)
+
+        await self._do(self._write_state, changed)
+
+    async def forget(self, action: str) -> None:
+        """An action is over."""
+
+        def without(saved: Saved) -> Saved:
+            if action not in saved.states:
+                return saved
+            rest = {name: state for name, state in saved.states.items() if name != action}
+            return replace(saved, states=rest)
+
+        await self._do(self._write_state, without)
+
+    async def probe(self) -> None:
+        """Whether it can be written now. Raises StoreError."""
+        await self._do(self._write_probe, lambda saved: replace(saved))
+
+    async def _do(self, write: Callable[[Saved], None], change: Callable[[Saved], Saved]) -> None:
+        # A task of its own: whoever is cancelled while it waits must not let the next one begin.
+        job = self._begin(self._in_turn(write, change))
+        await asyncio.shield(job)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        job = asyncio.create_task(work, name="state directory")
+        self._jobs.add(job)
+        job.add_done_callback(self._ended)
+        return job
+
+    def _ended(self, job: asyncio.Task[None]) -> None:
+        self._jobs.discard(job)
+        if not job.cancelled():
+            job.exception()  # whoever waited has seen it
+
+    async def _in_turn(
+        self, write: Callable[[Saved], None], change: Callable[[Saved], Saved]
+    ) -> None:
+        async with self._turn:
+            after = change(self._saved)
+            if after is self._saved:
+                return
+            try:
+                await self._worker(partial(write, after))
+            except OSError as error:
+                why = error.strerror or str(error)
+                raise StoreError(
+                    f"state directory {self._disk.place} cannot be written ({why}): this broker "
+                    "takes part in no change until it can; make room or mend the disk"
+                ) from error
+            self._saved = after
+
+    def _write_document(self, saved: Saved) -> None:
+        document = None if saved.document is None else to_dict(saved.document)
+        plain = {"format": FORMAT, "incarnation": saved.incarnation, "document": document}
+        self._disk.replace("document.json", json.dumps(plain).encode())
+
+    def _write_state(self, saved: Saved) -> None:
+        plain = {
+            "format": FORMAT,
+            "tables": None if saved.tables is None else tables_to_dict(saved.tables),
+            "participants": [state_to_dict(state) for state in saved.states.values()],
+        }
+        self._disk.replace("state.json", json.dumps(plain).encode())
+
+    def _write_probe(self, saved: Saved) -> None:
+        # As large as what has to be written next: a disk with room for a byte has none for a vote.
+        self._write_state(saved)
+
+    # --- reading
+
     def _load(self) -> Saved:
-        document = self._read("document.json")
-        state = self._read("state.json")
+        kept = self._read("document.json") or {}
+        state = self._read("state.json") or {}
+        # A directory of an older agent holds the bare document.
+        document = kept.get("document") if "document" in kept or not kept else kept
         try:
-            tables = (state or {}).get("tables")
-            states = [state_from_dict(plain) for plain in (state or {}).get("participants", ())]
+            tables = state.get("tables")
+            states = [state_from_dict(plain) for plain in state.get("participants", ())]
             return Saved(
                 document=None if document is None else document_from_dict(document),
+                incarnation=int(kept.get("incarnation", 0)),
                 tables=None if tables is None else tables_from_dict(tables),
                 states={state.action: state for state in states},
             )
-        except InvalidProblem as error:
+        except (InvalidProblem, TypeError, ValueError) as error:
             raise self._damaged(str(error)) from error
 
     def _read(self, name: str) -> dict[str, Any] | None:
         try:
-            plain = json.loads((self.directory / name).read_text())
-        except FileNotFoundError:
-            return None
+            data = self._disk.read(name)
+            plain = None if data is None else json.loads(data)
         except (OSError, ValueError) as error:
             raise self._damaged(f"{name}: {error}") from error
+        if data is None:
+            return None
         if not isinstance(plain, dict):
             raise self._damaged(f"{name}: not an object")
         if plain.get("format", FORMAT) != FORMAT:
@@ -145,23 +226,6 @@ class Store:
 
     def _damaged(self, what: str) -> StoreError:
         return StoreError(
-            f"state directory {self.directory} cannot be read ({what}). It may hold a promise of a "
-            "running action: end that action first, then remove the directory"
+            f"state directory {self._disk.place} cannot be read ({what}). It may hold a promise of "
+            "a running action: end that action first, then remove the directory"
         )
-
-    def _write(self, name: str, plain: Mapping[str, Any]) -> None:
-        path = self.directory / name
-        new = path.with_name(name + ".new")
-        try:
-            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-                json.dump(plain, file)
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(path)
-            directory = os.open(self.directory, os.O_RDONLY)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
-        except OSError as error:
-            raise StoreError(f"state directory {self.directory}: {error}") from error

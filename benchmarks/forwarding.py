@@ -31,6 +31,7 @@ from agent.drivers.nats.session import Session
 from agent.drivers.nats.stream_writer import POSITION, Outgoing, StreamWriter
 from agent.router import Router
 from tests.nats_server import NatsServer
+from weir.coordination.tables import Tables
 from weir.coordination.wire import Delivery, FlowSpec, Gate
 
 if TYPE_CHECKING:
@@ -285,7 +286,7 @@ async def _rate_error(url: str, seconds: float) -> None:
     for rate in (100.0, 1_000.0, 10_000.0):
         driver = NatsDriver(url=url, broker=f"bench{rate:.0f}")
         await driver.open()
-        router = Router(driver)
+        router = Router(driver, tables=Tables())
         router.start()
         flow = f"f{rate:.0f}"
         router.set_gate(flow, Gate(rate_per_s=rate, burst=max(10.0, rate / 4)))

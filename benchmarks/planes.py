@@ -14,6 +14,7 @@ import uvloop
 from agent.drivers.nats.driver import NatsDriver
 from agent.router import Router
 from benchmarks.relays import until_asked
+from weir.coordination.tables import Tables
 from weir.coordination.wire import Delivery, FlowSpec
 
 FLOWS = {"core": Delivery.BEST_EFFORT, "rel": Delivery.RELIABLE}
@@ -23,7 +24,7 @@ async def plane(url: str) -> None:
     """Forward until the input ends."""
     driver = NatsDriver(url=url, broker="bench")
     await driver.open()
-    router = Router(driver)
+    router = Router(driver, tables=Tables())
     router.start()
     for flow, delivery in FLOWS.items():
         await router.ensure_flow(flow, FlowSpec(delivery=delivery, ingress=True))

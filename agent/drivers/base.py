@@ -147,6 +147,8 @@ class Interest:
     flows: frozenset[str]
     epoch: str = ""
     """The action that last changed the link; see weir.coordination.tables."""
+    unreadable: str = ""
+    """Why what is kept says nothing; empty for what can be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +223,11 @@ class Driver(Protocol):
 
     async def drop_link(self, neighbour: str) -> None:
         """Read nothing more of it, tell it nothing, remove our outbox for it; idempotent."""
+        ...
+
+    async def waiting(self, neighbour: str) -> int:
+        """Reliable messages on the link that its reader has not settled: in our outbox, on their
+        way into it, and, as far as it can be reached, in the neighbour's outbox for us."""
         ...
 
     async def publish(self, channel: Channel, messages: Sequence[Message]) -> None:

@@ -12,11 +12,14 @@ import nats
 from agent.drivers.base import Channel, Message, Place
 from agent.drivers.nats.driver import NatsDriver
 from agent.router import Router
+from agent.store import Change
 from tests.nats_server import NatsServer
 from weir.coordination.tables import Tables
 from weir.coordination.wire import Delivery, FlowSpec
 
 WAIT_S = 10.0
+NO_LINKS = Tables()
+"""Of a broker that has no neighbours and knows it."""
 
 
 class TimedDriver(NatsDriver):
@@ -35,15 +38,16 @@ class TimedDriver(NatsDriver):
 class Plane:
     """One broker's driver and router."""
 
-    def __init__(self, name: str, server: NatsServer, *, tables: Tables | None = None) -> None:
+    def __init__(self, name: str, server: NatsServer, *, tables: Tables | None = NO_LINKS) -> None:
+        """`tables`: what was saved; None: an agent that has lost its memory."""
         self.name = name
         self.server = server
         self.driver = TimedDriver(url=server.url, broker=name)
         self.saved = tables
-        self.router = Router(self.driver, tables=tables, save_tables=self._save)
+        self.router = Router(self.driver, tables=tables, save=self.save)
 
-    def _save(self, tables: Tables) -> None:
-        self.saved = tables
+    async def save(self, change: Change) -> None:
+        self.saved = change(self.saved or Tables(complete=False))
 
     async def open(self) -> Plane:
         await self.driver.open()
@@ -68,13 +72,14 @@ async def flows(plane: Plane, ingress: Iterable[str] = (), local: Iterable[str] 
     for flow, delivery in (("core", Delivery.BEST_EFFORT), ("rel", Delivery.RELIABLE)):
         spec = FlowSpec(delivery=delivery, ingress=flow in ingress)
         await plane.router.ensure_flow(flow, spec)
+    await plane.router.know(("core", "rel"), None)
     await plane.router.set_local(local)
 
 
 async def join(one: Plane, other: Plane) -> None:
     """A link between two brokers, known and told at both ends."""
-    one.router.add_link(other.name, other.server.url)
-    other.router.add_link(one.name, one.server.url)
+    await one.router.add_link(other.name, other.server.url)
+    await other.router.add_link(one.name, one.server.url)
     await until(
         lambda: one.router.ready and other.router.ready,
         f"{one.router.problems} {other.router.problems}",

@@ -11,7 +11,16 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from agent.client import Away, Backoff, ControlPlane, Introduction, Refused, Session, Superseded
+from agent.client import (
+    Away,
+    Backoff,
+    ControlPlane,
+    Forgotten,
+    Introduction,
+    Refused,
+    Session,
+    Superseded,
+)
 from weir.coordination.wire import Document, Observed, Report, ReportPhase, to_dict
 
 pytestmark = pytest.mark.asyncio
@@ -59,30 +68,33 @@ async def control(peer: Peer) -> AsyncIterator[ControlPlane]:
 
 async def test_opens_a_session(peer: Peer, control: ControlPlane) -> None:
     peer.answer = (200, {**to_dict(SESSION), "more": 1})
-    introduction = Introduction(product="nats", address="nats://h:1")
+    introduction = Introduction(product="nats", address="nats://h:1", incarnation=6, number=41)
     assert await control.session(introduction) == SESSION
     line, headers, body = peer.asked[0]
     assert line == "POST /agent/v1/session HTTP/1.1"
     assert headers["authorization"] == "Bearer weira_x"
-    assert json.loads(body)["address"] == "nats://h:1"
+    said = json.loads(body)
+    assert (said["address"], said["incarnation"], said["number"]) == ("nats://h:1", 6, 41)
 
 
 async def test_asks_for_what_it_has_not_seen(peer: Peer, control: ControlPlane) -> None:
     document = Document(system="s", broker="a", version="v2")
     peer.answer = (200, to_dict(document))
-    assert await control.document(SESSION, "v1") == document
-    assert peer.asked[0][0].startswith("GET /agent/v1/document?incarnation=3&seen=v1 ")
+    assert await control.document(SESSION, "v1", 4) == document
+    assert peer.asked[0][0].startswith("GET /agent/v1/document?incarnation=3&seen=v1&number=4 ")
     peer.answer = (204, None)
-    assert await control.document(SESSION, "v2") is None
+    assert await control.document(SESSION, "v2", 4) is None
 
 
 async def test_reports(peer: Peer, control: ControlPlane) -> None:
     peer.answer = (200, {"lease_s": 12.0})
     report = Report(action="x", attempt=1, phase=ReportPhase.READY, interest=("f",))
-    lease_s = await control.report(SESSION, reports=[report], observed=Observed(version="v"))
+    lease_s = await control.report(
+        SESSION, sequence=3, reports=[report], observed=Observed(version="v")
+    )
     assert lease_s == 12.0
     body = json.loads(peer.asked[0][2])
-    assert (body["incarnation"], body["telemetry"]) == (3, None)
+    assert (body["incarnation"], body["sequence"], body["telemetry"]) == (3, 3, None)
     assert body["reports"][0]["phase"] == "ready"
     assert body["observed"]["version"] == "v"
 
@@ -90,8 +102,8 @@ async def test_reports(peer: Peer, control: ControlPlane) -> None:
 Call = Callable[[ControlPlane], Any]
 CALLS: list[Call] = [
     lambda control: control.session(Introduction(product="nats", address="a")),
-    lambda control: control.document(SESSION, ""),
-    lambda control: control.report(SESSION),
+    lambda control: control.document(SESSION, "", 0),
+    lambda control: control.report(SESSION, sequence=1),
 ]
 
 
@@ -103,6 +115,7 @@ CALLS: list[Call] = [
         ((401, {"code": "unknown_credential", "detail": "enrol"}), Refused, "401: enrol"),
         ((422, {"title": "Invalid"}), Refused, "422: Invalid"),
         ((409, {"code": "other", "detail": "no"}), Refused, "409: no"),
+        ((409, {"code": "session_unknown", "detail": "never opened"}), Forgotten, "never"),
         ((503, b"<html>"), Away, "answered 503"),
         ((429, {"detail": "slowly"}), Away, "429: slowly"),
         ((200, b"<html>"), Away, "not JSON"),
@@ -124,8 +137,8 @@ async def test_trouble_is_of_three_kinds(
 
 async def test_an_unreadable_document_is_as_good_as_none(peer: Peer, control: ControlPlane) -> None:
     peer.answer = (200, {"system": "s", "broker": "a", "version": "v", "flows": 3})
-    with pytest.raises(Away, match="cannot read: flows"):
-        await control.document(SESSION, "")
+    with pytest.raises(Away, match=r"cannot read \(flows"):
+        await control.document(SESSION, "", 0)
 
 
 async def test_nobody_there_is_away() -> None:

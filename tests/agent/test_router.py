@@ -130,9 +130,10 @@ async def test_reliable_waits_until_every_neighbour_has_said_what_it_wants(line,
         for plane in (a, b):
             await plane.close()
         await (here.jetstream()).purge_stream("WEIR_INTEREST")
-        line[0] = a = await Plane("a", servers[0]).open()
+        line[0] = a = await Plane("a", servers[0], tables=None).open()
         await flows(a, ingress=("core", "rel"))
-        a.router.add_link("b.1", servers[1].url)
+        await a.router.add_link("b.1", servers[1].url)
+        await a.router.know(("core", "rel"), {"b.1"})
         await _publish(here, "rel", 1, 20)
         await asyncio.sleep(0.3)
         assert not a.router.ready

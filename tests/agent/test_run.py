@@ -19,6 +19,7 @@ from agent.drivers.nats.server_config import BrokerSecrets
 from agent.store import Store
 from tests.agent.brokers import Broker
 from tests.nats_server import free_port
+from weir.coordination.tables import Tables
 from weir.coordination.wire import ClassSpec, Document, FlowSpec, Gate
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
@@ -76,10 +77,16 @@ class Process:
         return self._process.wait(WAIT_S)
 
 
+async def _told_before(store: Store) -> None:
+    """A directory of an agent that has been here before: its document, and that it has no links."""
+    await store.save_document(DOCUMENT)
+    await store.change_tables(lambda tables: Tables())
+
+
 @pytest.fixture
 def agent(broker: Broker, tmp_path: Path) -> Iterator[Process]:
     store = Store(tmp_path / "state")
-    store.save_document(DOCUMENT)
+    asyncio.run(_told_before(store))
     store.close()
     agent = Process(broker, tmp_path)
     agent.start()

@@ -11,6 +11,7 @@ from agent.shift import Shifts
 from agent.store import Store
 from tests.agent.planes import Plane, client, flows, join, listen, stored, stored_count, until
 from tests.nats_server import NatsServer
+from weir.coordination.tables import Tables
 from weir.coordination.wire import Order, OrderPhase, Report, ReportPhase
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
@@ -31,9 +32,10 @@ class Member:
 
     async def begin(self, *, ingress=(), local=()) -> None:
         self.store = Store(self.state)
-        saved = self.store.saved
-        self.plane = Plane(self.name, self.server, tables=saved.tables)
-        self.plane.router._save_tables = self.store.persist_tables
+        if self.store.saved.tables is None:
+            await self.store.change_tables(lambda tables: Tables())
+        self.plane = Plane(self.name, self.server, tables=self.store.saved.tables)
+        self.plane.router._save = self.store.change_tables
         self.shifts = Shifts(self.plane.router, self.store, say=self.reports.append)
         await self.plane.driver.open()
         await self.shifts.start()

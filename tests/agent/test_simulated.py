@@ -54,6 +54,8 @@ class Chain:
             router = Router(driver, tables=Tables(links=frozenset(self.links[name])))
             self.routers[name] = router
             await router.ensure_flow("f", FlowSpec(delivery=self.delivery, ingress=name == "a"))
+            await router.know(["f"], None)
+            await router.set_local(())
             router.meet({other: f"sim://{other}" for other in self.links[name]})
             if name == "c":
                 await driver.admit({"k": ClassSpec(flow="f")}, unmanaged="report")
@@ -206,7 +208,8 @@ async def _gated() -> tuple[int, float, int]:
     loop = asyncio.get_running_loop()
     network = VirtualNetwork()
     driver, broker = driver_of(network, "a"), network.at("sim://a")
-    router = Router(driver, clock=loop.time)
+    router = Router(driver, tables=Tables(), clock=loop.time)
+    await router.set_local(())
     await router.ensure_flow("f", FlowSpec(delivery=Delivery.BEST_EFFORT, ingress=True))
     router.set_gate("f", Gate(rate_per_s=50.0, burst=10.0))
     router.start()

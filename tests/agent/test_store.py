@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from pathlib import Path
 
 import pytest
 
+from agent import disk
 from agent.store import Store, StoreError
+from tests.agent.disks import ForgetfulSystem, FullableDisk, PowerCut
 from weir.coordination.participant import ParticipantState, Phase
 from weir.coordination.tables import Tables
 from weir.coordination.wire import ClassSpec, Delivery, Document, FlowSpec, Gate, Neighbour
@@ -50,27 +54,149 @@ def test_a_new_directory_is_empty(directory: Path) -> None:
     store.close()
 
 
-def test_everything_survives(directory: Path) -> None:
+@pytest.mark.asyncio
+async def test_everything_survives(directory: Path) -> None:
     store = Store(directory)
-    store.save_document(DOCUMENT)
-    store.persist(VOTE, TABLES)
+    await store.save_document(DOCUMENT)
+    await store.save_session(7)
+    await store.persist(VOTE, TABLES)
     store = reopened(store)
     assert store.saved.document == DOCUMENT
+    assert store.saved.incarnation == 7
     assert store.saved.tables == TABLES
     assert store.saved.states == {"x": VOTE}
-    store.forget("x")
+    await store.forget("x")
     store = reopened(store)
     assert store.saved.states == {}
     assert store.saved.tables == TABLES, "the tables outlive the action"
     store.close()
 
 
-def test_a_vote_without_tables_keeps_the_tables(directory: Path) -> None:
+@pytest.mark.asyncio
+async def test_a_vote_without_tables_keeps_the_tables(directory: Path) -> None:
     store = Store(directory)
-    store.persist_tables(TABLES)
-    store.persist(VOTE)
+    await store.change_tables(lambda tables: TABLES)
+    await store.persist(VOTE)
     store = reopened(store)
     assert store.saved.tables == TABLES
+    store.close()
+
+
+def test_tables_that_do_not_say_that_they_are_complete_are_not(directory: Path) -> None:
+    """An agent of before may have died between the first of its links and the second."""
+    Store(directory).close()
+    (directory / "state.json").write_text(
+        '{"tables": {"links": ["b"], "interest": {}, "epochs": {}}}'
+    )
+    store = Store(directory)
+    assert store.saved.tables is not None
+    assert not store.saved.tables.complete
+    store.close()
+
+
+def test_a_document_of_an_older_agent_is_read(directory: Path) -> None:
+    Store(directory).close()
+    (directory / "document.json").write_text(
+        '{"system": "s", "broker": "a", "version": "v", "format": 1}'
+    )
+    store = Store(directory)
+    assert store.saved.document == Document(system="s", broker="a", version="v")
+    store.close()
+
+
+class TestPowerCuts:
+    """What is on the disk, whenever the power goes; not whether somebody called for a flush."""
+
+    def write(self, system: ForgetfulSystem, directory: Path, *texts: bytes) -> None:
+        kept = disk.FileDisk.__new__(disk.FileDisk)
+        kept.directory, kept._lock = directory, -1
+        for text in texts:
+            kept.replace("state.json", text)
+
+    def test_what_was_written_is_there(
+        self, directory: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        system = ForgetfulSystem()
+        monkeypatch.setattr(disk, "os", system)
+        self.write(system, directory, b"old", b"new and longer")
+        assert system.possible(directory / "state.json") == {b"new and longer"}
+
+    def test_what_was_being_written_is_old_or_new(
+        self, directory: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        whole = ForgetfulSystem()
+        monkeypatch.setattr(disk, "os", whole)
+        self.write(whole, directory, b"old")
+        first = whole.calls
+        self.write(whole, directory, b"new and longer")
+        for after in range(first, whole.calls):
+            system = ForgetfulSystem(after)
+            monkeypatch.setattr(disk, "os", system)
+            with pytest.raises(PowerCut):
+                self.write(system, directory, b"old", b"new and longer")
+            assert system.possible(directory / "state.json") <= {b"old", b"new and longer"}
+
+
+@pytest.mark.asyncio
+async def test_a_write_that_failed_is_not_remembered(directory: Path) -> None:
+    kept = FullableDisk(directory)
+    store = Store(directory, disk=kept)
+    await store.change_tables(lambda tables: TABLES)
+    kept.full = lambda name, data: True
+    with pytest.raises(StoreError, match=f"{directory} cannot be written .No space left"):
+        await store.persist(VOTE, Tables())
+    with pytest.raises(StoreError, match="cannot be written"):
+        await store.probe()
+    assert (store.saved.states, store.saved.tables) == ({}, TABLES)
+    kept.full = lambda name, data: False
+    await store.probe()
+    await store.persist(VOTE)
+    store = reopened(store)
+    assert (store.saved.states, store.saved.tables) == ({"x": VOTE}, TABLES)
+    store.close()
+
+
+@pytest.mark.asyncio
+async def test_a_slow_disk_does_not_hold_up_the_loop_and_keeps_the_order(directory: Path) -> None:
+    """The write waits for something that only the loop can bring about."""
+    moved_on = threading.Event()
+    kept = FullableDisk(directory)
+
+    def slow(name: str, data: bytes) -> bool:
+        return not moved_on.wait(10)
+
+    kept.full = slow
+    store = Store(directory, disk=kept)
+    first = asyncio.create_task(store.persist(VOTE, TABLES))
+    second = asyncio.create_task(store.forget("x"))
+    await asyncio.sleep(0)
+    asyncio.get_running_loop().call_soon(moved_on.set)
+    await asyncio.gather(first, second)
+    store = reopened(store)
+    assert (store.saved.states, store.saved.tables) == ({}, TABLES)
+    store.close()
+
+
+@pytest.mark.asyncio
+async def test_who_gives_up_waiting_does_not_mix_two_writes(directory: Path) -> None:
+    writing, go_on = threading.Event(), threading.Event()
+    kept = FullableDisk(directory)
+
+    def slow(name: str, data: bytes) -> bool:
+        writing.set()
+        return not go_on.wait(10)
+
+    kept.full = slow
+    store = Store(directory, disk=kept)
+    first = asyncio.create_task(store.persist(VOTE))
+    await asyncio.to_thread(writing.wait, 10)
+    first.cancel()
+    second = asyncio.create_task(store.change_tables(lambda tables: TABLES))
+    await asyncio.gather(first, return_exceptions=True)
+    go_on.set()
+    await second
+    store = reopened(store)
+    assert (store.saved.states, store.saved.tables) == ({"x": VOTE}, TABLES)
     store.close()
 
 
@@ -103,13 +229,14 @@ def test_a_damaged_directory_is_told_not_overwritten(
     assert (directory / name).read_text() == text
 
 
-def test_a_write_that_was_interrupted_changes_nothing(directory: Path) -> None:
+@pytest.mark.asyncio
+async def test_a_write_that_was_interrupted_changes_nothing(directory: Path) -> None:
     store = Store(directory)
-    store.persist(VOTE, TABLES)
+    await store.persist(VOTE, TABLES)
     (directory / "state.json.new").write_text('{"half')
     store = reopened(store)
     assert store.saved.states == {"x": VOTE}
-    store.persist_tables(Tables())
+    await store.change_tables(lambda tables: Tables())
     store.close()
 
 

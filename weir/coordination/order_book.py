@@ -3,6 +3,9 @@
 A broker takes part in one attempt at a time. A second order (an older action that waits for its
 outcome, then the next) stays in the document and begins when the first has ended. Commits are
 carried out before anything is prepared. Marks that overtake their order are kept for it.
+
+A kind of action that this agent does not know is refused by name and changes nothing: the agent is
+older than the control plane, not broken.
 """
 
 from __future__ import annotations
@@ -10,10 +13,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from weir.coordination.effects import Effect, Mark, SwapTables
-from weir.coordination.participant import BUSY, Here, Participant, ParticipantState, Phase
+from weir.coordination.effects import Effect, Mark, Say, SwapTables
+from weir.coordination.participant import (
+    BUSY,
+    RESEND_S,
+    Here,
+    Participant,
+    ParticipantState,
+    Phase,
+)
+from weir.coordination.parts import PARTS
 from weir.coordination.termination import Answer, Question, Termination
-from weir.coordination.wire import Order, OrderPhase
+from weir.coordination.wire import Order, OrderPhase, Report, ReportPhase
 
 _EARLY_MARKS = 64
 """How many marks of unknown actions are kept; older ones are sent again by their origin."""
@@ -33,6 +44,13 @@ class OrderBook:
         """What is done about attempts without an outcome."""
         self._orders: tuple[Order, ...] = ()
         self._early: dict[Mark, None] = {}
+        self._again_at = float("inf")
+        """When to look again at an order that waits until the agent knows its links."""
+
+    @property
+    def orders(self) -> tuple[Order, ...]:
+        """Those of the last document."""
+        return self._orders
 
     @property
     def states(self) -> tuple[ParticipantState, ...]:
@@ -53,8 +71,8 @@ class OrderBook:
     @property
     def next_tick(self) -> float:
         """When `tick` has something to do; infinity for never."""
-        at = min((p.next_tick for p in self._participants.values()), default=float("inf"))
-        return min(at, self.doubts.next_tick)
+        ticks = (p.next_tick for p in self._participants.values())
+        return min((self._again_at, self.doubts.next_tick, *ticks))
 
     def on_restart(self, here: Here) -> list[Effect]:
         """Pause, links and votes as they were."""
@@ -131,9 +149,10 @@ class OrderBook:
         ] + self._start(here)
 
     def tick(self, here: Here) -> list[Effect]:
-        """See `Participant.tick`."""
-        repeated = [e for p in self._participants.values() for e in p.tick(here)]
-        return [*repeated, *self.doubts.tick(here)]
+        """See `Participant.tick`; begins what had to wait for the agent."""
+        effects = [e for p in self._participants.values() for e in p.tick(here)]
+        effects += self.doubts.tick(here)
+        return effects + self._start(here) if self._again_at <= here.now else effects
 
     def on_question(self, question: Question, here: Here) -> tuple[list[Effect], Answer]:
         """See `Termination.on_question`."""
@@ -146,6 +165,11 @@ class OrderBook:
     def _start(self, here: Here) -> list[Effect]:
         """Begin what waits in the document, unless this broker is in the middle of something."""
         effects: list[Effect] = []
+        self._again_at = float("inf")
+        if not here.known:
+            if any(order.phase is OrderPhase.PREPARE for order in self._orders):
+                self._again_at = here.now + RESEND_S
+            return effects
         for order in self._orders:
             busy = {a for a, p in self._participants.items() if p.state.phase in BUSY}
             if order.phase is OrderPhase.PREPARE and not busy - {order.action}:
@@ -153,6 +177,8 @@ class OrderBook:
         return effects
 
     def _hear(self, order: Order, here: Here) -> list[Effect]:
+        if order.role not in PARTS.get(order.kind, {}):
+            return [Say(_not_known(order))]
         participant = self._participants.get(order.action)
         if participant is not None:
             return participant.on_order(order, here)
@@ -162,6 +188,17 @@ class OrderBook:
             del self._early[mark]
             effects += participant.on_mark(mark, here)
         return effects
+
+
+def _not_known(order: Order) -> Report:
+    """What to say of an order that this agent cannot carry out: it has begun nothing."""
+    return Report(
+        action=order.action,
+        attempt=order.attempt,
+        phase=ReportPhase.RELEASED if order.phase is OrderPhase.ABORT else ReportPhase.REFUSED,
+        detail=f"this agent does not know the action {order.kind!r} with a role {order.role!r}; "
+        "update the agent",
+    )
 
 
 def _after(effects: list[Effect], here: Here) -> Here:

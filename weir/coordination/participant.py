@@ -207,7 +207,8 @@ class Participant:
                 effects += self._relay(origin)
         if self.state.phase in SAYS:
             effects.append(self._report())
-        return effects
+        # A neighbour outside the action may have said by now what it wants.
+        return [*effects, *self._vote(here)]
 
     @property
     def next_tick(self) -> float:
@@ -248,6 +249,8 @@ class Participant:
     def _vote(self, here: Here) -> list[Effect]:
         if self.state.phase is not Phase.PREPARING or not self._prepared():
             return []
+        if here.tables.unheard - self._brokers(self.state.peers):
+            return []  # the vote would say that nobody there wants anything
         interest = own_side_interest(here.local, here.tables, self._brokers(self.state.peers))
         self.state = replace(self.state, phase=Phase.READY, interest=tuple(sorted(interest)))
         return [Persist(self.state), self._report()]
@@ -323,7 +326,9 @@ class Participant:
             phase=Phase.RELEASED,
             pause_s=paused_for,
         )
-        return [Persist(self.state), *effects, *self._said(here)]
+        # The outcome is known, so nothing of this has to wait for the disk: who forgets it over a
+        # crash is paused again until the control plane repeats it.
+        return [*effects, *self._said(here), Persist(self.state)]
 
     def _released(self, here: Here) -> list[Effect]:
         """As if the attempt had never been."""

@@ -104,3 +104,6 @@ class Here:
     tables: Tables
     now: float
     """Seconds, the same clock before and after a restart."""
+    known: bool = True
+    """Whether the agent knows all of its links and what its own consumers want. As long as it does
+    not, it begins no attempt: its vote would leave flows out."""

@@ -62,9 +62,11 @@ class AddLink:
 
 @dataclass(frozen=True, slots=True)
 class RemoveLink:
-    """Take a link out of the tables."""
+    """Take a link out of the tables, once nothing waits on it."""
 
     broker: str
+    abandon: bool = False
+    """What waits for it may be lost: an approved plan has given the broker up."""
 
 
 Operation = EnsureChannel | SetGate | ClearGate | SetLimit | ClearLimit | AddLink | RemoveLink
@@ -138,7 +140,8 @@ def _links(
     taken = set(busy) | {broker for order in desired.orders for broker in order.peers.values()}
     now = set(observed.links)
     leave: list[Operation] = [
-        RemoveLink(broker) for broker in sorted(now - desired.neighbours.keys() - taken)
+        RemoveLink(broker, abandon=broker in desired.abandoned)
+        for broker in sorted(now - desired.neighbours.keys() - taken)
     ]
     come: list[Operation] = [
         AddLink(broker, neighbour.address)

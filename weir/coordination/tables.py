@@ -35,6 +35,19 @@ class Tables:
     """Neighbour -> flows wanted behind the link to it."""
     epochs: Mapping[str, str] = field(default_factory=dict)
     """Neighbour -> the action that last changed what lies behind the link."""
+    complete: bool = True
+    """Whether every link that there is stands in `links`. Only then "no neighbour wants it" means
+    that nobody does; an agent without a memory begins with tables that are not."""
+
+    @property
+    def unheard(self) -> Flows:
+        """The neighbours that have not said yet what they want."""
+        return self.links - self.interest.keys()
+
+    @property
+    def known(self) -> bool:
+        """Whether what these tables send nowhere is wanted nowhere."""
+        return self.complete and not self.unheard
 
     def epoch(self, neighbour: str) -> str:
         """The epoch that interest sent to or from this neighbour must name."""
@@ -44,15 +57,21 @@ class Tables:
         self, neighbour: str, flows: Iterable[str] = (), epoch: str = FIRST_EPOCH
     ) -> Tables:
         """The tables with this link, its interest and epoch set."""
-        return Tables(
+        return replace(
+            self,
             links=self.links | {neighbour},
             interest={**self.interest, neighbour: frozenset(flows)},
             epochs={**self.epochs, neighbour: epoch},
         )
 
+    def with_unheard(self, neighbour: str) -> Tables:
+        """The tables with this link, of which nothing is known yet; what was known stays."""
+        return replace(self, links=self.links | {neighbour})
+
     def without_link(self, neighbour: str) -> Tables:
         """The tables without this link."""
-        return Tables(
+        return replace(
+            self,
             links=self.links - {neighbour},
             interest={k: v for k, v in self.interest.items() if k != neighbour},
             epochs={k: v for k, v in self.epochs.items() if k != neighbour},
@@ -91,9 +110,28 @@ def interest_accepted(tables: Tables, neighbour: str, epoch: str, flows: Iterabl
     if neighbour not in tables.links or tables.epoch(neighbour) != epoch:
         return tables
     wanted = frozenset(flows)
-    if tables.interest.get(neighbour, frozenset()) == wanted:
+    if tables.interest.get(neighbour) == wanted:
         return tables
     return replace(tables, interest={**tables.interest, neighbour: wanted})
+
+
+def interest_kept(kept: Tables, seen: Tables) -> Tables:
+    """`kept` with what `seen` knows of links of which `kept` knows nothing, or as old a value.
+
+    What is kept may be of before or after a switch that `seen` has not (or has) made: links and
+    epochs stay as they are.
+    """
+    news = {
+        neighbour: flows
+        for neighbour, flows in seen.interest.items()
+        if neighbour in kept.unheard
+        or (neighbour in kept.links and kept.epoch(neighbour) == seen.epoch(neighbour))
+    }
+    return replace(
+        kept,
+        interest={**kept.interest, **news},
+        epochs={**kept.epochs, **{n: seen.epochs[n] for n in news if n in seen.epochs}},
+    )
 
 
 def tables_after(order: Order, tables: Tables) -> Tables:
@@ -141,6 +179,7 @@ def tables_to_dict(tables: Tables) -> dict[str, Any]:
         "links": sorted(tables.links),
         "interest": {n: sorted(flows) for n, flows in sorted(tables.interest.items())},
         "epochs": dict(sorted(tables.epochs.items())),
+        "complete": tables.complete,
     }
 
 
@@ -151,6 +190,8 @@ def tables_from_dict(plain: Mapping[str, Any]) -> Tables:
             links=frozenset(plain["links"]),
             interest={n: frozenset(flows) for n, flows in plain["interest"].items()},
             epochs=dict(plain["epochs"]),
+            # Tables of an agent that did not write this may have been cut short by a crash.
+            complete=plain.get("complete") is True,
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise InvalidProblem("tables", f"not forwarding tables: {error!r}") from error

@@ -81,7 +81,8 @@ class Neighbour:
     """A broker at the other end of an overlay link."""
 
     address: str
-    """Where its agent and ours reach it, such as `nats://127.0.0.1:4223`."""
+    """Where its agent and ours reach it, such as `nats://127.0.0.1:4223`. Empty: nobody has said so
+    yet (its agent never came); the link is there all the same, and what it wants is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,11 +113,19 @@ class Document:
     system: str
     broker: str
     version: str
-    """SHA-256 of the rest: equal versions say equal things."""
+    """SHA-256 of the rest but `number`: equal versions say equal things."""
+    number: int = 0
+    """Only rises within a system, with every change of what documents say. An agent obeys none with
+    a smaller number than the largest it has obeyed: the database behind it has gone back."""
+    asked: int = 0
+    """The number by which a setting of this broker was asked for, as long as an action waits to see
+    it in force; so that a document that asks again differs from the one before."""
     flows: Mapping[str, FlowSpec] = field(default_factory=dict)
     gates: Mapping[str, Gate] = field(default_factory=dict)
     classes: Mapping[str, ClassSpec] = field(default_factory=dict)
     neighbours: Mapping[str, Neighbour] = field(default_factory=dict)
+    abandoned: tuple[str, ...] = ()
+    """Former neighbours that were given up by an approved plan: what waits for them may be lost."""
     orders: tuple[Order, ...] = ()
     unmanaged: str = "report"
     """What to do with clients that name no class: `report` lets them in, `refuse` does not."""
@@ -147,6 +156,9 @@ class Observed:
 
     version: str = ""
     """The document that was reconciled last."""
+    number: int = 0
+    """Of the document that was gone by last, as a whole or in part. It confirms what was asked for
+    by this number or a smaller one."""
     gates: Mapping[str, Gate] = field(default_factory=dict)
     limits: Mapping[str, int] = field(default_factory=dict)
     """Class -> limit enforced; a class without a limit is absent."""
@@ -166,6 +178,12 @@ def to_dict(value: Any) -> dict[str, Any]:
 def _text(value: object, path: str) -> str:
     if not isinstance(value, str):
         raise InvalidProblem(path, f"must be text, not {value!r}")
+    return value
+
+
+def _whole(value: object, path: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InvalidProblem(path, f"must be a whole number, not {value!r}")
     return value
 
 
@@ -211,6 +229,14 @@ def _order(plain: object, path: str) -> Order:
 
 def document_from_dict(plain: object) -> Document:
     """A document from its JSON form. Raises InvalidProblem naming the entry."""
+    try:
+        return _document(plain)
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
+        # A newer control plane, or none: whatever it is, it must not end the agent.
+        raise InvalidProblem("document", f"cannot be read: {error!r}") from error
+
+
+def _document(plain: object) -> Document:
     known = _known(Document, plain, "")
     flows = known.get("flows", {})
     if not isinstance(flows, dict):
@@ -223,6 +249,9 @@ def document_from_dict(plain: object) -> Document:
         gates=_map(known.get("gates", {}), "gates", Gate),
         classes=_map(known.get("classes", {}), "classes", ClassSpec),
         neighbours=_map(known.get("neighbours", {}), "neighbours", Neighbour),
+        number=_whole(known.get("number", 0), "number"),
+        asked=_whole(known.get("asked", 0), "asked"),
+        abandoned=tuple(_text(name, "abandoned") for name in known.get("abandoned", ())),
         orders=tuple(
             _order(value, f"orders[{i}]") for i, value in enumerate(known.get("orders", ()))
         ),

@@ -186,6 +186,23 @@ class NatsDriver:
         if self._jetstream:
             await jetstream.delete_stream(await self._own.connection(OPEN_S), stream)
 
+    async def waiting(self, neighbour: str) -> int:
+        if not self._jetstream:
+            return 0
+        stream = names.outbox_stream(neighbour)
+        # First what is on its way into the stream: seen the other way round it could be missed.
+        writer = self._writers.get(stream)
+        count = 0 if writer is None else writer.unsent
+        state = await jetstream.stream_state(await self._own.connection(OPEN_S), stream)
+        count += 0 if state is None else state.messages
+        link = self._links.get(neighbour)
+        theirs = link.session.current if link is not None else None
+        if theirs is not None:
+            with contextlib.suppress(DriverError):
+                for_us = await jetstream.stream_state(theirs, names.outbox_stream(self._broker))
+                count += 0 if for_us is None else for_us.messages
+        return count
+
     # --- messages
 
     async def publish(self, channel: Channel, messages: Sequence[Message]) -> None:
@@ -322,11 +339,8 @@ class NatsDriver:
         reader = StreamReader(self._own, names.INTEREST_STREAM, last_per_subject=True)
         async for piece in reader.read():
             for message in piece.messages:
-                neighbour = names.name_of(message.subject.decode().rsplit(".", 1)[1])
-                body = json.loads(message.payload)
-                known[neighbour] = Interest(
-                    neighbour=neighbour, flows=frozenset(body["flows"]), epoch=body["epoch"]
-                )
+                said = streams.interest_of(message)
+                known[said.neighbour] = said
             if piece.behind == 0:
                 yield dict(known)
 

@@ -101,6 +101,12 @@ class StreamWriter:
         self.breaks = 0
         self.problem = ""
 
+    @property
+    def unsent(self) -> int:
+        """Messages that the stream does not hold yet."""
+        sent = sum(batch.size for batch in self._sent)
+        return sent + sum(len(job.messages) for job in self._waiting)
+
     async def append(self, messages: Sequence[Outgoing]) -> None:
         """Returns when the stream holds all of them. Order is the order of calls."""
         job = _Job(messages, asyncio.get_running_loop().create_future())

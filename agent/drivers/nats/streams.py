@@ -14,11 +14,12 @@ on as `Weir-Id`: further on positions do its work, without a window and without 
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from agent.drivers.base import Batch, Message, Source
+from agent.drivers.base import Batch, Interest, Message, Source
 from agent.drivers.nats import jetstream, names
-from agent.drivers.nats.stream_reader import Read
+from agent.drivers.nats.stream_reader import Read, Stored
 from agent.drivers.nats.stream_writer import POSITION
 
 PUBLISHER_ID = b"Nats-Msg-Id"
@@ -95,6 +96,21 @@ def ingress_messages(flow: str, broker: str, read: Read, source: Source) -> Batc
         )
         messages.append(Message(flow, payload, where, sequence, lines))
     return Batch(source, messages)
+
+
+def interest_of(stored: Stored) -> Interest:
+    """What a neighbour wrote; `unreadable` says why when it is nothing that one can want."""
+    word = stored.subject.decode(errors="replace").rsplit(".", 1)[1]
+    neighbour = names.name_of(word)
+    try:
+        body = json.loads(stored.payload)
+        flows, epoch = body["flows"], body["epoch"]
+        if not isinstance(flows, list) or not all(isinstance(f, str) for f in (*flows, epoch)):
+            raise TypeError("not names")
+        return Interest(neighbour=neighbour, flows=frozenset(flows), epoch=epoch)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        why = f"{type(error).__name__}: {error}"
+        return Interest(neighbour=neighbour, flows=frozenset(), unreadable=why)
 
 
 class OutboxMessages:

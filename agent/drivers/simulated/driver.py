@@ -100,6 +100,14 @@ class SimulatedDriver:
             if line is not None:
                 line.end()
 
+    async def waiting(self, neighbour: str) -> int:
+        line = self._own().lines.get(self._outbox(neighbour, Delivery.RELIABLE))
+        count = 0 if line is None else len(line)
+        try:
+            return count + len(self._outbox_at(neighbour, Delivery.RELIABLE))
+        except Retryable:
+            return count
+
     def _outbox(self, neighbour: str, delivery: Delivery) -> Channel:
         return Channel(place=Place.OUTBOX, delivery=delivery, neighbour=neighbour)
 

@@ -145,12 +145,12 @@ def test_abort_gives_the_old_tables_back() -> None:
     participant = ready("i")
     effects = participant.on_order(order(ABORT), here(now=2.0))
     assert [type(e) for e in effects] == [
-        ask.Persist,
         ask.DropLink,
         ask.ResumeIntake,
         ask.Say,
+        ask.Persist,
     ]
-    assert effects[1] == ask.DropLink("K")
+    assert effects[0] == ask.DropLink("K")
     assert said(effects)[0].phase is ReportPhase.RELEASED
     assert participant.on_order(order(ABORT), here()) == []
 
@@ -386,3 +386,64 @@ def test_the_book_forgets_what_the_document_does_not_name() -> None:
     assert effects[-2:] == [ask.ResumeIntake(), ask.Forget("x")]
     assert book.states == ()
     assert book.next_tick == float("inf")
+
+
+def test_a_link_that_failed_after_it_was_ready_refuses_nothing() -> None:
+    """A late answer of an earlier try; the link is there."""
+    participant, _ = begun("i")
+    participant.on_link_ready("K", here())
+    assert participant.on_link_failed("K", "timed out", here()) == []
+    assert participant.state.phase is Phase.PREPARING
+
+
+def test_nobody_votes_before_every_neighbour_outside_has_said_what_it_wants() -> None:
+    unheard = replace(TABLES["i"], interest={"J": frozenset({"f2", "f3"})})
+    participant, _ = Participant.begin(order(PREPARE, "i"), replace(here(), tables=unheard))
+    participant.on_drained(1, replace(here(), tables=unheard))
+    participant.on_link_ready("K", replace(here(), tables=unheard))
+    for origin in "JK":
+        participant.on_mark(mark(origin), replace(here(), tables=unheard))
+    assert participant.state.phase is Phase.PREPARING
+    effects = participant.tick(here(now=1.0))
+    assert [r.phase for r in said(effects)] == [ReportPhase.READY]
+    assert "f9" in said(effects)[0].interest
+
+
+def test_an_agent_that_does_not_know_its_links_begins_nothing_and_then_does() -> None:
+    book = OrderBook()
+    lost = replace(here(), known=False)
+    assert book.on_orders([order(PREPARE, "i")], lost) == []
+    assert book.next_tick < float("inf")
+    assert book.tick(replace(lost, now=book.next_tick)) == []
+    effects = book.tick(here(now=book.next_tick))
+    assert isinstance(effects[0], ask.Persist)
+    assert book.busy == {"I", "J", "K"}
+
+
+def test_an_order_that_waits_begins_when_the_one_before_it_is_refused() -> None:
+    """Both are in one document; the first fails by its link."""
+    book = OrderBook()
+    second = replace(order(PREPARE, "i"), action="y")
+    book.on_orders([order(PREPARE, "i"), second], here())
+    effects = book.on_link_failed("K", "timed out", here())
+    assert {e.state.action for e in effects if isinstance(e, ask.Persist)} == {"x", "y"}
+
+
+@pytest.mark.parametrize(
+    ("phase", "says"),
+    [
+        (PREPARE, ReportPhase.REFUSED),
+        (COMMIT, ReportPhase.REFUSED),
+        (ABORT, ReportPhase.RELEASED),
+    ],
+)
+def test_an_action_of_a_newer_control_plane_is_refused_by_name(
+    phase: OrderPhase, says: ReportPhase
+) -> None:
+    book = OrderBook()
+    strange = replace(order(phase, "i"), kind="split_broker")
+    effects = book.on_orders([strange, replace(order(PREPARE, "i"), action="y")], here())
+    report = said(effects)[0]
+    assert (report.action, report.phase) == ("x", says)
+    assert "does not know the action 'split_broker'" in report.detail
+    assert "y" in {state.action for state in book.states}, "the others go on"

@@ -1,0 +1,101 @@
+"""The flows of one broker: where they come in and through which gate, where consumers read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agent.counters import Tally
+from agent.drivers.base import Channel, Driver, Place, Retryable, Source
+from agent.pump import Pump
+from weir.coordination.wire import Delivery, FlowSpec, Gate
+
+
+class Intake:
+    """What is known of the flows, and a pump for each that comes in here."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        tally: Tally,
+        *,
+        pump: Callable[[Source], Pump],
+        began: Callable[[], None],
+        wanted_here: Callable[[str], bool],
+        clock: Callable[[], float],
+    ) -> None:
+        """`pump` makes one that is shut; `began` is called with it in `pumps`. `wanted_here`:
+        whether consumers of this broker want a flow."""
+        self._driver = driver
+        self._tally = tally
+        self._pump = pump
+        self._began = began
+        self._wanted_here = wanted_here
+        self._clock = clock
+        self.pumps: dict[str, Pump] = {}
+        self._deliveries: dict[str, Delivery] = {}
+        self._gates: dict[str, Gate] = {}
+
+    @property
+    def gates(self) -> dict[str, Gate]:
+        """Flow -> gate in force."""
+        return dict(self._gates)
+
+    async def ensure_flow(self, flow: str, spec: FlowSpec) -> None:
+        """The flow can pass here, and comes in here if it is an ingress. Raises DriverError."""
+        pump = self.pumps.get(flow)
+        changed = pump is not None and pump.source.delivery is not spec.delivery
+        if changed and spec.delivery is Delivery.RELIABLE:
+            await self._stop_ingress(flow)
+        if spec.ingress:
+            try:
+                await self._driver.ensure_channel(
+                    Channel(place=Place.INGRESS, delivery=spec.delivery, flow=flow)
+                )
+            except Retryable:
+                # Perhaps reliable messages have to pass first (and we died on the way to that).
+                if pump is None and spec.delivery is Delivery.BEST_EFFORT:
+                    self._start_ingress(flow, Delivery.RELIABLE)
+                raise
+        if changed or not spec.ingress:
+            await self._stop_ingress(flow)
+        self._deliveries[flow] = spec.delivery
+        if spec.ingress and flow not in self.pumps:
+            self._start_ingress(flow, spec.delivery)
+        if self._wanted_here(flow):
+            await self.ensure_delivery(flow)
+
+    async def forget_flow(self, flow: str) -> None:
+        """No document knows the flow any more."""
+        await self._stop_ingress(flow)
+        self._deliveries.pop(flow, None)
+
+    def set_gate(self, flow: str, gate: Gate | None) -> None:
+        """Rate and burst of a flow's gate; None takes it away."""
+        if gate is None:
+            self._gates.pop(flow, None)
+        else:
+            self._gates[flow] = gate
+        if flow in self.pumps:
+            self.pumps[flow].set_gate(gate, self._clock())
+
+    # --- inside
+
+    def _start_ingress(self, flow: str, delivery: Delivery) -> None:
+        pump = self._pump(Source(delivery=delivery, flow=flow))
+        pump.set_gate(self._gates.get(flow), self._clock())
+        self.pumps[flow] = pump
+        self._began()
+
+    async def _stop_ingress(self, flow: str) -> None:
+        pump = self.pumps.pop(flow, None)
+        if pump is not None:
+            self._tally.end(pump)
+            await pump.close()
+            await self._driver.stop_reading(pump.source)
+
+    async def ensure_delivery(self, flow: str) -> None:
+        """Consumers of the flow can read here. Raises DriverError."""
+        delivery = self._deliveries.get(flow, Delivery.BEST_EFFORT)
+        await self._driver.ensure_channel(
+            Channel(place=Place.DELIVERY, delivery=delivery, flow=flow)
+        )

@@ -1,0 +1,91 @@
+"""Hears what neighbours want: for ever, whatever a neighbour wrote and whatever the disk does.
+
+A value that is not one is left out and named; the others count. What was heard is true at once and
+kept on the disk soon after: a restart reads it again at the broker before anything moves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+
+from agent.drivers.base import Driver, DriverError, Interest
+from agent.store import Change, StoreError
+from agent.tasks import Watched
+
+log = logging.getLogger(__name__)
+
+_RETRY_S = 0.2
+_LONGEST_RETRY_S = 5.0
+_UNREADABLE = "interest: "
+_UNSAVED = "interest is not saved"
+
+
+class Listening:
+    """One broker's ear. `start`, then `save` whenever the tables' interest has changed."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        problems: MutableMapping[str, str],
+        *,
+        heard: Callable[[Mapping[str, Interest]], None],
+        save: Callable[[Change], Awaitable[None]],
+        change: Change,
+    ) -> None:
+        """`heard` gets everything that is kept. `save` is durable and may raise StoreError;
+        `change` makes of kept tables those with the interest of this moment."""
+        self._driver = driver
+        self._problems = problems
+        self._heard = heard
+        self._save = save
+        self._change = change
+        self._unsaved = asyncio.Event()
+
+    def start(self, tasks: Watched) -> None:
+        """Listen until `tasks` end."""
+        tasks.start(self._listen(), "interest of neighbours")
+        tasks.start(self._keep(), "keeping interest")
+
+    def save(self) -> None:
+        """What is kept has changed."""
+        self._unsaved.set()
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                async for said in self._driver.interests():
+                    self._take(said)
+            except DriverError as error:
+                log.info("interest: %s", error)
+            await asyncio.sleep(_RETRY_S)
+
+    def _take(self, said: Mapping[str, Interest]) -> None:
+        unreadable = {
+            f"{_UNREADABLE}{name}": f"what {name} wants cannot be read ({one.unreadable}); what "
+            "it wanted before holds until its agent says it again"
+            for name, one in said.items()
+            if one.unreadable
+        }
+        for key in [key for key in self._problems if key.startswith(_UNREADABLE)]:
+            if key not in unreadable:
+                del self._problems[key]
+        self._problems.update(unreadable)
+        self._heard({name: one for name, one in said.items() if not one.unreadable})
+
+    async def _keep(self) -> None:
+        wait_s = _RETRY_S
+        while True:
+            await self._unsaved.wait()
+            self._unsaved.clear()
+            try:
+                await self._save(self._change)
+            except StoreError as error:
+                self._problems[_UNSAVED] = str(error)
+                self._unsaved.set()
+                await asyncio.sleep(wait_s)
+                wait_s = min(2 * wait_s, _LONGEST_RETRY_S)
+                continue
+            self._problems.pop(_UNSAVED, None)
+            wait_s = _RETRY_S
