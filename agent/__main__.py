@@ -15,6 +15,7 @@ import nats.errors
 
 from agent import config, fleet
 from agent.client import ControlPlane, transport
+from agent.drivers.base import Unsupported
 from agent.drivers.nats.driver import NatsDriver
 from agent.drivers.nats.probe import probe
 from agent.drivers.simulated.clock import HurriedLoop
@@ -124,6 +125,9 @@ def _check(url: str) -> int:
     except (OSError, nats.errors.Error, TimeoutError) as error:
         reason = str(error) or type(error).__name__
         print(f"agent: the broker does not answer: {reason}", file=sys.stderr)
+        return 1
+    except Unsupported as error:
+        print(f"agent: {error}", file=sys.stderr)
         return 1
     stream = "with JetStream" if facts.jetstream else "without JetStream"
     print(

@@ -102,6 +102,7 @@ class Enforcer:
             *self._problems.values(),
             *self._router.problems.values(),
             *self._router.faults,
+            *stats.problems,
         ]
         reliable = any(spec.delivery is Delivery.RELIABLE for spec in self._channels.values())
         if reliable and stats.sync_always is False:

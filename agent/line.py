@@ -54,14 +54,17 @@ class Line:
         problems: Problems,
         *,
         obeyed: Callable[[], int],
+        met: Callable[[], int],
         hurried: Callable[[], bool],
     ) -> None:
-        """`obeyed`: the largest number of a document that was. `hurried`: whether somebody's
+        """`obeyed`: the largest number of a document that was. `met`: the newest incarnation that
+        was met at the broker. `hurried`: whether somebody's
         messages may stand still until we hear."""
         self._control = control
         self._store = store
         self._problems = problems
         self._obeyed = obeyed
+        self._met = met
         self._hurried = hurried
         self.session: Session | None = None
         """The newest, once its predecessors are cut off."""
@@ -75,7 +78,7 @@ class Line:
         """Open a session, for as long as that takes."""
         backoff = Backoff()
         while True:
-            newest = max(self._incarnation, self._store.saved.incarnation)
+            newest = max(self._incarnation, self._store.saved.incarnation, self._met())
             try:
                 session = await self._control.session(
                     replace(introduction, incarnation=newest, number=self._obeyed())

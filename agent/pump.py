@@ -195,7 +195,7 @@ class Pump:
             self._holding = count - start
             if reliable:
                 token = batch.token if start == count else None
-                await self._hand_on(Batch(batch.source, piece, token))
+                await self._hand_on(Batch(batch.source, piece, token, batch.life))
             else:
                 await self._pass_on(piece)
 

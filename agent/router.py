@@ -376,7 +376,12 @@ class Router:
         """Take what neighbours said into the tables, if it is of their epoch."""
         tables = self._tables
         for neighbour, said in (self._heard or {}).items():
-            if neighbour in tables.unheard:
+            if said.unreadable:
+                continue
+            if said.stale and neighbour in tables.interest:
+                # An older disk may be speaking: rather too much than what somebody still wants.
+                said = replace(said, flows=said.flows | tables.interest[neighbour])
+            if neighbour in tables.unheard and not said.stale:
                 # We know nothing of this link, so whatever was said last is true.
                 tables = tables.with_link(neighbour, said.flows, said.epoch)
             tables = interest_accepted(tables, neighbour, said.epoch, said.flows)

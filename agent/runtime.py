@@ -32,7 +32,7 @@ from agent.client import (
     Superseded,
     Unreadable,
 )
-from agent.drivers.base import BrokerFacts, Driver, DriverError
+from agent.drivers.base import BrokerFacts, Driver, DriverError, Fenced
 from agent.enforcement import Enforcer
 from agent.line import Line, Problems
 from agent.router import Router
@@ -94,6 +94,8 @@ class Runtime:
         self._wall = wall
         self._fenced = Backoff(2 * fenced_s, FENCED_MOST_S)
         self._reborn = Backoff(1.0, REBORN_S)
+        self._newest = 0
+        """The newest incarnation that was met at the broker."""
         self._document: Document | None = None
         """What is gone by: it is on the disk."""
         self._fetched = False
@@ -111,6 +113,7 @@ class Runtime:
             self._store,
             self._problems,
             obeyed=lambda: self._obeyed,
+            met=lambda: self._newest,
             hurried=lambda: self._document is not None and bool(self._document.orders),
         )
 
@@ -158,13 +161,16 @@ class Runtime:
         self._document = self._store.saved.document
         if self._document is None or not may_act_alone:
             # Only the control plane knows whose agent this is, or whether it still is.
-            broker = (await self._line.join(self._introduction)).broker
+            session = await self._line.join(self._introduction)
+            broker, incarnation = session.broker, session.incarnation
         else:
-            broker = self._document.broker
+            broker, incarnation = self._document.broker, self._store.saved.incarnation
         self._check(broker)
         driver = self._make_driver(broker)
         try:
             facts = await self._reach(driver)
+            # Before anything is read: whoever acted for this broker before must have ended.
+            await self._fence(driver, incarnation)
             hands = await self._begin(driver, facts)
             try:
                 await _until_one_ends(
@@ -173,6 +179,7 @@ class Runtime:
                     self._enforce(hands),
                     self._measure(hands),
                     self._line.say_all(),
+                    self._mind_the_fence(driver),
                     hands.router.tasks.fault(),
                     hands.shifts.tasks.fault(),
                 )
@@ -255,7 +262,7 @@ class Runtime:
         while True:
             session = await self._line.join(introduction)
             self._check(session.broker)
-            await self._fence(hands.driver, session.incarnation)
+            await self._fence(hands.driver, session.incarnation, tries=5)
             self._line.begin(session)
             self._to_measure.set()
             try:
@@ -368,15 +375,35 @@ class Runtime:
             hands.shifts.heard()
             backoff.reset()
 
-    async def _fence(self, driver: Driver, incarnation: int) -> None:
-        """Cut off at the broker whoever acted before us; the control plane ignores him already."""
-        for _ in range(5):
+    async def _fence(self, driver: Driver, incarnation: int, *, tries: int = 0) -> None:
+        """Nobody else acts at the broker from now on. Tries for ever unless `tries` says how often:
+        a life that holds its broker already may go on without its newer number. Raises Superseded.
+        """
+        tried = 0
+        while True:
             try:
                 await driver.fence(incarnation)
                 return
+            except Fenced as error:
+                raise self._superseded(error) from error
             except DriverError as error:
                 log.warning("could not cut off a predecessor: %s", error)
+                tried += 1
+                if tried == tries:
+                    return
                 await asyncio.sleep(RETRY_S)
+
+    async def _mind_the_fence(self, driver: Driver) -> None:
+        """Raises Superseded once somebody else acts at the broker, whoever the control plane
+        thinks does: it may be out of reach, for us or for them."""
+        try:
+            await driver.fenced()
+        except Fenced as error:
+            raise self._superseded(error) from error
+
+    def _superseded(self, error: Fenced) -> Superseded:
+        self._newest = max(self._newest, error.incarnation)
+        return Superseded(str(error))
 
 
 async def _until_one_ends(*work: Coroutine[Any, Any, None]) -> None:

@@ -199,7 +199,7 @@ async def _allow_batches(url: str) -> None:
     """The load is written in batches, which publishers' streams do not allow otherwise."""
     connection = await Connection.open(url, name="load")
     await jetstream.ensure_stream(
-        connection, {**streams.ingress_config("rel"), "allow_atomic": True}
+        connection, {**streams.ingress_config("rel", "bench", 1 << 20), "allow_atomic": True}
     )
     connection.close()
 

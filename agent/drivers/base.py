@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, NoReturn, Protocol, runtime_checkable
 
 from weir.coordination.wire import ClassSpec, Delivery
 
@@ -35,7 +35,11 @@ class Unknown(DriverError):
 
 
 class Fenced(DriverError):
-    """Somebody newer acts for this broker; stop acting."""
+    """Somebody newer acts for this broker; stop acting. `incarnation`: theirs, 0 if unknown."""
+
+    def __init__(self, text: str, *, incarnation: int = 0) -> None:
+        super().__init__(text)
+        self.incarnation = incarnation
 
 
 class Unsupported(DriverError):
@@ -137,6 +141,8 @@ class Batch:
     messages: Sequence[Message]
     token: object = None
     """What `settle` needs to acknowledge this batch and all before it; None: nothing."""
+    life: str = ""
+    """Of the broker's process it was read from; pieces of a batch keep it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +155,9 @@ class Interest:
     """The action that last changed the link; see weir.coordination.tables."""
     unreadable: str = ""
     """Why what is kept says nothing; empty for what can be read."""
+    stale: bool = False
+    """It was stored before the broker's process began, whose disk may be older than what this
+    agent has heard already. The neighbour says it again as soon as it is back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +202,10 @@ class Stats:
     classes: Mapping[str, ClassAdmission] = field(default_factory=dict)
     unmanaged: tuple[str, ...] = ()
     """Names of clients that belong to no class."""
+    lost: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Flow (empty: unknown) -> reason -> messages that were accepted and did not get further."""
+    problems: tuple[str, ...] = ()
+    """What a person should know of, in sentences."""
 
 
 @runtime_checkable
@@ -212,8 +225,13 @@ class Driver(Protocol):
         """Leave the broker; what it holds stays."""
         ...
 
-    async def ensure_channel(self, channel: Channel) -> None:
-        """The channel exists as described; idempotent."""
+    async def ensure_channel(self, channel: Channel, *, max_message_bytes: int = 0) -> None:
+        """The channel exists as described; idempotent.
+
+        `max_message_bytes`: what the smallest broker on the way of an ingress takes in one message
+        (0: not known). A reliable message that would not fit everywhere with what Weir adds is
+        refused to its publisher.
+        """
         ...
 
     async def ensure_link(self, neighbour: str, address: str) -> None:
@@ -240,7 +258,8 @@ class Driver(Protocol):
         ...
 
     async def settle(self, batch: Batch) -> None:
-        """The batch and everything before it need never be read again."""
+        """The batch and everything before it need never be read again. It may be put into effect
+        later, never after somebody newer has fenced us."""
         ...
 
     async def stop_reading(self, source: Source) -> None:
@@ -252,7 +271,8 @@ class Driver(Protocol):
         ...
 
     def interests(self) -> AsyncIterator[Mapping[str, Interest]]:
-        """What neighbours want of us: everything that is kept, again after each change."""
+        """What neighbours want of us: everything that is kept, again after each change. A value
+        that cannot be read is one among the others, and says so."""
         ...
 
     async def ask(self, neighbour: str, payload: bytes) -> bytes:
@@ -280,7 +300,17 @@ class Driver(Protocol):
         ...
 
     async def fence(self, incarnation: int) -> None:
-        """Whatever acts for an older incarnation is cut off. Raises Fenced when we are older."""
+        """From its return on nothing is read, written, settled or admitted here by whatever acts
+        for an older incarnation, or for this one in a process that was started earlier.
+
+        To be called before anything is read. Raises Fenced when somebody newer acts; a broker
+        remembers the newest incarnation over its restarts.
+        """
+        ...
+
+    async def fenced(self) -> NoReturn:
+        """Raises Fenced as soon as somebody else has fenced us; waits for it until then. Nothing
+        that was handed to this driver takes effect after that."""
         ...
 
     async def stats(self) -> Stats:

@@ -11,8 +11,10 @@ import nats
 
 from agent.drivers.base import Channel, Message, Place
 from agent.drivers.nats.driver import NatsDriver
+from agent.drivers.nats.server_config import BrokerSecrets
 from agent.router import Router
 from agent.store import Change
+from tests.agent.brokers import Broker
 from tests.nats_server import NatsServer
 from weir.coordination.tables import Tables
 from weir.coordination.wire import Delivery, FlowSpec
@@ -38,11 +40,18 @@ class TimedDriver(NatsDriver):
 class Plane:
     """One broker's driver and router."""
 
-    def __init__(self, name: str, server: NatsServer, *, tables: Tables | None = NO_LINKS) -> None:
+    def __init__(
+        self,
+        name: str,
+        server: NatsServer | Broker,
+        *,
+        tables: Tables | None = NO_LINKS,
+        secrets: BrokerSecrets | None = None,
+    ) -> None:
         """`tables`: what was saved; None: an agent that has lost its memory."""
         self.name = name
         self.server = server
-        self.driver = TimedDriver(url=server.url, broker=name)
+        self.driver = TimedDriver(url=server.url, broker=name, secrets=secrets)
         self.saved = tables
         self.router = Router(self.driver, tables=tables, save=self.save)
 

@@ -17,6 +17,7 @@ import pytest_asyncio
 from agent.drivers.base import Retryable, Unsupported
 from agent.drivers.nats.admission import Admission
 from agent.drivers.nats.names import token
+from agent.drivers.nats.predecessors import cut_off_predecessors
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.tasks import end
 from tests.agent.brokers import Broker
@@ -392,11 +393,11 @@ async def test_unmanaged_clients_are_refused_where_the_document_says_so(
 
 @pytest.mark.asyncio
 async def test_a_newer_agent_cuts_the_older_off(broker: Broker, admission: Admission) -> None:
-    older = Admission(url=broker.url, secrets=broker.secrets)
+    older = Admission(url=broker.url, secrets=broker.secrets, life="there!")
     await older.open()
     try:
         number = older._admission._server_info["client_id"]
-        await admission.cut_off_predecessors()
+        await cut_off_predecessors(admission.system, "here")
         await until(
             lambda: (
                 older._admission._server_info["client_id"] != number

@@ -97,7 +97,7 @@ async def test_what_nobody_behind_a_link_wants_does_not_cross_it(line, servers):
 
 async def test_a_message_is_read_again_and_delivered_once(line, servers, monkeypatch):
     """The agent dies between forwarding and settling: everything is still in its sources."""
-    monkeypatch.setattr(settler.Settler, "settle", lambda self, sequence: None)
+    monkeypatch.setattr(settler.Settler, "settle", lambda *_: None)
     async with asyncio.timeout(LIMIT_S):
         here, there = await client(servers[0]), await client(servers[2])
         await _publish(here, "rel", 1, 100)

@@ -24,7 +24,7 @@ import hmac
 import logging
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -32,7 +32,7 @@ from urllib.parse import unquote
 import nats.errors
 
 from agent.admission import AdmissionBook, Admitted, Place
-from agent.drivers.base import ClassAdmission, Retryable
+from agent.drivers.base import ClassAdmission, Fenced, Retryable, Unsupported
 from agent.drivers.nats import names, permissions
 from agent.drivers.nats.server_config import (
     ACCOUNT,
@@ -81,18 +81,25 @@ class Admission:
         lease_s: float = 3600.0,
         wait_s: float = 6.0,
         hold_s: float = 5.0,
+        life: str = "here",
+        ours: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`lease_s` 0: tokens without end. `wait_s`, `hold_s`: see `AdmissionBook`."""
+        """`lease_s` 0: tokens without end. `wait_s`, `hold_s`: see `AdmissionBook`. `life`: what
+        the names of our connections end in. `ours` raises Fenced when another process answers for
+        this broker; it is asked whenever we have been away."""
         self.book = AdmissionBook(wait_s=wait_s, hold_s=hold_s)
         self.load = ServerLoad()
-        self.system = SystemAccount(url=url, password=secrets.system_password)
+        self.system = SystemAccount(url=url, password=secrets.system_password, life=life)
         self._url = url
+        self._life = life
+        self._ours = ours
         self._secrets = secrets
         self._issuer = Issuer(secrets.issuer_seed)
         self._lease_s = lease_s
         self._policy = "report"
         self._server = ""
         self._ready = False
+        self._stopped = False
         self._answers: Any = None
         """The subscription to the server's questions, from the first `admit` on."""
         self._admission: Any = None
@@ -114,8 +121,12 @@ class Admission:
             came=self._came, left=self._left, lost=self._system_lost, back=self._again
         )
         self._admission = await connect(
-            self._url, user=ADMISSION_USER, password=self._secrets.agent_password
+            self._url,
+            user=ADMISSION_USER,
+            password=self._secrets.agent_password,
+            life=self._life,
         )
+        await self.system.refuse_company()
         await self._learn()
         self.load = await self.system.load()
         self._poller = asyncio.create_task(self._poll(), name="admission")
@@ -142,6 +153,9 @@ class Admission:
                 except Retryable as error:
                     log.warning("admission: cannot read the connections yet: %s", error)
                     await asyncio.sleep(0.5)
+                except (Fenced, Unsupported) as error:
+                    log.error("admission: answers nobody any more: %s", error)
+                    return
 
         if self._resync is None or self._resync.done():
             self._resync = asyncio.create_task(learn(), name="admission resync")
@@ -164,6 +178,8 @@ class Admission:
         while pending and time.monotonic() < deadline:
             await asyncio.sleep(0.05)
             pending &= await self.refresh()
+        if self._ours is not None:
+            await self._ours()
         self._ready = True
         log.info(
             "admission: %d admitted, %d unmanaged connections found",
@@ -230,19 +246,9 @@ class Admission:
             if place.consumer == consumer:
                 await self.system.kick(place.connection)
 
-    async def cut_off_predecessors(self) -> None:
-        """Close whoever else answers for this broker; the control plane has said that we do."""
-        mine = self._admission._server_info.get("client_id")
-        for connection in await self.system.connections():
-            if (
-                connection.get("authorized_user") == ADMISSION_USER
-                and "issuer_key" not in connection
-                and connection["cid"] != mine
-            ):
-                log.warning(
-                    "admission: cutting off another agent, connection %s", connection["cid"]
-                )
-                await self.system.kick(connection["cid"])
+    def stop(self) -> None:
+        """Answer nobody any more, at once and for good; who is in stays in."""
+        self._ready, self._stopped = False, True
 
     def classes(self) -> dict[str, ClassAdmission]:
         """Limits, admitted and waiting of every class that has a rule."""
@@ -267,6 +273,8 @@ class Admission:
     # --- the server's questions and news
 
     async def _asked(self, message: Any) -> None:
+        if self._stopped:
+            return  # the other agent answers
         now = time.time()
         try:
             request = read_request(message.data)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import ssl
 from collections.abc import Callable
 from typing import Any, cast
@@ -17,6 +18,8 @@ from urllib.parse import unquote, urlsplit
 
 from agent.drivers.base import Retryable
 from agent.drivers.nats import wire
+
+log = logging.getLogger(__name__)
 
 Handler = Callable[[list[wire.Frame]], None]
 
@@ -97,12 +100,15 @@ class Connection(asyncio.Protocol):
         self._inbox = f"_INBOX.{id(self):x}{self.info.get('client_id', 0)}".encode()
         self._inbox_sid = self.subscribe(self._inbox.decode() + ".*", self._answered)
 
-    def close(self, reason: str = "closed") -> None:
-        """Leave at once; what was written is still sent where the socket takes it."""
+    def close(self, reason: str = "closed", *, at_once: bool = False) -> None:
+        """Leave; what was written is still sent where the socket takes it, `at_once` nothing is."""
         if not self.reason:
             self.reason = reason
         if self._transport is not None:
-            self._transport.close()
+            if at_once:
+                self._transport.abort()
+            else:
+                self._transport.close()
         self._end()
 
     def _end(self) -> None:
@@ -163,7 +169,11 @@ class Connection(asyncio.Protocol):
         for sid, batch in frames.items():
             handler = self._handlers.get(sid)
             if handler is not None:
-                handler(batch)
+                try:
+                    handler(batch)
+                except ValueError:
+                    # What anybody may have written must not cost the connection all share.
+                    log.exception("%s: frames that cannot be read", batch[0][0][:200])
 
     def _control(self, line: bytes) -> None:
         word = line[:4].upper()

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 
 from agent.drivers.base import Batch, Message, Source
 from agent.drivers.nats import wire
+from agent.drivers.nats.losses import NOT_READ, Losses
 from agent.drivers.nats.session import Session
 
 FlowOf = Callable[[bytes], str]
@@ -20,13 +21,24 @@ class CoreReader:
     shed, newest first: what waits longest has come furthest."""
 
     def __init__(
-        self, session: Session, subject: str, source: Source, flow_of: FlowOf, *, limit: int
+        self,
+        session: Session,
+        subject: str,
+        source: Source,
+        flow_of: FlowOf,
+        *,
+        limit: int,
+        losses: Losses,
+        reason: str,
     ) -> None:
+        """What is shed counts in `losses` under `reason`."""
         self._session = session
         self._subject = subject
         self._source = source
         self._flow_of = flow_of
         self._limit = limit
+        self._losses = losses
+        self._reason = reason
         self._queue: deque[Batch] = deque()
         self._news = asyncio.Event()
         self.subscribed = asyncio.Event()
@@ -35,10 +47,16 @@ class CoreReader:
         self._task = asyncio.create_task(self._keep(), name=f"subscription {subject}")
 
     async def close(self) -> None:
-        """Unsubscribe; `read` ends."""
+        """Unsubscribe; `read` ends, and what still waits is lost."""
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._task
+        while self._queue:
+            first, *rest = self._queue.popleft().messages
+            if not first.mark:
+                self._losses.add(first.flow, NOT_READ, 1 + len(rest))
+        self.waiting = 0
+        self._news.set()
 
     async def _keep(self) -> None:
         sid, connection = 0, None
@@ -81,13 +99,15 @@ class CoreReader:
         """The first `room` messages and every mark, in order."""
         chosen = []
         for frame in frames:
-            if not self._flow_of(frame[0]):
+            flow = self._flow_of(frame[0])
+            if not flow:
                 chosen.append(frame)
             elif room > 0:
                 chosen.append(frame)
                 room -= 1
             else:
                 self.shed += 1
+                self._losses.add(flow, self._reason)
         return chosen
 
     def _keep_all(self, flows: dict[bytes, list[Message]]) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, NoReturn
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from agent.drivers.base import (
@@ -27,20 +27,23 @@ from agent.drivers.base import (
     Stats,
     Unsupported,
 )
-from agent.drivers.nats import jetstream, names, streams, wire
-from agent.drivers.nats.admission import Admission
+from agent.drivers.nats import interests, jetstream, names, streams, wire
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.core_reader import CoreReader
+from agent.drivers.nats.core_writer import CoreWriter
 from agent.drivers.nats.inquiries import inquiries
+from agent.drivers.nats.interests import Said
 from agent.drivers.nats.link import Link
+from agent.drivers.nats.lives import Lives
+from agent.drivers.nats.losses import INGRESS_FULL, TOO_LARGE, UNREADABLE, Losses
+from agent.drivers.nats.own_server import OPEN_S, OwnServer
 from agent.drivers.nats.server_config import AGENT_USER, LINK_USER, BrokerSecrets
-from agent.drivers.nats.session import Session
+from agent.drivers.nats.set_aside import SetAside
 from agent.drivers.nats.settler import Settler
 from agent.drivers.nats.stream_reader import StreamReader
 from agent.drivers.nats.stream_writer import Outgoing, StreamWriter
 from weir.coordination.wire import ClassSpec, Delivery
 
-OPEN_S = 3.0
 INGRESS_WAITING = 2_000
 """Best-effort messages that may wait before a gate; more are shed."""
 
@@ -61,18 +64,21 @@ class NatsDriver:
         self._broker = broker
         self._secrets = secrets
         own = _with_user(url, AGENT_USER, secrets.agent_password) if secrets else url
-        self._own = Session(own, name=f"weir agent {broker}")
-        self._admission = (
-            Admission(url=url, secrets=secrets, lease_s=lease_s) if secrets is not None else None
+        self._server = OwnServer(
+            url=url, own_url=own, broker=broker, secrets=secrets, lease_s=lease_s
         )
+        self._own, self._admission = self._server.session, self._server.admission
         self._links: dict[str, Link] = {}
         self._writers: dict[str, StreamWriter] = {}
         self._ingress: dict[str, CoreReader] = {}
         self._settlers: dict[Source, Settler] = {}
         self._subjects: dict[tuple[str, str], bytes] = {}
         self._jetstream = True
-        self.lost = 0
-        """Best-effort messages that could not be passed on because our broker was away."""
+        self._losses = Losses()
+        self._core = CoreWriter(self._own, self._losses)
+        self._set_aside = SetAside(self._losses)
+        self._changing = asyncio.Lock()
+        """Held by whoever reads a stream's settings to write them back changed."""
 
     # --- life
 
@@ -106,6 +112,12 @@ class NatsDriver:
             round_trip_s=round_trip_s,
         )
 
+    async def fence(self, incarnation: int) -> None:
+        await self._server.fence(incarnation, recorded=self._jetstream)
+
+    async def fenced(self) -> NoReturn:
+        raise await self._server.guard.fenced()
+
     async def close(self) -> None:
         for neighbour in tuple(self._links):
             await self._links.pop(neighbour).close()
@@ -115,13 +127,11 @@ class NatsDriver:
             await writer.close()
         for settler in self._settlers.values():
             await settler.close()
-        if self._admission is not None:
-            await self._admission.close()
-        await self._own.close()
+        await self._server.close()
 
     # --- channels and links
 
-    async def ensure_channel(self, channel: Channel) -> None:
+    async def ensure_channel(self, channel: Channel, *, max_message_bytes: int = 0) -> None:
         if channel.delivery is Delivery.BEST_EFFORT:
             # A subject exists by being used; a stream on it would go on storing what passes.
             if channel.place is Place.INGRESS and self._jetstream:
@@ -132,12 +142,17 @@ class NatsDriver:
         connection = await self._own.connection(OPEN_S)
         match channel.place:
             case Place.INGRESS:
-                config = streams.ingress_config(channel.flow)
+                config = self._ingress_config(channel.flow, connection, max_message_bytes)
             case Place.DELIVERY:
                 config = streams.delivery_config(channel.flow)
             case Place.OUTBOX:
-                config = streams.outbox_config(channel.neighbour)
-        await jetstream.ensure_stream(connection, config)
+                config = streams.outbox_config(channel.neighbour, time.time())
+        async with self._changing:
+            await jetstream.ensure_stream(connection, config)
+
+    def _ingress_config(self, flow: str, connection: Connection, most: int) -> dict[str, Any]:
+        own = int(connection.info.get("max_payload", 1 << 20))
+        return streams.ingress_config(flow, self._broker, min(own, most) if most else own)
 
     async def _retire_ingress(self, flow: str) -> None:
         """No stream stores what publishers send any more. Raises Retryable until it is empty."""
@@ -146,8 +161,12 @@ class NatsDriver:
         if await jetstream.stream_state(connection, stream) is None:
             return
         # First nothing comes in, and reliable publishers hear that; then what is there goes out.
-        config = {**streams.ingress_config(flow), "subjects": [f"weir.closed.{names.token(flow)}"]}
-        await jetstream.ensure_stream(connection, config)
+        config = {
+            **self._ingress_config(flow, connection, 0),
+            "subjects": [f"weir.closed.{names.token(flow)}"],
+        }
+        async with self._changing:
+            await jetstream.ensure_stream(connection, config)
         state = await jetstream.stream_state(connection, stream)
         if state is not None and state.messages:
             raise Retryable(f"{state.messages} reliable messages of {flow} have to pass first")
@@ -163,7 +182,13 @@ class NatsDriver:
             if self._secrets is not None:
                 url = _with_user(address, LINK_USER, self._secrets.link_key)
             link = self._links[neighbour] = Link(
-                neighbour, address, url, own=self._broker, reliable=self._jetstream
+                neighbour,
+                address,
+                url,
+                own=self._broker,
+                reliable=self._jetstream,
+                incarnation=lambda: self._server.incarnation,
+                losses=self._losses,
             )
         if self._jetstream:
             await self.ensure_channel(
@@ -207,7 +232,7 @@ class NatsDriver:
 
     async def publish(self, channel: Channel, messages: Sequence[Message]) -> None:
         if channel.delivery is Delivery.BEST_EFFORT:
-            await self._publish_core(channel, messages)
+            await self._core.publish(channel, messages)
             return
         match channel.place:
             case Place.OUTBOX:
@@ -220,7 +245,9 @@ class NatsDriver:
                 raise Unsupported("only publishers write to an ingress")
         writer = self._writers.get(stream)
         if writer is None:
-            writer = self._writers[stream] = StreamWriter(self._own, stream)
+            writer = self._writers[stream] = StreamWriter(
+                self._own, stream, set_aside=self._put_aside, allowed=self._server.ours
+            )
         subject = self._subject
         await writer.append(
             [
@@ -231,6 +258,20 @@ class NatsDriver:
             ]
         )
 
+    async def _put_aside(self, connection: Connection, message: Outgoing, why: str) -> None:
+        """What a writer cannot append: its subject ends in flow and origin."""
+        *_, flow, where = message.subject.decode().split(".")
+        await self._set_aside.put(
+            connection,
+            flow=names.name_of(flow),
+            where=names.name_of(where),
+            position=message.position,
+            header=message.header,
+            payload=message.payload,
+            reason=TOO_LARGE,
+            why=why,
+        )
+
     def _subject(self, prefix: str, message: Message) -> bytes:
         key = (prefix, message.origin + message.flow)
         known = self._subjects.get(key)
@@ -239,45 +280,33 @@ class NatsDriver:
             known = self._subjects[key] = text.encode()
         return known
 
-    async def _publish_core(self, channel: Channel, messages: Sequence[Message]) -> None:
-        connection = self._own.current
-        if connection is None:
-            self.lost += len(messages)
-            return
-        flow = messages[0].flow
-        if channel.place is Place.DELIVERY:
-            subject = names.delivery_subject(flow).encode()
-        elif messages[0].mark:
-            subject = f"{names.OUT}.{names.token(channel.neighbour)}.{names.MARK}".encode()
-        else:
-            subject = names.outbox_subject(channel.neighbour, flow).encode()
-        start = b"PUB " + subject
-        connection.write(
-            b"".join(
-                [
-                    b"%b %d\r\n%b\r\n" % (start, len(payload), payload)
-                    if not header
-                    else wire.publication(subject, payload, header=header)
-                    for _, payload, _, _, header, _ in messages
-                ]
-            )
-        )
-        await connection.writable()
-
     async def read(self, source: Source) -> AsyncIterator[Batch]:
         if source.delivery is Delivery.BEST_EFFORT:
             async for batch in self._core_reader(source).read():
                 yield batch
             return
         if source.flow:
-            reader = StreamReader(self._own, names.ingress_stream(source.flow))
-            async for piece in reader.read():
-                yield streams.ingress_messages(source.flow, self._broker, piece, source)
+            lives = Lives(self._server.began, self._changing)
+            stream = names.ingress_stream(source.flow)
+            async for piece in StreamReader(self._own, stream, meet=lives.meet).read():
+                yield streams.ingress_messages(source.flow, self._broker, piece, source, lives)
             return
         link = self._link(source.neighbour)
         cutter = streams.OutboxMessages(source)
         async for piece in StreamReader(link.session, names.outbox_stream(self._broker)).read():
-            for batch in cutter.batches(piece):
+            batches = cutter.batches(piece)
+            for stored in cutter.unreadable:
+                await self._set_aside.put(
+                    await self._own.connection(OPEN_S),
+                    flow="",
+                    where=f"{source.neighbour} {stored.subject.decode(errors='replace')}",
+                    position=stored.sequence,
+                    header=stored.header,
+                    payload=stored.payload,
+                    reason=UNREADABLE,
+                    why="it stands in an outbox without the headers of Weir",
+                )
+            for batch in batches:
                 yield batch
 
     def _core_reader(self, source: Source) -> CoreReader:
@@ -292,6 +321,8 @@ class NatsDriver:
                 source,
                 lambda _: flow,
                 limit=INGRESS_WAITING,
+                losses=self._losses,
+                reason=INGRESS_FULL,
             )
         return reader
 
@@ -300,6 +331,10 @@ class NatsDriver:
         reader = self._ingress.pop(source.flow, None)
         if reader is not None:
             await reader.close()
+        settler = self._settlers.pop(source, None)
+        if settler is not None:
+            # The stream may be made anew, and its numbers begin anew with it.
+            await settler.close()
 
     async def settle(self, batch: Batch) -> None:
         sequence = batch.messages[-1].position if batch.source.flow else batch.token
@@ -309,12 +344,12 @@ class NatsDriver:
         if settler is None:
             source = batch.source
             if source.flow:
-                settler = Settler(self._own, names.ingress_stream(source.flow))
+                settler = Settler(self._own, names.ingress_stream(source.flow), self._server.ours)
             else:
                 session = self._link(source.neighbour).session
-                settler = Settler(session, names.outbox_stream(self._broker))
+                settler = Settler(session, names.outbox_stream(self._broker), self._server.ours)
             self._settlers[source] = settler
-        settler.settle(sequence)
+        settler.settle(sequence, batch.life)
 
     def _link(self, neighbour: str) -> Link:
         try:
@@ -325,24 +360,11 @@ class NatsDriver:
     # --- interest
 
     async def interest(self, neighbour: str, flows: frozenset[str], epoch: str) -> None:
-        connection = await self._link(neighbour).session.connection(OPEN_S)
-        body = json.dumps({"flows": sorted(flows), "epoch": epoch}).encode()
-        answer = await connection.request(names.interest_subject(self._broker), body)
-        if "error" in json.loads(answer[3]):
-            raise Retryable(f"{neighbour} does not keep our interest: {answer[3].decode()}")
+        await self._link(neighbour).say(Said(flows, epoch))
 
     async def interests(self) -> AsyncIterator[Mapping[str, Interest]]:
-        known: dict[str, Interest] = {}
-        state = await jetstream.stream_state(await self._own.connection(), names.INTEREST_STREAM)
-        if state is None or not state.messages:
-            yield {}
-        reader = StreamReader(self._own, names.INTEREST_STREAM, last_per_subject=True)
-        async for piece in reader.read():
-            for message in piece.messages:
-                said = streams.interest_of(message)
-                known[said.neighbour] = said
-            if piece.behind == 0:
-                yield dict(known)
+        async for heard in interests.hear(self._own, self._server.began):
+            yield heard
 
     # --- questions
 
@@ -371,14 +393,12 @@ class NatsDriver:
             raise Unsupported("nobody is admitted here, so nobody can be released")
         await self._admission.revoke(name, consumer)
 
-    async def fence(self, incarnation: int) -> None:
-        if self._admission is not None:
-            await self._admission.cut_off_predecessors()
-
     async def stats(self) -> Stats:
         stats = Stats(
             ingress_backlog={flow: reader.waiting for flow, reader in self._ingress.items()},
             ingress_shed={flow: reader.shed for flow, reader in self._ingress.items()},
+            lost=self._losses.counts,
+            problems=self._losses.said,
         )
         if self._admission is not None:
             load = self._admission.load

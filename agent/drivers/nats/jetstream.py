@@ -6,7 +6,8 @@ Reference: https://docs.nats.io/reference/reference-protocols/nats_api_reference
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from agent.drivers.base import DriverError, Retryable, Unsupported
@@ -38,6 +39,9 @@ class StreamState:
     last: int
     messages: int
     created: str
+    first_time: str = ""
+    """When the first message was stored, by the server's clock."""
+    config: Mapping[str, Any] = field(default_factory=dict)
 
 
 async def call(
@@ -69,15 +73,36 @@ async def call(
 
 
 async def ensure_stream(connection: Connection, config: dict[str, Any]) -> None:
-    """The stream exists with this configuration."""
+    """The stream exists with this configuration; what it was given besides (metadata, its first
+    number) it keeps."""
     name = config["name"]
     config = {"storage": "file", "num_replicas": 1, "allow_direct": True, **config}
-    try:
-        await call(connection, f"STREAM.CREATE.{name}", config)
-    except JetStreamError as error:
-        if error.code != STREAM_DIFFERS:
-            raise
-        await call(connection, f"STREAM.UPDATE.{name}", config)
+    while True:
+        state = await stream_state(connection, name)
+        if state is not None:
+            await change_stream(connection, state, config)
+            return
+        try:
+            await call(connection, f"STREAM.CREATE.{name}", config)
+        except JetStreamError as error:
+            if error.code != STREAM_DIFFERS:
+                raise
+            continue  # somebody else has just made it
+        return
+
+
+async def change_stream(
+    connection: Connection, state: StreamState, config: Mapping[str, Any]
+) -> None:
+    """These settings of a stream that exists; all others stay. Nothing is sent when nothing
+    differs. Raises JetStreamError."""
+    before = state.config
+    wanted = {**config, "metadata": {**before.get("metadata", {}), **config.get("metadata", {})}}
+    # Where numbers begin is of the past; the server would write it down and do nothing.
+    wanted.pop("first_seq", None)
+    # The server leaves out what has its default.
+    if any(before.get(key) != value and (value or key in before) for key, value in wanted.items()):
+        await call(connection, f"STREAM.UPDATE.{before['name']}", {**before, **wanted})
 
 
 async def delete_stream(connection: Connection, name: str) -> None:
@@ -103,6 +128,8 @@ async def stream_state(connection: Connection, name: str) -> StreamState | None:
         last=state["last_seq"],
         messages=state["messages"],
         created=answer["created"],
+        first_time=str(state.get("first_ts", "")),
+        config=answer["config"],
     )
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from agent.drivers.base import Retryable, Source
-from agent.drivers.nats import jetstream, names
+from agent.drivers.nats import interests, jetstream, names
+from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.core_reader import CoreReader
+from agent.drivers.nats.interests import Said
+from agent.drivers.nats.losses import LINK_FULL, Losses
 from agent.drivers.nats.session import Session
 from weir.coordination.wire import Delivery
 
 READY_S = 4.0
 """How long a link may take to be ready. Longer than the first attempt at a shift waits, shorter
 than the later ones: a busy machine gets more time, and who cannot reach the other end says so."""
+SAY_S = 3.0
 WAITING = 50_000
 """Best-effort messages that may wait here while intake is paused; more are shed."""
 
@@ -20,19 +25,53 @@ WAITING = 50_000
 class Link:
     """Kept until closed, whatever happens to the neighbour's server."""
 
-    def __init__(self, neighbour: str, address: str, url: str, *, own: str, reliable: bool) -> None:
+    def __init__(
+        self,
+        neighbour: str,
+        address: str,
+        url: str,
+        *,
+        own: str,
+        reliable: bool,
+        incarnation: Callable[[], int],
+        losses: Losses,
+    ) -> None:
+        """`incarnation`: as which we speak there now."""
         self.neighbour = neighbour
         self.address = address
         self._own = own
         self._reliable = reliable
-        self.session = Session(url, name=f"weir link {own}").start()
+        self._incarnation = incarnation
+        self._said: Said | None = None
+        self._said_to = ""
+        """The server process that keeps what we said."""
+        self.session = Session(url, name=f"weir link {own}", greet=self._greet).start()
         self.core = CoreReader(
             self.session,
             f"{names.OUT}.{names.token(own)}.*",
             Source(delivery=Delivery.BEST_EFFORT, neighbour=neighbour),
             FlowOfOutbox(),
             limit=WAITING,
+            losses=losses,
+            reason=LINK_FULL,
         )
+
+    async def say(self, said: Said) -> None:
+        """What we want of the neighbour: kept at its broker, and said again to every new process
+        of its server. Raises Retryable, Fenced."""
+        connection = await self.session.connection(SAY_S)
+        self._said = said
+        await self._say(connection)
+
+    async def _say(self, connection: Connection) -> None:
+        if self._said is not None:
+            await interests.say(connection, self._own, self._said, self._incarnation())
+            self._said_to = str(connection.info.get("server_id", ""))
+
+    async def _greet(self, connection: Connection) -> None:
+        if self._said_to and self._said_to != connection.info.get("server_id"):
+            # It may have come up with an older disk, on which an older word of ours is the last.
+            await self._say(connection)
 
     async def ready(self, timeout_s: float = READY_S) -> None:
         """Returns when our outbox there can be read. Raises Retryable after `timeout_s`."""
@@ -64,7 +103,7 @@ class FlowOfOutbox:
     def __call__(self, subject: bytes) -> str:
         flow = self._known.get(subject)
         if flow is None:
-            word = subject.decode().rsplit(".", 1)[1]
+            word = subject.decode(errors="replace").rsplit(".", 1)[1]
             flow = "" if word == names.MARK else names.name_of(word)
             self._known[subject] = flow
         return flow

@@ -8,6 +8,8 @@
 | marks for broker B | `weir.to.B.!` | `weir.to.B.!.!` | `WEIR_TO_B` |
 | questions to the agent | `weir.ask`, answered to the reply subject | | |
 | interest of broker A | | `weir.interest.A` | `WEIR_INTEREST`, one message per subject |
+| who acts for the broker | | `weir.fence` | `WEIR_FENCE`, one message |
+| what could not be carried, of flow F | | `weir.dead.F` | `WEIR_DEAD` |
 
 Names may hold any character, tokens not. Reliable messages have one token more, so that the last
 message of an origin O can be asked for: the ingress broker and the life of its ingress stream.
@@ -22,8 +24,12 @@ OUT = "weir.to"
 DELIVERY = "weir.msg"
 INTEREST = "weir.interest"
 INQUIRIES = "weir.ask"
+FENCE = "weir.fence"
+DEAD = "weir.dead"
 
 INTEREST_STREAM = "WEIR_INTEREST"
+FENCE_STREAM = "WEIR_FENCE"
+DEAD_STREAM = "WEIR_DEAD"
 
 MARK = "!"
 """In place of a flow; no name is quoted to it."""
@@ -57,6 +63,11 @@ def outbox_subject(neighbour: str, flow: str) -> str:
 def interest_subject(broker: str) -> str:
     """Where, at a neighbour's broker, a broker's interest is kept."""
     return f"{INTEREST}.{token(broker)}"
+
+
+def dead_subject(flow: str) -> str:
+    """Where messages of a flow are set aside that cannot be carried."""
+    return f"{DEAD}.{token(flow) or MARK}"
 
 
 def ingress_stream(flow: str) -> str:

@@ -5,11 +5,15 @@ import time
 
 import nats
 
-from agent.drivers.base import BrokerFacts
+from agent.drivers.base import BrokerFacts, Unsupported
+from agent.drivers.nats.system_account import company
 
 
 async def probe(url: str, *, timeout_s: float = 2.0) -> BrokerFacts:
-    """Connect, read the server's INFO, time one round trip. Raises OSError or nats.errors.Error."""
+    """Connect, read the server's INFO, time one round trip.
+
+    Raises OSError, nats.errors.Error, Unsupported (no agent may stand beside this server).
+    """
 
     async def remember(error: Exception) -> None:
         problems.append(error)
@@ -27,6 +31,8 @@ async def probe(url: str, *, timeout_s: float = 2.0) -> BrokerFacts:
         await asyncio.wait_for(client.flush(), timeout_s)
         round_trip_s = time.perf_counter() - start
         info = client._server_info
+        if reason := company(info):
+            raise Unsupported(reason)
         return BrokerFacts(
             name=str(info.get("server_name", "")),
             version=str(info.get("version", "")),

@@ -5,31 +5,41 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
-from agent.drivers.base import Retryable
+from agent.drivers.base import DriverError, Fenced, Retryable
 from agent.drivers.nats.connection import Connection
 
 log = logging.getLogger(__name__)
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.02, 1.0
 
+Greet = Callable[[Connection], Awaitable[None]]
+
 
 class Session:
     """Reconnects for as long as it is open; whoever needs the server waits in `connection`."""
 
-    def __init__(self, url: Callable[[], str] | str, *, name: str) -> None:
+    def __init__(
+        self, url: Callable[[], str] | str, *, name: str, greet: Greet | None = None
+    ) -> None:
+        """`greet` is the first thing done on every connection, before anybody may use it. It
+        raises Unsupported (nobody may use this server, until it is another one), Fenced (nobody
+        may use it any more: the session does not connect again) or Retryable."""
         self._url = url if callable(url) else lambda: url
+        self._greet = greet
         self.name = name
         self._current: Connection | None = None
         self._there = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.problem = ""
         """Why there is no connection now; empty while there is one."""
+        self._refusal: DriverError | None = None
 
     def start(self) -> Session:
         """Begin to connect. Returns itself."""
         if self._task is None:
+            self._refusal = None
             self._task = asyncio.create_task(self._keep(), name=f"session {self.name}")
         return self
 
@@ -41,35 +51,46 @@ class Session:
                 await self._task
             self._task = None
 
+    def end(self, error: Fenced) -> None:
+        """Leave the server for good: what was written and is not sent yet is not sent."""
+        self._refusal, self.problem = error, str(error)
+        if self._task is not None:
+            self._task.cancel()
+        if self._current is not None:
+            self._current.close(str(error), at_once=True)
+
     @property
     def current(self) -> Connection | None:
-        """The live connection, if there is one at this moment."""
+        """The live connection, if there is one at this moment that may be used."""
         return self._current if self._current is not None and self._current.alive else None
 
     async def connection(self, timeout_s: float | None = None) -> Connection:
-        """The live connection, waiting for one. Raises Retryable after `timeout_s`."""
+        """The live connection, waiting for one. After `timeout_s` raises what `greet` raised
+        last, Retryable if the server was not reached."""
         try:
             async with asyncio.timeout(timeout_s):
-                while self.current is None:
+                while (current := self.current) is None:
                     self._there.clear()
                     await self._there.wait()
+                return current
         except TimeoutError as error:
-            raise Retryable(self.problem or "not connected yet") from error
-        assert self._current is not None
-        return self._current
+            raise (self._refusal or Retryable(self.problem or "not connected yet")) from error
 
     async def _keep(self) -> None:
         wait_s = _FIRST_WAIT_S
         try:
             while True:
                 try:
-                    self._current = await Connection.open(self._url(), name=self.name)
-                except Retryable as error:
+                    self._current = await self._open()
+                except DriverError as error:
                     self.problem = str(error)
+                    self._refusal = None if isinstance(error, Retryable) else error
+                    if isinstance(error, Fenced):
+                        return
                     await asyncio.sleep(wait_s)
                     wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
                     continue
-                self.problem, wait_s = "", _FIRST_WAIT_S
+                self.problem, self._refusal, wait_s = "", None, _FIRST_WAIT_S
                 self._there.set()
                 await self._current.lost.wait()
                 self.problem = self._current.reason or "connection lost"
@@ -79,4 +100,14 @@ class Session:
         finally:
             if self._current is not None:
                 self._current.close()
-            self.problem = "closed"
+            self.problem = self.problem or "closed"
+
+    async def _open(self) -> Connection:
+        connection = await Connection.open(self._url(), name=self.name)
+        if self._greet is not None:
+            try:
+                await self._greet(connection)
+            except BaseException:
+                connection.close("not greeted")
+                raise
+        return connection

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Awaitable, Callable
 
 from agent.drivers.base import DriverError
 from agent.drivers.nats import jetstream
@@ -18,21 +19,32 @@ _EVERY_S = 0.2
 
 class Settler:
     """The acknowledgements of one source. What is not purged when we die is read again, and left
-    out by whoever has it already."""
+    out by whoever has it already.
 
-    def __init__(self, session: Session, stream: str) -> None:
+    A number means something only to the server process it was read from: the next one may have
+    come up with an older disk and give the same numbers to other messages. So what was read from
+    one process is never purged at another; it is read there again. And nothing is purged before
+    `allowed` has said that nobody newer acts for us, after everything to be purged was handled
+    (`agent.drivers.nats.fence` says why that is enough).
+    """
+
+    def __init__(
+        self, session: Session, stream: str, allowed: Callable[[], Awaitable[None]]
+    ) -> None:
         self._session = session
         self._stream = stream
+        self._allowed = allowed
+        self._server = ""
         self._wanted = 0
         self._done = 0
         self._work = asyncio.Event()
         self._task = asyncio.create_task(self._run(), name=f"settler {stream}")
 
-    def settle(self, sequence: int) -> None:
-        """Everything up to `sequence` may go. A smaller one than before begins a new life of the
-        stream: sequences rise within one."""
-        if sequence < self._wanted:
-            self._done = 0
+    def settle(self, sequence: int, server: str) -> None:
+        """Everything up to `sequence` may go, as read from the process `server`."""
+        if server != self._server or sequence < self._wanted:
+            # Another process, or the stream was made anew: numbers rise within one life only.
+            self._server, self._done = server, 0
         self._wanted = sequence
         self._work.set()
 
@@ -46,19 +58,23 @@ class Settler:
         while True:
             await self._work.wait()
             self._work.clear()
-            sequence = self._wanted
+            sequence, server = self._wanted, self._server
             if sequence > self._done:
-                connection = await self._session.connection()
                 try:
-                    await jetstream.purge_before(connection, self._stream, sequence + 1)
-                    self._done = sequence
+                    await self._allowed()
+                    connection = await self._session.connection()
+                    if connection.info.get("server_id", "") == server:
+                        await jetstream.purge_before(connection, self._stream, sequence + 1)
+                    self._settled(sequence, server)
                 except jetstream.JetStreamError as error:
                     if error.code != jetstream.NO_SUCH_STREAM:
                         log.warning("%s: cannot be purged: %s", self._stream, error)
-                    self._done = sequence
+                    self._settled(sequence, server)
                 except DriverError as error:
                     log.info("%s: %s", self._stream, error)
                     self._work.set()
-                    await asyncio.sleep(_EVERY_S)
-                    continue
             await asyncio.sleep(_EVERY_S)
+
+    def _settled(self, sequence: int, server: str) -> None:
+        if server == self._server and sequence <= self._wanted:
+            self._done = sequence

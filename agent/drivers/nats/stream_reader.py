@@ -1,8 +1,10 @@
 """Reads one stream in order from the first message nobody has settled, again after every loss.
 
 A pull consumer without acknowledgements: what is settled is purged from the stream, so a new
-consumer begins where it matters. Pulls overlap, so that the server never waits for us, and no more
-than `window` messages wait here, so that a slow pump is felt by the stream and not by our memory.
+consumer begins where it matters. Where reading stopped is remembered as long as the same server
+process answers: the next one may have come up with an older disk, and counts as that says. Pulls
+overlap, so that the server never waits for us, and no more than `window` messages wait here, so
+that a slow pump is felt by the stream and not by our memory.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import NamedTuple
 
 from agent.drivers.base import DriverError, Retryable
@@ -25,6 +27,7 @@ _EXPIRES_S = 10.0
 _BEAT_S = 1.0
 """A server that has nothing for us says so; silent three times as long, it has forgotten us."""
 _RETRY_S = 0.05
+_DELIVERED = b"$JS.ACK."
 
 
 class Stored(NamedTuple):
@@ -34,6 +37,8 @@ class Stored(NamedTuple):
     subject: bytes
     header: bytes
     payload: bytes
+    time: int
+    """When the server stored it, in nanoseconds since 1970 by its own clock."""
 
 
 class Read(NamedTuple):
@@ -42,15 +47,27 @@ class Read(NamedTuple):
     messages: list[Stored]
     created: str
     """When the stream was made: another value, another life with new sequence numbers."""
+    server: str
+    """The server process it was read from."""
     behind: int
+
+
+Meet = Callable[[Connection, str], Awaitable[None]]
 
 
 class StreamReader:
     """One reader of a stream; iterate `read` once."""
 
     def __init__(
-        self, session: Session, stream: str, *, window: int = 2_000, last_per_subject: bool = False
+        self,
+        session: Session,
+        stream: str,
+        *,
+        window: int = 2_000,
+        last_per_subject: bool = False,
+        meet: Meet | None = None,
     ) -> None:
+        """`meet` is called on every new connection before anything is read there."""
         self._session = session
         self._stream = stream
         self._window = window
@@ -62,6 +79,8 @@ class StreamReader:
         self._wanted = 0
         self._heard = 0.0
         self._created = ""
+        self._server = ""
+        self._meet = meet
         self.restarts = 0
         self.problem = ""
 
@@ -82,8 +101,11 @@ class StreamReader:
         state = await jetstream.stream_state(connection, self._stream)
         if state is None:
             raise Retryable("the stream does not exist")
-        if state.created != self._created:
-            self._created, self._next = state.created, 0
+        server = str(connection.info.get("server_id", ""))
+        if (state.created, server) != (self._created, self._server):
+            self._created, self._server, self._next = state.created, server, 0
+        if self._meet is not None:
+            await self._meet(connection, self._stream)
         start = 0 if self._last_per_subject else max(self._next, state.first)
         consumer = await jetstream.create_consumer(
             connection, self._stream, start=start, last_per_subject=self._last_per_subject
@@ -108,19 +130,19 @@ class StreamReader:
                 behind = 0
                 while self._buffer:
                     frame = self._buffer.popleft()
-                    code = wire.status(frame[2]) if frame[2] else 0
-                    if code:
-                        self._status(code, frame[2])
+                    # A publisher's header may look like a status; what is delivered has a reply.
+                    if not frame[1].startswith(_DELIVERED):
+                        self._status(wire.status(frame[2]), frame[2])
                         continue
-                    sequence, number, behind = _numbers(frame[1])
+                    sequence, number, stored, behind = _numbers(frame[1])
                     if number != delivered + 1:
                         raise Retryable("a message was lost on the way")
                     delivered = number
                     self._wanted -= 1
-                    messages.append(Stored(sequence, frame[0], frame[2], frame[3]))
+                    messages.append(Stored(sequence, frame[0], frame[2], frame[3], stored))
                 if messages:
                     self._next = messages[-1].sequence + 1
-                    yield Read(messages, self._created, behind)
+                    yield Read(messages, self._created, server, behind)
         finally:
             connection.unsubscribe(sid)
 
@@ -169,12 +191,13 @@ class StreamReader:
         raise Retryable(f"the server ended the pull: {header[9:60].split(wire.CRLF)[0]!r}")
 
 
-def _numbers(reply: bytes) -> tuple[int, int, int]:
-    """Stream sequence, number within the consumer, and how many follow, from `$JS.ACK...`."""
+def _numbers(reply: bytes) -> tuple[int, int, int, int]:
+    """Stream sequence, number within the consumer, when it was stored, and how many follow, from
+    `$JS.ACK...`."""
     words = reply.split(b".")
     try:
         if len(words) == 9:
-            return int(words[5]), int(words[6]), int(words[8])
-        return int(words[7]), int(words[8]), int(words[10])
+            return int(words[5]), int(words[6]), int(words[7]), int(words[8])
+        return int(words[7]), int(words[8]), int(words[9]), int(words[10])
     except (ValueError, IndexError) as error:
         raise Retryable(f"not a delivery: {reply[:80]!r}") from error

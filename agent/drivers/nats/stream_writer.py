@@ -12,6 +12,9 @@ origin rise, so whatever is not above the last position is already there and is 
 needs no deduplication window: the stream itself remembers for as long as it keeps the subject's
 last message.
 
+A message the server does not take, with what an append adds to it, would make the server hang up
+again and again: its size is looked at before it is written, and it is set aside instead.
+
 With `sync_interval: always` a batch costs what a message alone would (server 2.15, which flushes
 once per batch; 2.14 flushes per message). Atomic batches: ADR-50 of nats-architecture-and-design.
 """
@@ -23,7 +26,7 @@ import contextlib
 import json
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from agent.drivers.base import DriverError, Retryable
@@ -38,6 +41,10 @@ POSITION = b"Weir-Position"
 BATCH = 500
 """Messages in one batch; the server takes 1,000."""
 BATCH_BYTES = 4 << 20
+ADDED_BYTES = 192
+"""Header lines of an append, at most: first line, expected sequence, batch, end."""
+MAX_HEADER_BYTES = 65_535
+"""JetStream's own limit."""
 _BATCHES = 3
 """Batches on the way at a time: one is stored, one arrives, one is written."""
 _ACK_TIMEOUT_S = 5.0
@@ -55,13 +62,26 @@ class Outgoing(NamedTuple):
     payload: bytes
 
 
+SetAside = Callable[[Connection, Outgoing, str], Awaitable[None]]
+"""Keeps a message that cannot be appended, with the reason; returns when it is kept."""
+
+
 class _Job:
-    __slots__ = ("done", "messages", "subjects")
+    __slots__ = ("aside", "done", "largest", "messages", "subjects")
 
     def __init__(self, messages: Sequence[Outgoing], done: asyncio.Future[None]) -> None:
         self.messages = messages
         self.done = done
         self.subjects = {message.subject for message in messages if message.position}
+        self.largest = max(
+            (len(header) + len(payload) for _, _, header, payload in messages), default=0
+        )
+        self.aside: set[Outgoing] = set()
+        """Those that were set aside."""
+
+    def fitting(self) -> list[Outgoing]:
+        """What the server takes."""
+        return [message for message in self.messages if message not in self.aside]
 
     def held(self) -> None:
         """The stream has all of it."""
@@ -77,6 +97,14 @@ class _Batch(NamedTuple):
     size: int
 
 
+async def _nothing() -> None:
+    return
+
+
+async def _keep(_: Connection, message: Outgoing, why: str) -> None:
+    raise Retryable(f"message {message.position} cannot be appended: {why}")
+
+
 class _Broken(Exception):
     """The chain does not hold any more; look again."""
 
@@ -84,9 +112,19 @@ class _Broken(Exception):
 class StreamWriter:
     """The one writer of a stream."""
 
-    def __init__(self, session: Session, stream: str) -> None:
+    def __init__(
+        self,
+        session: Session,
+        stream: str,
+        *,
+        set_aside: SetAside = _keep,
+        allowed: Callable[[], Awaitable[None]] = _nothing,
+    ) -> None:
+        """`allowed` raises Fenced when somebody newer writes; it is asked before every chain."""
         self._session = session
         self._stream = stream
+        self._set_aside = set_aside
+        self._allowed = allowed
         self._waiting: deque[_Job] = deque()
         self._sent: deque[_Batch] = deque()
         self._number = 0
@@ -99,6 +137,7 @@ class StreamWriter:
         self.appended = 0
         self.duplicates = 0
         self.breaks = 0
+        self.aside = 0
         self.problem = ""
 
     @property
@@ -146,6 +185,9 @@ class StreamWriter:
         state = await jetstream.stream_state(connection, self._stream)
         if state is None:
             raise Retryable("the stream does not exist")
+        # After the last number is known: whoever claims the broker later breaks this chain by his
+        # first append, and the next one is asked about again.
+        await self._allowed()
         self._last = state.last
         self._high.clear()
         self._broken.clear()
@@ -182,18 +224,23 @@ class StreamWriter:
         high = self._high
         for subject in self._waiting[0].subjects - high.keys():
             high[subject] = await self._position(connection, subject)
+        if self._too_large(self._waiting[0], connection):
+            await self._make_fit(self._waiting[0], connection)
         if self._broken.is_set():
             raise _Broken
+        if not connection.alive:
+            # Nothing may be taken from what waits and not be sent.
+            raise Retryable(connection.reason or "connection lost")
         news: list[Outgoing] = []
         jobs: list[_Job] = []
         while self._waiting and (not news or len(news) + len(self._waiting[0].messages) <= BATCH):
             job = self._waiting[0]
-            if job.subjects - high.keys():
-                break  # the next batch, after asking for its positions
+            if job.subjects - high.keys() or (jobs and self._too_large(job, connection)):
+                break  # the next batch, after asking for its positions, or setting aside
             self._waiting.popleft()
             jobs.append(job)
             before = len(news)
-            for message in job.messages:
+            for message in job.messages if not job.aside else job.fitting():
                 if message.position:
                     if message.position <= high[message.subject]:
                         continue
@@ -213,6 +260,26 @@ class StreamWriter:
             self._last += len(piece)
             self._sent.append(_Batch(jobs if start == len(news) else [], self._last, len(piece)))
         await connection.writable()
+
+    def _too_large(self, job: _Job, connection: Connection) -> bool:
+        room = min(int(connection.info.get("max_payload", 1 << 20)), MAX_HEADER_BYTES)
+        return job.largest + ADDED_BYTES > room
+
+    async def _make_fit(self, job: _Job, connection: Connection) -> None:
+        """Set aside what the server does not take and the stream does not hold."""
+        most = int(connection.info.get("max_payload", 1 << 20))
+        for message in job.messages:
+            header = len(message.header) + ADDED_BYTES
+            if header > MAX_HEADER_BYTES:
+                why = f"its headers exceed the {MAX_HEADER_BYTES} bytes that JetStream takes"
+            elif header + len(message.payload) > most:
+                why = f"with Weir's headers it exceeds the {most} bytes that this broker takes"
+            else:
+                continue
+            if message not in job.aside and message.position > self._high.get(message.subject, 0):
+                await self._set_aside(connection, message, why)
+                job.aside.add(message)
+                self.aside += 1
 
     def _encoded(self, messages: list[Outgoing], inbox: bytes) -> bytes:
         start = b"NATS/1.0\r\n%b: %d\r\n" % (EXPECTED, self._last)
@@ -250,12 +317,16 @@ class StreamWriter:
             if wire.status(header) == 503:
                 self._break("nobody stores it")
                 return
-            answer = json.loads(payload)
-            if "error" in answer:
-                fault = answer["error"]
+            try:
+                answer = json.loads(payload)
+                fault = answer.get("error")
+                sequence = int(answer.get("seq", 0))
+            except (ValueError, TypeError, AttributeError):
+                self._break(f"not an acknowledgement: {payload[:80]!r}")
+                return
+            if fault:
                 self._break(str(fault.get("description")), code=fault.get("err_code", 0))
                 return
-            sequence = int(answer["seq"])
             while self._sent and self._sent[0].last <= sequence:
                 batch = self._sent.popleft()
                 self.appended += batch.size
@@ -275,7 +346,7 @@ def _cut(messages: list[Outgoing], start: int) -> list[Outgoing]:
     """As many messages from `start` on as make one batch."""
     size, stop = 0, start
     while stop < len(messages) and stop - start < BATCH:
-        size += len(messages[stop].payload)
+        size += len(messages[stop].payload) + len(messages[stop].header)
         if size > BATCH_BYTES and stop > start:
             break
         stop += 1

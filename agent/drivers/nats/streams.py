@@ -6,6 +6,8 @@
 | `WEIR_TO_B` | what waits for neighbour B, until B has forwarded it | refuses what is too much |
 | `WEIR_MSG_F` | what consumers read | forgets what is older than `KEEP_S` |
 | `WEIR_INTEREST` | the last word of each neighbour | one message per neighbour |
+| `WEIR_FENCE` | who acts for the broker (`fence.py`) | one message |
+| `WEIR_DEAD` | what cannot be carried (`set_aside.py`) | forgets the oldest |
 
 A refusal is backpressure: a full outbox stops the pump, a full ingress stream the publisher.
 Publishers' own `Nats-Msg-Id` is honoured at the ingress (their retries are stored once) and travels
@@ -19,8 +21,9 @@ from typing import Any
 
 from agent.drivers.base import Batch, Interest, Message, Source
 from agent.drivers.nats import jetstream, names
+from agent.drivers.nats.lives import Lives
 from agent.drivers.nats.stream_reader import Read, Stored
-from agent.drivers.nats.stream_writer import POSITION
+from agent.drivers.nats.stream_writer import ADDED_BYTES, POSITION
 
 PUBLISHER_ID = b"Nats-Msg-Id"
 WEIR_ID = b"Weir-Id"
@@ -28,11 +31,25 @@ INGRESS_MESSAGES = 100_000
 OUTBOX_MESSAGES = 200_000
 KEEP_S = 3_600
 _DEDUPLICATE_S = 120
+_WEIRS_OWN = frozenset({WEIR_ID.lower(), POSITION.lower()})
 
 
-def ingress_config(flow: str) -> dict[str, Any]:
-    """The stream before a flow's gate."""
+IDENTITY_BYTES = 256
+"""Lines that Weir adds at the ingress, without the names of flow and broker in them."""
+
+
+def largest(flow: str, broker: str, max_payload: int) -> int:
+    """Bytes of headers and payload that a publisher may send, so that the message still fits
+    where no server takes more than `max_payload`, with everything Weir adds on its way."""
+    added = IDENTITY_BYTES + ADDED_BYTES + len(names.token(flow)) + len(names.token(broker))
+    return max(1, max_payload - added)
+
+
+def ingress_config(flow: str, broker: str, max_payload: int) -> dict[str, Any]:
+    """The stream before a flow's gate; a message too large for its way is refused here, where
+    its publisher sees it."""
     return {
+        "max_msg_size": largest(flow, broker, max_payload),
         "name": names.ingress_stream(flow),
         "subjects": [names.ingress_subject(flow)],
         "max_msgs": INGRESS_MESSAGES,
@@ -41,9 +58,14 @@ def ingress_config(flow: str) -> dict[str, Any]:
     }
 
 
-def outbox_config(neighbour: str) -> dict[str, Any]:
-    """The stream of everything reliable for a neighbour."""
+def outbox_config(neighbour: str, now: float) -> dict[str, Any]:
+    """The stream of everything reliable for a neighbour.
+
+    It begins with the microsecond it is made in, as no number of an outbox may be given twice: the
+    neighbour's agent may have stood still between deciding on a purge and sending it.
+    """
     return {
+        "first_seq": int(now * 1_000_000),
         "name": names.outbox_stream(neighbour),
         "subjects": [f"{names.OUT}.{names.token(neighbour)}.*.*"],
         "max_msgs": OUTBOX_MESSAGES,
@@ -74,19 +96,24 @@ def interest_config() -> dict[str, Any]:
     }
 
 
-def origin(broker: str, created: str) -> str:
+def origin(broker: str, created: str, life: int = 0) -> str:
     """The origin of messages that came in at `broker` in one life of its ingress stream."""
     moment = "".join(c for c in created if c.isalnum())
-    return f"{names.token(broker)}-{moment}"
+    return f"{names.token(broker)}-{moment}" + (f"-{life:x}" if life else "")
 
 
-def ingress_messages(flow: str, broker: str, read: Read, source: Source) -> Batch:
+def ingress_messages(flow: str, broker: str, read: Read, source: Source, lives: Lives) -> Batch:
     """What was read before the gate, with the identity it will keep everywhere."""
-    where = origin(broker, read.created)
-    prefix = f"{names.token(flow)}:{where}:".encode()
+    newest = lives.newest
+    latest = where = origin(broker, read.created, newest)
+    start = f"{names.token(flow)}:"
+    prefix = f"{start}{where}:".encode()
     messages = []
-    for sequence, _, header, payload in read.messages:
-        own, rest = (b"", b"") if not header else _taken(header, PUBLISHER_ID)
+    for sequence, _, header, payload, stored in read.messages:
+        if stored < newest or where is not latest:
+            where = latest if stored >= newest else origin(broker, read.created, lives.of(stored))
+            prefix = f"{start}{where}:".encode()
+        own, rest = (b"", b"") if not header else _taken(header)
         lines = b"%b: %d\r\n%b: %b\r\n%b" % (
             POSITION,
             sequence,
@@ -95,7 +122,7 @@ def ingress_messages(flow: str, broker: str, read: Read, source: Source) -> Batc
             rest,
         )
         messages.append(Message(flow, payload, where, sequence, lines))
-    return Batch(source, messages)
+    return Batch(source, messages, life=read.server)
 
 
 def interest_of(stored: Stored) -> Interest:
@@ -119,9 +146,13 @@ class OutboxMessages:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._known: dict[bytes, tuple[str, str]] = {}
+        self.unreadable: list[Stored] = []
+        """What the last call of `batches` left out: nobody of Weir wrote it."""
 
     def batches(self, read: Read) -> list[Batch]:
-        """In an order that keeps every flow's; the last one settles them all."""
+        """In an order that keeps every flow's; the last one settles them all. Empty when nothing
+        could be read: what comes next settles that, too."""
+        self.unreadable = []
         out: list[Batch] = []
         flows: dict[str, list[Message]] = {}
         name = b"\r\n" + POSITION
@@ -134,36 +165,45 @@ class OutboxMessages:
                 continue
             header = stored.header
             # Before it stands what the last append needed.
-            start = header.index(name) + 2
-            end = header.index(b"\r\n", start)
-            position = int(header[start + len(POSITION) + 1 : end])
+            start = header.find(name) + 2
+            end = header.find(b"\r\n", start)
+            number = header[start + len(POSITION) + 1 : end].strip()
+            if start == 1 or not number.isdigit() or not (position := int(number)):
+                self.unreadable.append(stored)
+                continue
             message = Message(flow, stored.payload, where, position, header[start:-2])
             if flow in flows:
                 flows[flow].append(message)
             else:
                 flows[flow] = [message]
         out += self._cut(flows)
-        out[-1].token = read.messages[-1].sequence
+        if out:
+            out[-1].token = read.messages[-1].sequence
+            out[-1].life = read.server
         return out
 
     def _cut(self, flows: dict[str, list[Message]]) -> list[Batch]:
         return [Batch(self._source, messages) for messages in flows.values()]
 
     def _learn(self, subject: bytes) -> tuple[str, str]:
-        words = subject.decode().split(".")
+        words = subject.decode(errors="replace").split(".")
         flow, where = words[3], words[4]
         known = (names.MARK if flow == names.MARK else names.name_of(flow), where)
         self._known[subject] = known
         return known
 
 
-def _taken(header: bytes, name: bytes) -> tuple[bytes, bytes]:
-    """A header's value, and the lines of all other headers that may travel on."""
+def _taken(header: bytes) -> tuple[bytes, bytes]:
+    """The publisher's id, and the lines of all other headers that may travel on.
+
+    What begins with `Nats-` is an instruction to the server that read it first and must not be
+    one to the next; what only Weir says, it says itself.
+    """
     value, lines = b"", []
     for line in header.split(b"\r\n")[1:]:
         key, _, text = line.partition(b":")
-        if key == name:
+        if key == PUBLISHER_ID:
             value = text.strip()
-        elif line and not key.startswith(b"Nats-Expected"):
+        elif line and not (key := key.lower()).startswith(b"nats-") and key not in _WEIRS_OWN:
             lines.append(line + b"\r\n")
     return value, b"".join(lines)

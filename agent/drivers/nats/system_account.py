@@ -11,6 +11,7 @@ import contextlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import nats
@@ -48,10 +49,12 @@ async def connect(
     *,
     user: str,
     password: str,
+    life: str = "",
     lost: Callable[[], None] = lambda: None,
     back: Callable[[], None] = lambda: None,
 ) -> Any:
-    """A client that reconnects for ever. Raises Retryable, Unsupported (the server says no)."""
+    """A client that reconnects for ever, its name ending in `life`. Raises Retryable, Unsupported
+    (the server says no)."""
     problems: list[str] = []
 
     async def remember(error: Exception) -> None:
@@ -68,7 +71,7 @@ async def connect(
             url,
             user=user,
             password=password,
-            name=f"weir-agent {user}",
+            name=f"weir-agent {user} {life}".strip(),
             connect_timeout=REQUEST_S,
             reconnect_time_wait=0.2,
             max_reconnect_attempts=-1,
@@ -108,8 +111,9 @@ async def leave(client: Any) -> None:
 class SystemAccount:
     """One server, seen from its system account."""
 
-    def __init__(self, *, url: str, password: str) -> None:
+    def __init__(self, *, url: str, password: str, life: str = "") -> None:
         self._url = url
+        self._life = life
         self._password = password
         self._client: Any = None
 
@@ -124,7 +128,12 @@ class SystemAccount:
         """`came` and `left` hear of connections of the account `WEIR`; `lost` and `back` when
         the server is away, so that events were missed. Raises Retryable, Unsupported."""
         self._client = await connect(
-            self._url, user=SYSTEM_USER, password=self._password, lost=lost, back=back
+            self._url,
+            user=SYSTEM_USER,
+            password=self._password,
+            life=self._life,
+            lost=lost,
+            back=back,
         )
         for event, tell in (("CONNECT", came), ("DISCONNECT", left)):
             subject = f"$SYS.ACCOUNT.{ACCOUNT}.{event}"
@@ -149,6 +158,22 @@ class SystemAccount:
         """All connections, as CONNZ shows them. Raises Retryable."""
         body = await self._ask("CONNZ", {"auth": True, "limit": MOST_CONNECTIONS})
         return list(body.get("connections") or ())
+
+    async def started(self) -> tuple[str, int]:
+        """The server's id, and when its process began, in nanoseconds of its own clock: the clock
+        by which it stamps messages. Raises Retryable."""
+        server = self.server
+        body = await self._ask("VARZ", {})
+        if body.get("server_id") != server:
+            raise Retryable("the broker was restarted meanwhile")
+        return server, nanoseconds(str(body.get("start", "")))
+
+    async def refuse_company(self) -> None:
+        """Raises Unsupported unless the server stands alone; see `company`."""
+        body = await self._ask("VARZ", {})
+        reason = company(body)
+        if reason:
+            raise Unsupported(reason)
 
     async def load(self) -> ServerLoad:
         """How busy the server is. Raises Retryable."""
@@ -187,6 +212,53 @@ class SystemAccount:
         if not isinstance(parsed, dict):
             raise Retryable(f"{question}: not an object")
         return parsed
+
+
+def company(said: Mapping[str, Any]) -> str:
+    """Why a server may not be an agent's, by its INFO or its VARZ; empty when it stands alone.
+
+    Servers joined by routes, gateways or leaf nodes share subjects. A login asked of the agent
+    reaches whichever agent is first, a best-effort message every agent that reads its flow, and
+    a stream may lie on another server than the agent that counts its messages.
+    """
+    cluster, gateway, leaf = said.get("cluster"), said.get("gateway"), said.get("leaf")
+    joined = ""
+    if isinstance(cluster, str) and cluster:
+        joined = f"is one of the cluster {cluster}"
+    elif isinstance(cluster, Mapping) and cluster:
+        joined = f"is one of the cluster {cluster.get('name', '')}".rstrip()
+    elif isinstance(gateway, Mapping) and gateway:
+        joined = f"has a gateway {gateway.get('name', '')}".rstrip()
+    elif (isinstance(leaf, Mapping) and leaf) or said.get("leafnodes"):
+        joined = "has leaf nodes"
+    domain = said.get("domain") or _domain(said)
+    if not joined and domain:
+        joined = f"has the JetStream domain {domain}"
+    if not joined:
+        return ""
+    return (
+        f"the broker {joined}: every broker of Weir must be a server of its own. Take the blocks "
+        "`cluster`, `gateway`, `leafnodes` and the JetStream `domain` out of its configuration, "
+        "restart it, and join brokers by links of Weir's overlay"
+    )
+
+
+def _domain(said: Mapping[str, Any]) -> str:
+    jetstream = said.get("jetstream")
+    config = jetstream.get("config") if isinstance(jetstream, Mapping) else None
+    return str((config or {}).get("domain", ""))
+
+
+def nanoseconds(moment: str) -> int:
+    """A time as the server writes it (RFC 3339, up to nine decimals), since 1970. Raises
+    Retryable."""
+    whole, _, rest = moment.partition(".")
+    digits = rest.rstrip("Z")
+    try:
+        began = datetime.fromisoformat(whole.rstrip("Z")).replace(tzinfo=UTC)
+        return int(began.timestamp()) * 1_000_000_000 + int(f"{digits:0<9}"[:9] or 0)
+    except ValueError as error:
+        raise Retryable(f"{moment!r} is no time") from error
 
 
 async def flush(client: Any) -> None:

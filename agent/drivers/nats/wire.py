@@ -56,6 +56,8 @@ class Parser:
                     sid = int(words[2])
                     start = eol + 2
                     stop = start + size
+                    if size < 0:
+                        raise ValueError
                     if stop + 2 > end:
                         break
                     if first == _M:
@@ -67,6 +69,8 @@ class Parser:
                         )
                     else:
                         body = start + int(words[-2])
+                        if not start <= body <= stop:
+                            raise ValueError
                         frame = (
                             words[1],
                             words[3] if len(words) == 6 else b"",

@@ -20,6 +20,7 @@ WORK_S = {Delivery.BEST_EFFORT: 1.46092e-5, Delivery.RELIABLE: 1.48354e-4}
 """CPU time per message that is written to a place ..."""
 WORK_PER_COPY_S = {Delivery.BEST_EFFORT: 1.03146e-5, Delivery.RELIABLE: 1.13717e-5}
 """... and per copy for a consumer: the constants that Bhola 2006, section V, measured."""
+MAX_PAYLOAD_BYTES = 1 << 20
 BEST_EFFORT_WAITING = 10_000
 """Best-effort messages that may wait in one place; more are shed, newest first."""
 
@@ -30,6 +31,8 @@ class Line:
     def __init__(self, *, reliable: bool) -> None:
         self.reliable = reliable
         self.shed = 0
+        self.most_bytes = MAX_PAYLOAD_BYTES
+        """Publishers of larger reliable messages are refused."""
         self.ended = False
         self._waiting: deque[Message] = deque()
         self._first = 0
@@ -110,6 +113,10 @@ class VirtualBroker:
     """Set by tests and what-if: nobody reaches it now."""
     keep_delivered: bool = False
     incarnation: int = 0
+    holder: object = None
+    """The driver that acts for this broker."""
+    claimed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set, and replaced by the next, whenever another driver takes over."""
     lines: dict[Channel, Line] = field(default_factory=dict)
     interests: dict[str, Interest] = field(default_factory=dict)
     told: asyncio.Event = field(default_factory=asyncio.Event)
@@ -136,10 +143,14 @@ class VirtualBroker:
             line = self.lines[channel] = Line(reliable=reliable)
         return line
 
-    def publish(self, flow: str, delivery: Delivery, payloads: Sequence[bytes]) -> None:
-        """What a publisher sends to the ingress."""
+    def publish(self, flow: str, delivery: Delivery, payloads: Sequence[bytes]) -> int:
+        """What a publisher sends to the ingress; how many were refused as too large."""
         if self.away:
-            return
+            return 0
+        asked = len(payloads)
+        if delivery is Delivery.RELIABLE:
+            most = self.line(Channel(place=Place.INGRESS, delivery=delivery, flow=flow)).most_bytes
+            payloads = [payload for payload in payloads if len(payload) <= most]
         self.in_messages += len(payloads)
         first = self._positions.get(flow, 0) + 1
         self._positions[flow] = first + len(payloads) - 1
@@ -149,6 +160,7 @@ class VirtualBroker:
                 for index, payload in enumerate(payloads)
             ]
         )
+        return asked - len(payloads)
 
     def deliver(self, flow: str, messages: Sequence[Message], *, reliable: bool) -> None:
         """Hand messages to everybody who is admitted to a class of the flow."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import NoReturn
 
 from agent.drivers.base import (
     Batch,
@@ -23,7 +24,13 @@ from agent.drivers.base import (
     Stats,
     Unsupported,
 )
-from agent.drivers.simulated.broker import WORK_S, Line, VirtualBroker, VirtualNetwork
+from agent.drivers.simulated.broker import (
+    MAX_PAYLOAD_BYTES,
+    WORK_S,
+    Line,
+    VirtualBroker,
+    VirtualNetwork,
+)
 from weir.coordination.wire import ClassSpec, Delivery
 
 ANSWER_S = 2.0
@@ -38,7 +45,7 @@ class SimulatedDriver:
         self._broker = network.at(address)
         self._name = broker
         self._links: dict[str, str] = {}
-        self._incarnation = 0
+        self._incarnation: int | None = None
         self._looked: tuple[float, float] | None = None
         """When stats were asked for last, and the work done by then."""
 
@@ -58,7 +65,7 @@ class SimulatedDriver:
             name=self._name,
             version="1",
             jetstream=True,
-            max_payload_bytes=1 << 20,
+            max_payload_bytes=MAX_PAYLOAD_BYTES,
             round_trip_s=0.0,
         )
 
@@ -69,9 +76,13 @@ class SimulatedDriver:
         """Our broker, if it is there and still ours. Raises Retryable, Fenced."""
         if self._broker.away:
             raise Retryable(f"{self._broker.address} does not answer")
-        if self._incarnation and self._incarnation < self._broker.incarnation:
-            raise Fenced(f"session {self._broker.incarnation} acts for this broker")
+        if self._incarnation is not None and self._broker.holder is not self:
+            raise self._superseded()
         return self._broker
+
+    def _superseded(self) -> Fenced:
+        newest = self._broker.incarnation
+        return Fenced(f"incarnation {newest} acts for this broker", incarnation=newest)
 
     def _outbox_at(self, neighbour: str, delivery: Delivery) -> Line:
         """Where messages for us wait at a neighbour's broker."""
@@ -83,8 +94,10 @@ class SimulatedDriver:
 
     # --- channels and links
 
-    async def ensure_channel(self, channel: Channel) -> None:
-        self._own().line(channel)
+    async def ensure_channel(self, channel: Channel, *, max_message_bytes: int = 0) -> None:
+        line = self._own().line(channel)
+        if channel.place is Place.INGRESS:
+            line.most_bytes = min(MAX_PAYLOAD_BYTES, max_message_bytes or MAX_PAYLOAD_BYTES)
 
     async def ensure_link(self, neighbour: str, address: str) -> None:
         self._network.reach(address)
@@ -135,6 +148,7 @@ class SimulatedDriver:
         else:
             line = self._outbox_at(source.neighbour, source.delivery)
         async for batch in line.read(source):
+            self._own()
             if source.neighbour and source.neighbour not in self._links:
                 return
             yield batch
@@ -142,6 +156,7 @@ class SimulatedDriver:
     async def settle(self, batch: Batch) -> None:
         if not isinstance(batch.token, int):
             return
+        self._own()
         source = batch.source
         if source.flow:
             channel = Channel(place=Place.INGRESS, delivery=source.delivery, flow=source.flow)
@@ -164,6 +179,7 @@ class SimulatedDriver:
         address = self._links.get(neighbour)
         if address is None:
             raise Retryable(f"no link to {neighbour}")
+        self._own()
         there = self._network.reach(address)
         there.interests[self._name] = Interest(neighbour=self._name, flows=flows, epoch=epoch)
         there.told.set()
@@ -221,9 +237,21 @@ class SimulatedDriver:
                 book.gone(place.connection, asyncio.get_running_loop().time())
 
     async def fence(self, incarnation: int) -> None:
-        if incarnation < self._broker.incarnation:
-            raise Fenced(f"session {self._broker.incarnation} acts for this broker")
-        self._incarnation = self._broker.incarnation = incarnation
+        broker = self._broker
+        if broker.away:
+            raise Retryable(f"{broker.address} does not answer")
+        if incarnation < broker.incarnation:
+            raise self._superseded()
+        self._incarnation = broker.incarnation = incarnation
+        if broker.holder is not self:
+            broker.holder = self
+            before, broker.claimed = broker.claimed, asyncio.Event()
+            before.set()
+
+    async def fenced(self) -> NoReturn:
+        while self._incarnation is None or self._broker.holder is self:
+            await self._broker.claimed.wait()
+        raise self._superseded()
 
     def _busy(self, now: float, worked_s: float) -> float | None:
         """Share of one core since the last look; None on the first."""

@@ -5,29 +5,36 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import pkgutil
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
+import nats
 import pytest
 import pytest_asyncio
+from nats.js.errors import APIError
 
 import agent.drivers
 from agent.drivers.base import (
     Batch,
     Channel,
     Driver,
+    DriverError,
+    Fenced,
     Message,
     Place,
     Retryable,
     Source,
     Unsupported,
 )
+from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.driver import NatsDriver
+from agent.drivers.nats.server_config import BrokerSecrets
 from agent.drivers.simulated.broker import VirtualNetwork
 from agent.drivers.simulated.driver import SimulatedDriver
+from tests.agent.brokers import Broker
 from tests.agent.planes import client
 from tests.nats_server import NatsServer
-from weir.coordination.wire import Delivery
+from weir.coordination.wire import ClassSpec, Delivery
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
@@ -43,7 +50,7 @@ class System:
     def __init__(self, product: str, directory: Path) -> None:
         self.product = product
         self._network = VirtualNetwork()
-        self._servers = {}
+        self._servers: dict[str, NatsServer] = {}
         if product == "nats":
             self._servers = {name: NatsServer(directory / name) for name in "ab"}
             for server in self._servers.values():
@@ -92,6 +99,75 @@ async def system(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
     system = System(request.param, tmp_path)
     yield system
     await system.end()
+
+
+class Guarded:
+    """One broker, a, that lets in whom its agent admits, and any number of drivers for it."""
+
+    def __init__(self, product: str, directory: Path) -> None:
+        self.product = product
+        self._network = VirtualNetwork()
+        self._broker: Broker | None = None
+        if product == "nats":
+            self._broker = Broker("a", directory / "a", BrokerSecrets.generate())
+            self._broker.start()
+        self._open: list[Driver] = []
+        self._clients: list[Connection] = []
+
+    async def driver(self) -> Driver:
+        made: Driver
+        if self._broker is not None:
+            made = NatsDriver(
+                url=self._broker.url, broker="a", secrets=self._broker.secrets, lease_s=0
+            )
+        else:
+            made = SimulatedDriver(network=self._network, address="sim://a", broker="a")
+        await made.open()
+        self._open.append(made)
+        return made
+
+    async def publish(self, flow: str, payloads: Sequence[bytes]) -> int:
+        """Reliable messages to the ingress, by whoever may; how many were refused."""
+        if self._broker is None:
+            return self._network.at("sim://a").publish(flow, Delivery.RELIABLE, payloads)
+        password = self._broker.secrets.agent_password
+        connection = await nats.connect(self._broker.url, user="agent", password=password)
+        refused = 0
+        for payload in payloads:
+            try:
+                await connection.jetstream().publish(f"weir.in.{flow}", payload)
+            except APIError:
+                refused += 1
+        await connection.close()
+        return refused
+
+    async def ask(self, name: str, consumer: str) -> bool:
+        """A consumer of a class asks to be let in, and stays."""
+        if self._broker is None:
+            now = asyncio.get_running_loop().time()
+            return self._network.at("sim://a").ask(name, consumer, now) is not None
+        place = self._broker.url.removeprefix("nats://")
+        url = f"nats://{name}:{self._broker.secrets.client_key}@{place}"
+        try:
+            self._clients.append(await Connection.open(url, name=consumer, timeout_s=10))
+        except Retryable:
+            return False
+        return True
+
+    async def end(self) -> None:
+        for connection in self._clients:
+            connection.close()
+        for driver in self._open:
+            await driver.close()
+        if self._broker is not None:
+            self._broker.kill()
+
+
+@pytest_asyncio.fixture(params=PRODUCTS)
+async def guarded(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Guarded]:
+    guarded = Guarded(request.param, tmp_path)
+    yield guarded
+    await guarded.end()
 
 
 async def _linked(system: System) -> tuple[Driver, Driver]:
@@ -320,3 +396,131 @@ async def test_a_question_is_answered_by_the_agent_of_the_broker(system: System)
             await a.ask("c", b"no link")
         answering.cancel()
         await asyncio.gather(answering, return_exceptions=True)
+
+
+INGRESS = Channel(place=Place.INGRESS, delivery=Delivery.RELIABLE, flow="f")
+DELIVERY = Channel(place=Place.DELIVERY, delivery=Delivery.RELIABLE, flow="f")
+AT_INGRESS = Source(delivery=Delivery.RELIABLE, flow="f")
+
+
+async def _in_vain(call: Callable[[], Awaitable[object]]) -> None:
+    """What a fenced driver is asked fails or waits; it must only have no effect."""
+    with contextlib.suppress(DriverError, TimeoutError):
+        async with asyncio.timeout(0.5):
+            await call()
+
+
+async def test_an_older_incarnation_is_told_that_a_newer_one_acts(guarded):
+    async with asyncio.timeout(LIMIT_S):
+        newer = await guarded.driver()
+        await newer.fence(5)
+        older = await guarded.driver()
+        with pytest.raises(Fenced) as told:
+            await older.fence(4)
+        assert told.value.incarnation == 5
+        # The broker remembers it when the newer one is gone.
+        await newer.close()
+        with pytest.raises(Fenced):
+            await older.fence(4)
+        await older.fence(6)
+
+
+async def test_a_driver_goes_on_under_its_own_next_incarnation(guarded):
+    async with asyncio.timeout(LIMIT_S):
+        driver = await guarded.driver()
+        await driver.fence(1)
+        await driver.fence(2)
+        await driver.ensure_channel(INGRESS)
+        await guarded.publish("f", _numbers(1, 3))
+        assert _payloads(await _read(driver, AT_INGRESS, 3)) == _numbers(1, 3)
+
+
+@pytest.mark.parametrize("incarnation", [1, 2], ids=["a copy of it", "a newer one"])
+async def test_nothing_that_a_fenced_driver_does_takes_effect(guarded, incarnation):
+    async with asyncio.timeout(LIMIT_S):
+        before = await guarded.driver()
+        await before.fence(1)
+        for channel in (INGRESS, DELIVERY):
+            await before.ensure_channel(channel)
+        await guarded.publish("f", _numbers(1, 5))
+        (held, *_) = await _read(before, AT_INGRESS, 5)
+
+        after = await guarded.driver()
+        await after.fence(incarnation)
+        with pytest.raises(Fenced):
+            await before.fenced()
+        await _in_vain(lambda: before.settle(held))
+        await _in_vain(lambda: before.publish(DELIVERY, held.messages))
+        await _in_vain(lambda: before.drop_link("b"))
+
+        again = await _read(after, AT_INGRESS, 5)
+        assert _payloads(again) == _numbers(1, 5)
+        # Nothing of the older one is in the way of the newer one's first message.
+        async with asyncio.timeout(5):
+            await after.publish(DELIVERY, again[0].messages)
+
+
+async def test_what_was_read_before_the_fence_cannot_be_settled_after_it(guarded):
+    async with asyncio.timeout(LIMIT_S):
+        before = await guarded.driver()
+        await before.fence(1)
+        await before.ensure_channel(INGRESS)
+        await guarded.publish("f", _numbers(1, 5))
+        batches = await _read(before, AT_INGRESS, 5)
+        after = await guarded.driver()
+        await after.fence(2)
+        for batch in batches:
+            await _in_vain(lambda batch=batch: before.settle(batch))
+        await asyncio.sleep(0.5)  # settling may be put off, never past a fence
+        assert _payloads(await _read(after, AT_INGRESS, 5)) == _numbers(1, 5)
+
+
+async def test_admits_up_to_the_limit(guarded):
+    async with asyncio.timeout(LIMIT_S):
+        driver = await guarded.driver()
+        await driver.fence(1)
+        assert not await guarded.ask("gold", "early")
+        await driver.admit({"gold": ClassSpec(flow="f", limit=2)}, unmanaged="refuse")
+        answers = [await guarded.ask("gold", f"c{number}") for number in range(3)]
+        assert answers == [True, True, False]
+        state = (await driver.stats()).classes["gold"]
+        assert (state.limit, state.admitted) == (2, 2)
+
+
+async def test_a_lower_limit_releases_until_nobody_is_above_it(guarded):
+    async with asyncio.timeout(LIMIT_S):
+        driver = await guarded.driver()
+        await driver.fence(1)
+        await driver.admit({"gold": ClassSpec(flow="f", limit=3)}, unmanaged="refuse")
+        for number in range(3):
+            assert await guarded.ask("gold", f"c{number}")
+        await driver.admit({"gold": ClassSpec(flow="f", limit=1)}, unmanaged="refuse")
+        assert (await driver.stats()).classes["gold"].admitted == 1
+
+
+async def test_a_fenced_driver_admits_nobody(guarded):
+    async with asyncio.timeout(LIMIT_S):
+        before = await guarded.driver()
+        await before.fence(1)
+        await before.admit({"gold": ClassSpec(flow="f", limit=9)}, unmanaged="refuse")
+        after = await guarded.driver()
+        await after.fence(2)
+        await after.admit({"gold": ClassSpec(flow="f", limit=1)}, unmanaged="refuse")
+        await _in_vain(
+            lambda: before.admit({"gold": ClassSpec(flow="f", limit=9)}, unmanaged="refuse")
+        )
+        answers = [await guarded.ask("gold", f"c{number}") for number in range(4)]
+        assert answers == [True, False, False, False]
+
+
+async def test_refuses_to_publishers_what_is_too_large_for_the_way(guarded):
+    async with asyncio.timeout(LIMIT_S):
+        driver = await guarded.driver()
+        await driver.fence(1)
+        await driver.ensure_channel(INGRESS, max_message_bytes=10_000)
+        assert await guarded.publish("f", [b"x" * 9_000, b"x" * 10_001, b"y"]) == 1
+        payloads = _payloads(await _read(driver, AT_INGRESS, 2))
+        assert [len(payload) for payload in payloads] == [9_000, 1]
+        # The way may change.
+        await driver.ensure_channel(INGRESS, max_message_bytes=5_000)
+        assert await guarded.publish("f", [b"x" * 9_000]) == 1

@@ -154,7 +154,8 @@ async def test_sequences_go_on_after_everything_was_purged_and_the_server_killed
 
 
 @pytest.mark.asyncio
-async def test_reads_on_after_a_killed_server_without_gap_or_repetition(server):
+async def test_a_killed_server_leaves_no_gap_and_what_nobody_settled_comes_again(server):
+    """The next process may have an older disk, so nothing is taken for read there."""
     async with asyncio.timeout(60):
         session = await _session(server)
         writer = StreamWriter(session, "S")
@@ -173,7 +174,10 @@ async def test_reads_on_after_a_killed_server_without_gap_or_repetition(server):
                 server.kill()
                 server.start()
         await reading
-        assert got == list(range(1, 3001))
+        lives = [start for start, number in enumerate(got) if number == 1]
+        assert 1 < len(lives) <= 3
+        for start, stop in zip(lives, [*lives[1:], len(got)], strict=True):
+            assert got[start:stop] == list(range(1, stop - start + 1))
         await writer.close()
         await session.close()
 

@@ -1,0 +1,68 @@
+"""Writes best-effort messages to our own broker: what cannot be written is counted, never kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent.drivers.base import Channel, Message, Place
+from agent.drivers.nats import names, wire
+from agent.drivers.nats.connection import Connection
+from agent.drivers.nats.losses import NOT_CONNECTED, TOO_LARGE, Losses
+from agent.drivers.nats.session import Session
+
+
+class CoreWriter:
+    """One message larger than the server takes would end the connection with all that is on it."""
+
+    def __init__(self, session: Session, losses: Losses) -> None:
+        self._session = session
+        self._losses = losses
+
+    async def publish(self, channel: Channel, messages: Sequence[Message]) -> None:
+        """Messages of one flow, or one mark. Raises Retryable when the connection breaks."""
+        flow = messages[0].flow
+        connection = self._session.current
+        if connection is None:
+            self._losses.add(flow, NOT_CONNECTED, len(messages))
+            return
+        subject = _subject(channel, messages[0])
+        data = _publications(subject, messages)
+        most = int(connection.info.get("max_payload", 1 << 20))
+        if len(data) > most:
+            # Perhaps one of them; only now is it worth a look at each.
+            messages = self._fitting(flow, messages, most, connection)
+            data = _publications(subject, messages)
+        if data:
+            connection.write(data)
+            await connection.writable()
+
+    def _fitting(
+        self, flow: str, messages: Sequence[Message], most: int, connection: Connection
+    ) -> list[Message]:
+        fitting = [m for m in messages if len(m.headers) + len(m.payload) <= most]
+        count = len(messages) - len(fitting)
+        if count:
+            server = connection.info.get("server_name", "this broker")
+            said = f"flow {flow}: {server} takes no more than {most} bytes in one message"
+            self._losses.add(flow, TOO_LARGE, count, f"{said}; larger ones are lost and counted")
+        return fitting
+
+
+def _subject(channel: Channel, first: Message) -> bytes:
+    if channel.place is Place.DELIVERY:
+        return names.delivery_subject(first.flow).encode()
+    if first.mark:
+        return f"{names.OUT}.{names.token(channel.neighbour)}.{names.MARK}".encode()
+    return names.outbox_subject(channel.neighbour, first.flow).encode()
+
+
+def _publications(subject: bytes, messages: Sequence[Message]) -> bytes:
+    start = b"PUB " + subject
+    return b"".join(
+        [
+            b"%b %d\r\n%b\r\n" % (start, len(payload), payload)
+            if not header
+            else wire.publication(subject, payload, header=header)
+            for _, payload, _, _, header, _ in messages
+        ]
+    )

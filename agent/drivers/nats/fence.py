@@ -1,0 +1,181 @@
+"""Who acts for a broker: one record at the broker itself, and every connection is opened under it.
+
+`WEIR_FENCE` holds one message, `{"incarnation": 7, "life": "9f2c..."}`: the newest incarnation and
+the one process that acts under it. It is written against its own last sequence, so of two that
+claim at once one is second and sees the other, and never for an older incarnation.
+
+What makes it a fence and not a note:
+- an agent's session reads the record **on every connection, before anything else is done on it**,
+  and hears it being rewritten for as long as the connection lives;
+- a successor writes the record first, then has the server close every connection of the agent
+  that is not its own (system account), and waits until they are closed. Only then it reads.
+So whatever a predecessor, paused at any instant, still writes, purges or deletes goes into a closed
+connection, and each connection it opens from then on begins with the news that it is nobody.
+
+At its neighbours' brokers nobody closes a predecessor's connections. There it can settle and
+nothing else that matters, and `verify` is asked at the OWN broker after the messages were handled
+and before they are settled. That is enough, and no race: what was handled when nobody newer stood
+there was read, routed and stored while this agent was the only one, by tables that were right then.
+A successor that comes between the question and the purge finds every one of those messages where
+it belongs. Numbers of an outbox are never given twice (`streams.outbox_config`), so a purge that
+arrives years later removes what it was meant for.
+
+Without the system account (an agent without secrets) connections cannot be closed: a predecessor
+ends when it hears the record, at its next chain or before it settles, whichever is first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from agent.drivers.base import Fenced, Retryable
+from agent.drivers.nats import jetstream, names, wire
+from agent.drivers.nats.connection import Connection
+
+log = logging.getLogger("weir.agent.fence")
+
+_EXPECTED = b"Nats-Expected-Last-Subject-Sequence"
+
+
+def fence_config() -> dict[str, Any]:
+    """The stream of the record."""
+    return {
+        "name": names.FENCE_STREAM,
+        "subjects": [names.FENCE],
+        "max_msgs_per_subject": 1,
+        "duplicate_window": jetstream.NANOSECONDS,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Who acts. `life`: the process, as two may hold copies of one state directory."""
+
+    incarnation: int = 0
+    life: str = ""
+
+
+class Fence:
+    """One agent's side of it: `claim` once per session, `admit` on every new connection."""
+
+    def __init__(self, life: str, on_fenced: Callable[[Fenced], None]) -> None:
+        """`on_fenced` is called at once, in the middle of whatever brought the news."""
+        self.life = life
+        self.mine: Record | None = None
+        """What we claimed last; None: nothing is checked yet."""
+        self.error: Fenced | None = None
+        self._on_fenced = on_fenced
+        self._fenced = asyncio.Event()
+
+    async def fenced(self) -> Fenced:
+        """Returns when somebody newer acts."""
+        await self._fenced.wait()
+        assert self.error is not None
+        return self.error
+
+    async def claim(self, connection: Connection, incarnation: int) -> None:
+        """Act as `incarnation` from now on. Raises Fenced when somebody newer does.
+
+        An equal incarnation is taken over: its process is our own before a restart, or a copy of
+        it, and of two copies the one that was started last acts.
+        """
+        await jetstream.ensure_stream(connection, fence_config())
+        body = json.dumps({"incarnation": incarnation, "life": self.life}).encode()
+        while True:
+            sequence, record = await _read(connection)
+            if record.incarnation > incarnation:
+                raise _fenced(record)
+            if record == Record(incarnation, self.life):
+                break
+            header = wire.header_block({_EXPECTED: b"%d" % sequence})
+            frame = await connection.request(names.FENCE, body, header=header)
+            if not _refused(frame[3]):
+                break
+        self.mine = Record(incarnation, self.life)
+
+    async def admit(self, connection: Connection) -> None:
+        """This connection may be used. Raises Fenced, Retryable."""
+        if self.mine is None:
+            return
+        connection.subscribe(names.FENCE, self._heard)
+        # A broker that lost its disk has lost the record, too.
+        await jetstream.ensure_stream(connection, fence_config())
+        await self.verify(connection)
+
+    async def verify(self, connection: Connection) -> None:
+        """Nobody newer acts for this broker as of now. Raises Fenced, Retryable."""
+        mine = self.mine
+        if mine is None:
+            return
+        if self.error is not None:
+            raise self.error
+        _, record = await _read(connection)
+        if record.incarnation < mine.incarnation:
+            # A broker whose disk was restored has forgotten us.
+            await self.claim(connection, mine.incarnation)
+        else:
+            self._compare(record)
+        if self.error is not None:
+            raise self.error
+
+    def watch(self, connection: Connection) -> None:
+        """Hear on this connection, too, when somebody else claims."""
+        connection.subscribe(names.FENCE, self._heard)
+
+    def _heard(self, frames: list[wire.Frame]) -> None:
+        for frame in frames:
+            self._compare(_record(frame[3]))
+
+    def _compare(self, record: Record) -> None:
+        mine = self.mine
+        if mine is None or record == mine or record.incarnation < mine.incarnation:
+            return
+        if record.life == self.life:
+            return  # our own next session
+        if self.error is None:
+            self.error = _fenced(record)
+            self._fenced.set()
+            self._on_fenced(self.error)
+
+
+def _fenced(record: Record) -> Fenced:
+    return Fenced(
+        f"incarnation {record.incarnation} acts for this broker in another process",
+        incarnation=record.incarnation,
+    )
+
+
+async def _read(connection: Connection) -> tuple[int, Record]:
+    """The record and its number in the stream; 0 and an empty one when there is none."""
+    frame = await connection.request(f"$JS.API.DIRECT.GET.{names.FENCE_STREAM}.{names.FENCE}")
+    code = wire.status(frame[2])
+    if code == jetstream.NOT_FOUND:
+        return 0, Record()
+    if code:
+        raise Retryable(f"{names.FENCE_STREAM}: status {code}")
+    word = wire.header_value(frame[2], b"Nats-Sequence")
+    return (int(word) if word.isdigit() else 0), _record(frame[3])
+
+
+def _record(payload: bytes) -> Record:
+    try:
+        plain = json.loads(payload)
+        return Record(int(plain["incarnation"]), str(plain["life"]))
+    except (ValueError, KeyError, TypeError):
+        log.warning("an unreadable record in %s: %r", names.FENCE_STREAM, payload[:80])
+        return Record()
+
+
+def _refused(payload: bytes) -> bool:
+    """Whether somebody else wrote first. Raises Retryable for any other refusal."""
+    fault = json.loads(payload).get("error")
+    if not fault:
+        return False
+    if fault.get("err_code") == jetstream.WRONG_LAST_SEQUENCE:
+        return True
+    raise Retryable(f"{names.FENCE_STREAM}: {fault.get('description')}")

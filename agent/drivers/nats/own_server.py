@@ -1,0 +1,91 @@
+"""Our own server, and the right to act there: session, fence and admission under one roof."""
+
+from __future__ import annotations
+
+import logging
+import secrets as random
+
+from agent.drivers.base import Fenced, Retryable, Unsupported
+from agent.drivers.nats.admission import Admission
+from agent.drivers.nats.connection import Connection
+from agent.drivers.nats.fence import Fence
+from agent.drivers.nats.predecessors import cut_off_predecessors
+from agent.drivers.nats.server_config import BrokerSecrets
+from agent.drivers.nats.session import Session
+from agent.drivers.nats.system_account import company
+
+log = logging.getLogger("weir.agent")
+
+OPEN_S = 3.0
+
+
+class OwnServer:
+    """The server that this agent stands beside."""
+
+    def __init__(
+        self, *, url: str, own_url: str, broker: str, secrets: BrokerSecrets | None, lease_s: float
+    ) -> None:
+        """`own_url` holds the agent's user; `url` nobody's. Without `secrets` there is no
+        admission, and a predecessor's connections cannot be closed."""
+        life = random.token_hex(8)
+        self.guard = Fence(life, self._end)
+        self.session = Session(own_url, name=f"weir agent {broker} {life}", greet=self._greet)
+        self.admission = (
+            Admission(url=url, secrets=secrets, lease_s=lease_s, life=life, ours=self.ours)
+            if secrets is not None
+            else None
+        )
+        self._started: tuple[str, int] = ("", 0)
+
+    @property
+    def incarnation(self) -> int:
+        """As which we act; 0 before `fence`."""
+        return self.guard.mine.incarnation if self.guard.mine is not None else 0
+
+    async def close(self) -> None:
+        """Leave the server; what it holds stays."""
+        if self.admission is not None:
+            await self.admission.close()
+        await self.session.close()
+
+    async def fence(self, incarnation: int, *, recorded: bool) -> None:
+        """See `Driver.fence`. Without a stream (`recorded` False) no record can be kept, and
+        predecessors are cut off without being told."""
+        if recorded:
+            connection = await self.session.connection(OPEN_S)
+            await self.guard.claim(connection, incarnation)
+            self.guard.watch(connection)
+        if self.admission is not None:
+            await cut_off_predecessors(self.admission.system, self.guard.life)
+        await self.ours()
+
+    async def ours(self) -> None:
+        """Raises Fenced when somebody newer acts for this broker, Retryable when nobody knows."""
+        if self.guard.mine is not None:
+            await self.guard.verify(await self.session.connection(OPEN_S))
+
+    async def began(self, connection: Connection) -> int | None:
+        """When the process behind a connection began, in nanoseconds of its clock; None without
+        the system account, which alone is told. Raises Retryable."""
+        if self.admission is None:
+            return None
+        server = str(connection.info.get("server_id", ""))
+        if self._started[0] != server:
+            self._started = await self.admission.system.started()
+            if self._started[0] != server:
+                raise Retryable("the broker was restarted; its system account is not back yet")
+        return self._started[1]
+
+    async def _greet(self, connection: Connection) -> None:
+        """The first thing on every connection."""
+        reason = company(connection.info)
+        if reason:
+            raise Unsupported(reason)
+        await self.guard.admit(connection)
+
+    def _end(self, error: Fenced) -> None:
+        """Nothing that is still in this process takes effect any more."""
+        log.error("fenced: %s", error)
+        self.session.end(error)
+        if self.admission is not None:
+            self.admission.stop()
