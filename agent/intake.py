@@ -49,7 +49,8 @@ class Intake:
         if spec.ingress:
             try:
                 await self._driver.ensure_channel(
-                    Channel(place=Place.INGRESS, delivery=spec.delivery, flow=flow)
+                    Channel(place=Place.INGRESS, delivery=spec.delivery, flow=flow),
+                    max_message_bytes=spec.max_message_bytes,
                 )
             except Retryable:
                 # Perhaps reliable messages have to pass first (and we died on the way to that).

@@ -95,6 +95,9 @@ class Store:
         self._thread.close()
         self._disk.close()
 
+    # --- writing; each returns when it is durable and raises StoreError when it is not
+
+    async def save_document(self, document: Document) -> None:
         """This is what the control plane wants now."""
         await self._do(self._write_document, lambda saved: replace(saved, document=document))
 

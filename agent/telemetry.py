@@ -100,6 +100,7 @@ class Meter:
             "flows": flows,
             "classes": classes,
             "links": links,
+            "lost": {flow: dict(reasons) for flow, reasons in stats.lost.items()},
             "broker": broker,
             "agent": {
                 "cpu_s": time.process_time(),

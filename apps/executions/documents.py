@@ -53,6 +53,8 @@ class Facts:
     """Broker -> incarnation of the session that speaks for it; without revoked agents."""
     addresses: Mapping[str, str]
     """Broker -> where its agent says that it is reached."""
+    max_message_bytes: int
+    """What every broker takes in one message, as their agents say; 0 if none has said so."""
     orders: tuple[wire.Order, ...]
     """Of every participant; `peers[role]` is whom an order is for."""
 
@@ -113,7 +115,11 @@ def document_of(facts: Facts, broker: str) -> wire.Document:
         broker=broker,
         version="",
         flows={
-            flow: wire.FlowSpec(delivery=delivery, ingress=flow in ingress)
+            flow: wire.FlowSpec(
+                delivery=delivery,
+                ingress=flow in ingress,
+                max_message_bytes=facts.max_message_bytes if flow in ingress else 0,
+            )
             for flow, delivery in facts.deliveries.items()
         },
         gates={f: g for f, g in facts.gates.get(broker, {}).items() if f in ingress},
@@ -175,10 +181,12 @@ def _read(system: System) -> Facts:
         neighbours.setdefault(b, set()).add(a)
 
     agents = Agent.objects.filter(system=system).values_list(
-        "broker__name", "address", "incarnation", "revoked_at"
+        "broker__name", "address", "incarnation", "revoked_at", "facts__max_payload_bytes"
     )
-    addresses = {broker: address for broker, address, _, _ in agents if address}
-    sessions = {broker: number for broker, _, number, revoked in agents if revoked is None}
+    addresses = {broker: address for broker, address, *_ in agents if address}
+    sessions = {broker: number for broker, _, number, revoked, _ in agents if revoked is None}
+    # Of all brokers, not of those on today's way: a shift may lead a flow anywhere.
+    most = [most for *_, revoked, most in agents if revoked is None and _is_size(most)]
     return Facts(
         system=system.name,
         deliveries=deliveries,
@@ -188,8 +196,13 @@ def _read(system: System) -> Facts:
         neighbours={broker: frozenset(names) for broker, names in neighbours.items()},
         sessions=sessions,
         addresses=addresses,
+        max_message_bytes=min(most, default=0),
         orders=_orders(system, addresses),
     )
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _orders(system: System, addresses: Mapping[str, str]) -> tuple[wire.Order, ...]:

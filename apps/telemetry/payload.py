@@ -15,6 +15,16 @@ CLASS = ("admitted", "waiting", "delivered_per_s")
 LINK = ("sent_per_s", "received_per_s", "backlog")
 LOAD = ("connections", "in_msgs_per_s", "out_msgs_per_s", "cpu_ratio", "cores", "memory_bytes")
 AGENT = ("cpu_s", "forwarded")
+LOST = (
+    "broker_away",
+    "too_large",
+    "ingress_full",
+    "link_full",
+    "on_the_way",
+    "not_read",
+    "unreadable",
+)
+"""Reasons for which messages did not get further; by flow, as totals since the agent began."""
 
 
 def storable(text: str) -> bool:
@@ -71,6 +81,7 @@ def telemetry_checked(plain: object) -> dict[str, Any]:
         "flows": _table(known.get("flows", {}), FLOW, "telemetry.flows"),
         "classes": _table(known.get("classes", {}), CLASS, "telemetry.classes"),
         "links": _table(known.get("links", {}), LINK, "telemetry.links"),
+        "lost": _table(known.get("lost", {}), LOST, "telemetry.lost"),
         "broker": broker,
         "agent": _amounts(known.get("agent", {}), AGENT, "telemetry.agent"),
     }

@@ -66,6 +66,9 @@ class FlowSpec:
     delivery: Delivery = Delivery.BEST_EFFORT
     ingress: bool = False
     """Publishers send it here, through the gate."""
+    max_message_bytes: int = 0
+    """What the smallest broker on its way takes in one message; 0: as much as its ingress does. The
+    ingress refuses reliable messages that would not fit, with room for what Weir adds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +217,12 @@ def _flow(plain: object, path: str) -> FlowSpec:
         delivery = Delivery(known.get("delivery", Delivery.BEST_EFFORT))
     except ValueError as error:
         raise InvalidProblem(f"{path}.delivery", str(error)) from error
-    return FlowSpec(delivery=delivery, ingress=bool(known.get("ingress", False)))
+    most = known.get("max_message_bytes", 0)
+    if not isinstance(most, int) or most < 0:
+        raise InvalidProblem(f"{path}.max_message_bytes", "must be a number of bytes")
+    return FlowSpec(
+        delivery=delivery, ingress=bool(known.get("ingress", False)), max_message_bytes=most
+    )
 
 
 def _order(plain: object, path: str) -> Order:

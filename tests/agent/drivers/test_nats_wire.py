@@ -1,13 +1,31 @@
 """The parser gives every frame back, wherever the socket cuts the stream."""
 
+import asyncio
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.drivers.nats import names, wire
+from agent.drivers.base import Source
+from agent.drivers.nats import names, streams, wire
+from agent.drivers.nats.lives import Lives
+from agent.drivers.nats.stream_reader import Read, Stored
+from agent.drivers.nats.stream_writer import position_of
+from weir.coordination.wire import Delivery
 
 words = st.text(alphabet="abcXYZ019._-%*", min_size=1, max_size=12).map(str.encode)
 payloads = st.binary(max_size=60)
+PIECES = (
+    b"MSG a 1 ",
+    b"HMSG a 1 r ",
+    b"-3",
+    b"5",
+    b"0",
+    b"\r\n",
+    b" ",
+    b"PING",
+    b"MSG a 1 -20\r\n",
+)
 headers = st.lists(payloads.filter(lambda b: b"\r" not in b and b"\n" not in b), max_size=3)
 
 
@@ -83,3 +101,43 @@ def test_any_name_is_one_token_of_a_subject_and_comes_back(name):
     quoted = names.token(name)
     assert not set(quoted) & set(". *>/\\\t\r\n!")
     assert names.name_of(quoted) == name
+
+
+@given(st.lists(st.binary(max_size=40) | st.sampled_from(PIECES), max_size=20))
+def test_whatever_comes_is_cut_or_refused(pieces):
+    """Nothing but ProtocolViolation, and no endless loop: the bytes are another program's."""
+    parser = wire.Parser()
+    try:
+        for piece in pieces:
+            parser.feed(piece)
+    except wire.ProtocolViolation:
+        return
+
+
+@given(st.binary(max_size=200) | st.builds(b"NATS/1.0\r\n".__add__, st.binary(max_size=200)))
+def test_whatever_headers_a_message_has_it_keeps_its_identity(header):
+    source = Source(delivery=Delivery.RELIABLE, flow="f")
+    read = Read([Stored(7, b"weir.in.f", header, b"payload", 5)], "2026", "server", 0)
+    lives = Lives(_nobody_knows, asyncio.Lock())
+    (message,) = streams.ingress_messages("f", "a", read, source, lives).messages
+    assert (message.origin, message.position, message.payload) == ("a-2026", 7, b"payload")
+    # As the next agent reads it: appended with headers of an append before it.
+    block = b"NATS/1.0\r\nNats-Expected-Last-Sequence: 0\r\n" + message.headers + b"\r\n"
+    subject = b"weir.to.b.f.a-2026"
+    cutter = streams.OutboxMessages(Source(delivery=Delivery.RELIABLE, neighbour="a"))
+    (batch,) = cutter.batches(Read([Stored(1, subject, block, b"payload", 5)], "", "server", 0))
+    assert (batch.messages[0].position, batch.messages[0].headers) == (7, message.headers)
+    assert position_of(block) == 7
+    assert not cutter.unreadable
+
+
+@given(st.binary(max_size=200), st.binary(max_size=30))
+def test_whatever_stands_in_an_outbox_is_read_or_named(header, word):
+    cutter = streams.OutboxMessages(Source(delivery=Delivery.RELIABLE, neighbour="a"))
+    subject = b"weir.to.b." + word.replace(b".", b"") + b".x"
+    batches = cutter.batches(Read([Stored(1, subject, header, b"p", 5)], "", "server", 0))
+    assert len(batches) + len(cutter.unreadable) == 1
+
+
+async def _nobody_knows(_):
+    return None

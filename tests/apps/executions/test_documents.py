@@ -17,17 +17,18 @@ from weir.coordination.wire import ClassSpec, Delivery, FlowSpec, Gate, document
 pytestmark = pytest.mark.django_db
 
 
-def come(broker) -> Agent:
+def come(broker, **facts) -> Agent:
     agent, _ = agent_enrol(broker=broker, actor=None)
-    return agent_session(
-        agent=agent,
-        introduction=Introduction(
-            agent_version="1",
-            product="simulated",
-            address=f"sim://{broker.name}",
-            facts={},
-            capabilities={},
-        ),
+    return agent_session(agent=agent, introduction=introduction(broker.name, **facts))
+
+
+def introduction(name, **facts) -> Introduction:
+    return Introduction(
+        agent_version="1",
+        product="simulated",
+        address=f"sim://{name}",
+        facts=facts,
+        capabilities={},
     )
 
 
@@ -46,6 +47,15 @@ def test_every_broker_knows_every_flow_and_its_own_ingress(harbour, agents):
         assert document_for(agent).flows == {
             "tides": FlowSpec(delivery=Delivery.RELIABLE, ingress=name == "a")
         }
+
+
+def test_an_ingress_knows_what_the_smallest_broker_takes_in_one_message(harbour, agents):
+    assert document_for(agents["a"]).flows["tides"].max_message_bytes == 0
+    sizes = {"a": 1_048_576, "b": 65_536, "c": "unknown", "d": -1}
+    for name, size in sizes.items():
+        agent_session(agent=agents[name], introduction=introduction(name, max_payload_bytes=size))
+    assert document_for(agents["a"]).flows["tides"].max_message_bytes == 65_536
+    assert document_for(agents["b"]).flows["tides"].max_message_bytes == 0
 
 
 def test_classes_are_those_of_the_broker_with_the_limit_asked_for(harbour, agents):

@@ -66,5 +66,6 @@ def test_an_empty_message_is_one():
         "classes": {},
         "links": {},
         "broker": {"unmanaged": [], "sync_always": None},
+        "lost": {},
         "agent": {},
     }
