@@ -14,7 +14,8 @@ ANYTHING = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
     max_leaves=8,
 )
-MEMBERS = st.sampled_from(["interval_s", "flows", "classes", "links", "broker", "agent", "new"])
+NAMES = ["interval_s", "flows", "classes", "links", "lost", "broker", "agent", "new"]
+MEMBERS = st.sampled_from(NAMES)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_what_is_taken_can_be_stored(plain):
     text = json.dumps(kept, allow_nan=False)
     assert "\\u0000" not in text
     assert "\\ud8" not in text.lower()
-    assert set(kept) == {"interval_s", "flows", "classes", "links", "broker", "agent"}
+    assert set(kept) == {"interval_s", "flows", "classes", "links", "lost", "broker", "agent"}
 
 
 @given(plain=st.dictionaries(MEMBERS, ANYTHING))
