@@ -388,6 +388,7 @@ async def test_a_question_is_answered_by_the_agent_of_the_broker(system: System)
         while not asked:
             with contextlib.suppress(Retryable):
                 asked = await a.ask("b", b"one")
+            await asyncio.sleep(0)
         assert asked == b"to one"
         assert await asyncio.gather(*(a.ask("b", b"%d" % n) for n in range(20))) == [
             b"to %d" % n for n in range(20)
