@@ -140,7 +140,7 @@ class ModelBroker:
     subscribers: dict[Channel, list[Callable[[list[Message]], None]]] = field(default_factory=dict)
     book: AdmissionBook = field(default_factory=AdmissionBook)
     admitting: str = ""
-    """The process that answers whoever wants to be let in."""
+    """The process that answers whoever wants to be let in; it comes back after each stop."""
     connections: int = 0
     set_aside: dict[str, int] = field(default_factory=dict)
     """Flow -> messages that cannot be carried."""
@@ -157,7 +157,6 @@ class ModelBroker:
         self.boots += 1
         self.subscribers.clear()
         self.book.clear()
-        self.admitting = ""
         for stream in self.streams.values():
             stream.notify()
         self._news()
