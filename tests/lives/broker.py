@@ -142,6 +142,8 @@ class ModelBroker:
     admitting: str = ""
     """The process that answers whoever wants to be let in; it comes back after each stop."""
     connections: int = 0
+    asked: list[Callable[[bytes, Callable[[bytes], None]], None]] = field(default_factory=list)
+    """Who answers questions to the agent of this broker."""
     set_aside: dict[str, int] = field(default_factory=dict)
     """Flow -> messages that cannot be carried."""
     on_delivered: Callable[[ModelBroker, str, list[Message]], None] = lambda *_: None
@@ -156,6 +158,7 @@ class ModelBroker:
         self.up = False
         self.boots += 1
         self.subscribers.clear()
+        self.asked.clear()
         self.book.clear()
         for stream in self.streams.values():
             stream.notify()

@@ -37,6 +37,7 @@ from weir.lifecycle.steps import StepState
 
 if TYPE_CHECKING:
     from tests.lives.world import World
+    from tests.simulation.actions import Change
 
 CONTROL = "control plane"
 POLL_S = 3.0
@@ -62,8 +63,6 @@ class LivesControl(Control):
     def __init__(self, world: World, edges: Any, settings: Any) -> None:
         super().__init__(world, edges, settings)  # type: ignore[arg-type]
         self.listeners: list[Callable[[], None]] = []
-        self.observed_at: dict[str, float] = {}
-        self.moved_at: dict[str, float] = {}
         self.addresses: dict[str, str] = {}
         self.strange: set[str] = set()
         """Brokers whose documents hold an order of a kind that no agent knows."""
@@ -95,6 +94,13 @@ class LivesControl(Control):
         ]
         if broker in self.strange:
             orders.append(STRANGE)
+        asked = [
+            self.settings[self.changes[action.id].key].changed
+            for view in self.executions
+            for step in view.steps
+            for action in step.actions
+            if action.state in UNDER_WAY and broker in action.awaited
+        ]
         document = Document(
             system="s",
             broker=broker,
@@ -111,11 +117,20 @@ class LivesControl(Control):
                 if n in self.addresses
             },
             orders=tuple(orders),
+            asked=max(asked, default=0),
         )
-        if document != self.documents.get(broker):
+        before = self.documents.get(broker)
+        if before is None or replace(document, number=before.number) != before:
             document = replace(document, version=str(self._next_version(broker)))
-            self.documents[broker] = document
+        self.documents[broker] = document = replace(document, number=self.revision)
         return document
+
+    def _desire(self, change: Change, value: float | None) -> None:
+        """The agent is asked for another value, by documents of this number on."""
+        setting = self.settings[change.key]
+        setting.desired = value
+        setting.changed = self.revision
+        self.world.audit.may_enforce(change, value)
 
     def _tell(self, brokers: tuple[str, ...] = ()) -> None:
         listeners, self.listeners = self.listeners, []
@@ -170,7 +185,7 @@ class LivesControl(Control):
             not self.checks_order_of_reports or sent > self.observed.get(broker, (0, 0, None))[0]
         ):
             changed = self.observed.get(broker, (0, 0, None))[2] != observed
-            self.observed[broker] = (sent, int(observed.version or 0), observed)
+            self.observed[broker] = (sent, observed.number, observed)
         for report in reports:
             self._store(broker, report)
             changed = True
@@ -184,13 +199,13 @@ class LivesControl(Control):
         change = self.changes[action.id]
         broker, name = change.key
         setting = self.settings[change.key]
-        _, version, observed = self.observed.get(broker, (0, 0, Observed()))
+        _, number, observed = self.observed.get(broker, (0, 0, Observed()))
         if change.kind == "set_population":
             shown: float | None = observed.limits.get(name)
         else:
             shown = observed.gates[name].rate_per_s if name in observed.gates else None
         by = frozenset({broker}) if shown == setting.desired else frozenset()
-        if by and not self._recent(version, setting):
+        if by and not self._recent(number, setting):
             by = frozenset()
         return replace(action, confirmed_by=by)
 
@@ -202,7 +217,6 @@ class Line:
         self._world = world
         self._broker = broker
         self._host = host
-        self._sent = 0
         self._known: tuple[Document | None, Document | None] = (None, None)
 
     async def session(self, introduction: Introduction) -> Session:
@@ -211,7 +225,7 @@ class Line:
             lambda control: control.opened(self._broker, introduction), ANSWER_S
         )
 
-    async def document(self, session: Session, seen: str) -> Document | None:
+    async def document(self, session: Session, seen: str, number: int) -> Document | None:
         """See `agent.client.ControlPlane`."""
         broker, world = self._broker, self._world
 
@@ -235,15 +249,17 @@ class Line:
         self,
         session: Session,
         *,
+        sequence: int,
         reports: Iterable[Report] = (),
         observed: Observed | None = None,
         telemetry: Mapping[str, Any] | None = None,
     ) -> float:
         """See `agent.client.ControlPlane`."""
-        self._sent += 1
-        sent, said = self._sent, tuple(reports)
+        said = tuple(reports)
         return await self._call(
-            lambda control: control.heard(self._broker, session.incarnation, said, observed, sent),
+            lambda control: control.heard(
+                self._broker, session.incarnation, said, observed, sequence
+            ),
             ANSWER_S,
         )
 

@@ -1,4 +1,4 @@
-"""State directories in memory, behind the names that `agent.store` takes from the operating system.
+"""State directories in memory, behind the names that `agent.disk` takes from the operating system.
 
 A killed process loses nothing that it has written; a power failure loses what was not synced: the
 contents of a file since its last fsync, and the names of a directory since the directory's.
@@ -24,13 +24,16 @@ from unittest.mock import patch
 
 from tests.lives.loop import PROCESS, Killed, Process
 
+PLACE = "agent.disk"
+"""Where agents call the operating system."""
+
 
 class _File:
     __slots__ = ("data", "synced")
 
     def __init__(self) -> None:
-        self.data = ""
-        self.synced: str | None = None
+        self.data = b""
+        self.synced: bytes | None = None
 
 
 class SimDisk:
@@ -93,17 +96,17 @@ class SimDisk:
             if file.synced != file.data:
                 draw = self.rng.random()
                 if draw < 0.4:
-                    file.data = file.synced or ""
+                    file.data = file.synced or b""
                 elif draw < 0.6:
                     file.data = file.data[: int(len(file.data) * self.rng.random())]
                 file.synced = file.data
         self._durable = dict(self.names)
 
-    def snapshot(self) -> dict[str, str]:
+    def snapshot(self) -> dict[str, bytes]:
         """A copy of the directory, for `restore`."""
         return {name: file.data for name, file in self.names.items()}
 
-    def restore(self, snapshot: dict[str, str]) -> None:
+    def restore(self, snapshot: dict[str, bytes]) -> None:
         """The directory is what it was once; an empty snapshot: it was lost."""
         self.names = {}
         for name, data in snapshot.items():
@@ -113,7 +116,7 @@ class SimDisk:
 
 
 class SimPath:
-    """What `agent.store` uses of a `pathlib.Path`."""
+    """What `agent.disk` uses of a `pathlib.Path`."""
 
     def __init__(self, disk: SimDisk, name: str = "") -> None:
         self.disk = disk
@@ -136,15 +139,15 @@ class SimPath:
         """Whether there is such a file."""
         return not self.name or self.name in self.disk.names
 
-    def read_text(self) -> str:
+    def read_bytes(self) -> bytes:
         """The contents, as the process sees them."""
         if self.name not in self.disk.names:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.name)
         return self.disk.names[self.name].data
 
-    def read_bytes(self) -> bytes:
-        """The contents, as the process sees them."""
-        return self.read_text().encode()
+    def read_text(self) -> str:
+        """The contents as text."""
+        return self.read_bytes().decode()
 
     def replace(self, target: SimPath) -> SimPath:
         """Rename over whatever is there."""
@@ -191,11 +194,11 @@ class _Descriptor:
     def close(self) -> None:
         return
 
-    def write(self, text: str | bytes) -> int:
+    def write(self, data: str | bytes) -> int:
         assert self.file is not None
         self.path.disk.need_room()
-        self.file.data += text if isinstance(text, str) else text.decode()
-        return len(text)
+        self.file.data += data.encode() if isinstance(data, str) else bytes(data)
+        return len(data)
 
 
 class _Os:
@@ -215,7 +218,7 @@ class _Os:
             disk.need_room()
             disk.names[path.name] = _File()
         elif flags & os.O_TRUNC:
-            disk.names[path.name].data = ""
+            disk.names[path.name].data = b""
         return _Descriptor(path, disk.names[path.name])
 
     def fdopen(self, descriptor: Any, *args: Any, **options: Any) -> Any:
@@ -273,6 +276,6 @@ class _Fcntl:
 
 @contextmanager
 def simulated_directories() -> Iterator[None]:
-    """`agent.store` can be given a SimPath; real paths still lead to the real disk."""
-    with patch("agent.store.os", _Os()), patch("agent.store.fcntl", _Fcntl()):
+    """Agents can be given a SimPath; real paths still lead to the real disk."""
+    with patch(f"{PLACE}.os", _Os()), patch(f"{PLACE}.fcntl", _Fcntl()):
         yield

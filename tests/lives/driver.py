@@ -12,7 +12,7 @@ import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextvars import copy_context
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from agent.drivers.base import (
     Batch,
@@ -23,6 +23,7 @@ from agent.drivers.base import (
     DriverError,
     Enforcement,
     Fenced,
+    Inquiry,
     Interest,
     LimiterScope,
     Message,
@@ -33,7 +34,7 @@ from agent.drivers.base import (
     Unknown,
     Unsupported,
 )
-from tests.lives.broker import MAX_PAYLOAD, ModelBroker, Record, Replaced
+from tests.lives.broker import MAX_PAYLOAD, ModelBroker, Record, Refusal, Replaced
 from tests.lives.network import Later, Network, Wire
 from weir.coordination.wire import ClassSpec, Delivery
 
@@ -393,6 +394,57 @@ class ModelDriver:
             if said != known:
                 known = said
                 yield dict(said)
+
+    # --- questions
+
+    async def ask(self, neighbour: str, payload: bytes) -> bytes:
+        def inquire(broker: ModelBroker) -> Any:
+            if not broker.asked:
+                raise Refusal(f"the agent of {broker.name} does not listen")
+            asked = broker.asked[-1]
+            return Later(lambda then: asked(payload, then))
+
+        return cast("bytes", await self._at(neighbour, inquire, "a question"))
+
+    async def inquiries(self) -> AsyncIterator[Inquiry]:
+        waiting: deque[Inquiry] = deque()
+        news = asyncio.Event()
+        context = copy_context()
+        wire, network = self._wire(self._name), self._network
+
+        def arrived(inquiry: Inquiry) -> None:
+            waiting.append(inquiry)
+            news.set()
+
+        def asked(payload: bytes, reply: Callable[[bytes], None]) -> None:
+            if not network.blocked(wire.broker.name, wire.here):
+                inquiry = Inquiry(payload, reply)
+                network.loop.call_at(wire.return_at(), arrived, inquiry, context=context)
+
+        def listen(broker: ModelBroker) -> int:
+            broker.check(self._mine)
+            broker.asked[:] = [asked]
+            return broker.boots
+
+        while True:
+            try:
+                boots = await wire.ask(listen, "listen")
+            except Fenced:
+                raise
+            except DriverError:
+                await asyncio.sleep(RETRY_S)
+                continue
+            while wire.broker.boots == boots:
+                while waiting:
+                    yield waiting.popleft()
+                news.clear()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(BEAT_S):
+                        await news.wait()
+
+    async def answer(self, inquiry: Inquiry, payload: bytes) -> None:
+        reply = cast("Callable[[bytes], None]", inquiry.reply)
+        await self._own(lambda broker: reply(payload), "an answer")
 
     # --- admission
 

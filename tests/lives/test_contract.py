@@ -1,4 +1,4 @@
-"""The model broker does what real ones do: the drivers' own contract, over the simulated network."""
+"""The model broker does what real ones do: the drivers' contract, on the simulated network."""
 
 from __future__ import annotations
 

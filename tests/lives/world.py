@@ -30,9 +30,8 @@ from tests.simulation.audit import Violation
 from tests.simulation.consumers import ConsumerClass
 from tests.simulation.control import Setting
 from tests.simulation.scenario import Scenario, make_scenario
-from tests.simulation.world import _BUTTONS, _wanted_behind
 from weir.coordination.tables import Tables
-from weir.coordination.wire import Delivery
+from weir.coordination.wire import Delivery, Document
 from weir.lifecycle.executions import ExecutionCommand, ExecutionState
 
 TROUBLE_S = 8.0
@@ -40,6 +39,13 @@ TROUBLE_S = 8.0
 PATIENCE_S = 120.0
 """Everything has come to rest by then, or the life fails."""
 LOOK_S = 0.5
+
+BUTTONS = (
+    ExecutionCommand.PAUSE,
+    ExecutionCommand.RESUME,
+    ExecutionCommand.STOP,
+    ExecutionCommand.ROLL_BACK,
+)
 
 LISTENER = Listener()
 
@@ -171,11 +177,8 @@ class World:
         settings |= {(b, f): Setting(None, None) for f, b in scenario.ingress.items()}
         self.control = self.control_class(self, scenario.edges, settings)
         self.control.classes = {c.name: (c.broker, c.flow) for c in scenario.classes}
-        if not self.cold:
-            with simulated_directories():
-                self._furnish()
 
-    def _furnish(self) -> None:
+    async def _furnish(self) -> None:
         """Directories and brokers as agents leave them that have run for a while."""
         self.control.addresses = {name: f"model://{name}" for name in self.names}
         documents = {name: self.control.document(name) for name in self.names}
@@ -183,16 +186,25 @@ class World:
             tables = Tables()
             broker = self.brokers[name]
             for neighbour in sorted(self.control.neighbours(name)):
-                wanted = _wanted_behind(neighbour, name, cast("Any", self.control), documents)
+                wanted = self._wanted_behind(neighbour, name, documents)
                 tables = tables.with_link(neighbour, wanted)
                 broker.ensure(
                     Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour=neighbour)
                 )
                 broker.keep(Interest(neighbour=neighbour, flows=wanted))
             store = Store(cast("Any", SimPath(self.agents[name].disk)))
-            store.save_document(documents[name])
-            store.persist_tables(tables)
+            await store.save_document(documents[name])
+            await store.change_tables(lambda _, tables=tables: tables)  # type: ignore[misc]
             store.close()
+
+    def _wanted_behind(
+        self, broker: str, seen_from: str, documents: Mapping[str, Document]
+    ) -> frozenset[str]:
+        """The flows wanted on the far side of a link, from the classes themselves."""
+        wanted = {c.flow for c in documents[broker].classes.values() if c.limit != 0}
+        for neighbour in self.control.neighbours(broker) - {seen_from}:
+            wanted |= self._wanted_behind(neighbour, broker, documents)
+        return frozenset(wanted)
 
     # --- what happens
 
@@ -229,6 +241,8 @@ class World:
         return self.counts
 
     async def _live(self) -> None:
+        if not self.cold:
+            await self._furnish()
         for agent in self.agents.values():
             agent.start()
         rng, clock = self.rng, self.clock
@@ -240,7 +254,7 @@ class World:
         if not self.quiet:
             faults.schedule(self, TROUBLE_S)
             for _ in range(rng.choice((0, 0, 1, 2))):
-                clock.after(rng.uniform(0.3, TROUBLE_S), self._press, rng.choice(_BUTTONS))
+                clock.after(rng.uniform(0.3, TROUBLE_S), self._press, rng.choice(BUTTONS))
         await self._until(TROUBLE_S)
         faults.repair(self)
         clock.after(5.0, self._resume)
