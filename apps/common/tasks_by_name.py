@@ -1,12 +1,13 @@
 """Start a Celery task by its name, after the surrounding transaction has committed."""
 
 import logging
-from functools import cache, partial
+from functools import cache
 
 from celery import Celery
 from django.conf import settings
 from django.db import transaction
 from kombu.exceptions import OperationalError
+from redis import RedisError
 
 logger = logging.getLogger(__name__)
 
@@ -34,10 +35,17 @@ def _send(name: str, kwargs: dict[str, object]) -> None:
         _client().send_task(
             name, kwargs=kwargs, queue=settings.CELERY_TASK_DEFAULT_QUEUE, retry=False
         )
-    except (OperationalError, OSError) as error:
+    except (OperationalError, OSError, RedisError) as error:
         logger.warning("task %s %s not sent, message broker away: %s", name, kwargs, error)
 
 
 def enqueue(name: str, **kwargs: object) -> None:
-    """Send the task `name` on commit. Ids travel, never objects."""
-    transaction.on_commit(partial(_send, name, kwargs))
+    """Send the task `name` on commit. Ids travel, never objects.
+
+    `robust`: what one message meets on its way keeps no other one from being sent.
+    """
+
+    def send() -> None:
+        _send(name, kwargs)
+
+    transaction.on_commit(send, robust=True)

@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core import signing
 from django.db import transaction
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -79,7 +80,7 @@ def run_open(
         asked_by=actor,
         rerun_of=rerun_of,
         starts_from=starts_from,
-        sent_at=timezone.now(),
+        sent_at=Now(),
     )
     _note(run, "open")
     record(
@@ -144,9 +145,14 @@ def worker_name() -> str:
 
 @transaction.atomic
 def run_claim(*, run_id: int) -> Run | None:
-    """Take a queued run for this worker; None when there is nothing (left) to do."""
+    """Take a queued run for this worker; None when there is nothing (left) to do.
+
+    Waits for whoever holds the row. Its message is gone as soon as this returns, so a row that is
+    only looked at must not pass for one that is taken; rows that name the run (`no_key`) do not
+    hold it at all.
+    """
     run = (
-        Run.objects.select_for_update(skip_locked=True, of=("self",))
+        Run.objects.select_for_update(no_key=True, of=("self",))
         .select_related("snapshot", "system")
         .filter(pk=run_id, state=RunState.QUEUED)
         .first()
@@ -239,9 +245,7 @@ def _retry_or_fail(row: Run, code: str, reason: str) -> None:
         tries = f"{reason} Given up after {row.attempt} attempts; start it again when it is mended."
         _move(row, RunCommand.FAIL, note=reason, failure_code=code, failure=tries)
     else:
-        _move(
-            row, RunCommand.RETRY, note=reason, worker="", heartbeat_at=None, sent_at=timezone.now()
-        )
+        _move(row, RunCommand.RETRY, note=reason, worker="", heartbeat_at=None, sent_at=Now())
         enqueue(row.task, run_id=row.pk)
 
 
@@ -302,27 +306,30 @@ def run_progress(*, token: str, progress: dict[str, Any]) -> bool:
 
 
 def runs_reap() -> int:
-    """Find runs whose worker fell silent and runs that nobody picked up. Returns how many."""
-    now = timezone.now()
+    """Find runs whose worker fell silent and runs that nobody picked up. Returns how many.
+
+    Called by two processes that share nothing but Postgres; one of them is enough.
+    """
     silent = timedelta(seconds=settings.WEIR_RUN_SILENCE_S)
     reaped = 0
     with transaction.atomic():
         # The database's clock decides: it also wrote the heartbeats.
         for row in (
-            Run.objects.select_for_update(skip_locked=True, of=("self",))
+            Run.objects.select_for_update(skip_locked=True, no_key=True, of=("self",))
             .select_related("system")
             .filter(state=RunState.RUNNING, heartbeat_at__lt=Now() - silent)
         ):
             logger.warning("%s: worker %s fell silent", row, row.worker)
             _retry_or_fail(row, "worker_lost", f"The worker {row.worker} stopped answering.")
             reaped += 1
-        unsent = Run.objects.select_for_update(skip_locked=True).filter(
-            state=RunState.QUEUED, sent_at__lt=now - silent
+        # Not skipped: who reads only the key of a run, such as a rerun being opened or a process
+        # frozen in the middle of that, would keep the run from being sent as long as it lives.
+        unsent = Run.objects.select_for_update(skip_locked=True, no_key=True).filter(
+            Q(sent_at=None) | Q(sent_at__lt=Now() - silent), state=RunState.QUEUED
         )
         for row in unsent:
             # The message may be lost or only late; a second one does no harm: the claim is atomic.
-            row.sent_at = now
-            row.save(update_fields=["sent_at"])
+            Run.objects.filter(pk=row.pk).update(sent_at=Now())
             enqueue(row.task, run_id=row.pk)
             reaped += 1
     return reaped

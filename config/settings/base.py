@@ -67,6 +67,7 @@ AUTH_USER_MODEL = "accounts.User"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
 ]
 SESSION_COOKIE_AGE = 12 * 3600
 SESSION_COOKIE_HTTPONLY = True
@@ -96,7 +97,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["apps.accounts.api.permissions.RolePermission"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["apps.common.api.parsers.JsonBody"],
     "DEFAULT_PAGINATION_CLASS": "apps.common.api.pagination.CursorPages",
     "DEFAULT_FILTER_BACKENDS": [
         "django_filters.rest_framework.DjangoFilterBackend",
@@ -105,7 +106,9 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_SCHEMA_CLASS": "apps.accounts.api.schema.RoleSchema",
     "EXCEPTION_HANDLER": "apps.common.api.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,
-    "DEFAULT_THROTTLE_RATES": {"sign-in": "30/min"},
+    # Who sends X-Forwarded-For may write anything into it: only what so many of our own proxies
+    # have added counts. None of them: the peer of the connection.
+    "NUM_PROXIES": ENV.trusted_proxies,
 }
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Weir",
@@ -194,9 +197,12 @@ WEIR_SPARK_PATIENCE_S = 60.0
 # What `manage.py coordinate` calls again and again, and how many seconds apart.
 WEIR_LOOPS = [
     ("apps.executions.services.executions_tick", 0.5),
+    # Beat asks a worker for it too; this one needs neither of them, and no message.
+    ("apps.runs.services.runs_reap", 5.0),
     ("apps.telemetry.levels.levels_roll", 15.0),
     ("apps.calibration.services.calibration_tick", 5.0),
     ("apps.plans.services.plans_settle", 0.5),
+    ("apps.plans.services.windows_hold", 0.5),
     ("apps.allocations.rate_control.rates_control", 1.0),
     ("apps.recomputation.services.recomputation_tick", 1.0),
 ]
