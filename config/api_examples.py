@@ -257,6 +257,12 @@ REQUESTS: dict[str, Example] = {
     },
     "PATCH /recomputation/triggers/{id}": {"threshold": 0.3, "reason": WHY},
     "POST /agents": {"broker": BROKER},
+    "POST /session/password": {
+        "current": "correct horse battery staple",
+        "password": "another phrase nobody guesses",
+    },
+    "POST /executions/{id}/resume": {"override_window": True, "reason": WHY},
+    "POST /executions/{id}/roll-back": {"reason": WHY},
     "POST /tokens": {"name": "nightly export", "roles": ["viewer"]},
     "POST /users": {
         "username": "m.curie",

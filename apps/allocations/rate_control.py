@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import InterfaceError, OperationalError, connection
+from django.utils import timezone
 
 from apps.allocations.models import Allocation
 from apps.allocations.planning.proposal import LIMIT, RATE
@@ -27,6 +28,7 @@ from apps.executions.models import ACTIVE_NAMES, Execution, Setting
 from apps.plans.models import Plan
 from apps.plans.policies.selectors import terms_for_systems
 from apps.plans.policies.terms import Terms
+from apps.plans.policies.windows import window_state
 from apps.systems.models import System
 from apps.telemetry.measured import Measured, measured
 from apps.topology.models import Link
@@ -94,6 +96,10 @@ def _is_the_one() -> bool:
 
 def system_control(system: System, terms: Terms) -> bool:
     """One step of one system; False where its approved rates hold instead."""
+    if not window_state(terms, timezone.now()).open:
+        # A window forbids changes: rates stay where they are, also where that is not what was
+        # approved. Bringing them back would be a change, too.
+        return False
     rows = list(Setting.objects.filter(system=system, in_force__isnull=False))
     gates = {(row.kind, row.target_key): row for row in rows if row.kind == RATE}
     seen = measured(system) if terms.rate_control else None

@@ -14,10 +14,11 @@ from django.utils import timezone
 from apps.common.events import publish
 from apps.executions.apply import Applier, EffectRefused
 from apps.executions.documents import revision_bump
-from apps.executions.rows import execution_locked, tell
+from apps.executions.rows import execution_locked, execution_move, is_on_hold, tell
 from apps.executions.view import load
 from weir.coordination.coordinator import Limits, decide
 from weir.coordination.decisions import AppendUndoSteps
+from weir.lifecycle.executions import ExecutionCommand, ExecutionState
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +38,13 @@ def execution_advance(
     waits = limits or Limits(prepare_timeout_s=settings.WEIR_PREPARE_TIMEOUT_S)
     at = now or timezone.now()
     moved = documents = False
+    if execution.state == ExecutionState.RUNNING and is_on_hold(execution, at):
+        # Here and not in a loop of its own: a step must not begin between the end of the window
+        # and the loop's next turn.
+        execution.held = True
+        because = execution.hold_because
+        execution_move(execution, ExecutionCommand.PAUSE, actor=None, reason=because)
+        moved = True
     for _ in range(MAX_ROUNDS):
         loaded = load(execution, at)
         decisions = decide(loaded.view, at.timestamp(), waits)

@@ -91,6 +91,13 @@ class Execution(BaseModel):
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
     started_by_name = models.CharField(max_length=150)
+    # Maintenance windows, which stand a storey above, say here when no further step may begin.
+    hold_at = models.DateTimeField(null=True, help_text="From then on no further step begins.")
+    hold_because = models.CharField(max_length=500, blank=True)
+    held = models.BooleanField(default=False, help_text="Paused by that; goes on when it ends.")
+    hold_overridden = models.BooleanField(
+        default=False, help_text="An operator lets it go on in spite of it."
+    )
     failure = models.TextField(blank=True)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)

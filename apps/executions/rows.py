@@ -1,6 +1,7 @@
 """The rows of an execution: lock them, move them along their tables, append steps."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from django.utils import timezone
 
@@ -23,6 +24,11 @@ def execution_locked(pk: int) -> Execution:
     """The execution's row, locked: whoever thinks about it does so alone."""
     rows = Execution.objects.select_for_update(of=("self",)).select_related("system")
     return rows.get(pk=pk)
+
+
+def is_on_hold(execution: Execution, now: datetime) -> bool:
+    """Whether a maintenance window forbids it to begin another step."""
+    return execution.hold_at is not None and execution.hold_at <= now
 
 
 def execution_move(

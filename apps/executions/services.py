@@ -2,19 +2,22 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from django.db import IntegrityError, InterfaceError, OperationalError, transaction
 from django.db.models import Max
+from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.common.errors import Conflict
+from apps.common.errors import ApplicationError, Conflict, FieldError
 from apps.executions.advance import execution_advance
 from apps.executions.models import ACTIVE_NAMES, Direction, Execution
 from apps.executions.rows import (
     execution_locked,
     execution_move,
+    is_on_hold,
     record_execution,
     steps_append,
     tell,
@@ -24,11 +27,12 @@ from apps.systems.models import System
 from apps.telemetry.services import agents_lapse, samples_prune
 from weir.actions import replay, validate
 from weir.errors import IllegalTransition, InvalidProblem
-from weir.lifecycle.executions import ExecutionCommand
+from weir.lifecycle.executions import ExecutionCommand, ExecutionState
 from weir.model.plan import Step
 
 __all__ = [
     "execution_advance",
+    "execution_hold",
     "execution_pause",
     "execution_resume",
     "execution_roll_back",
@@ -39,6 +43,7 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 PRUNE_EVERY_S = 15.0
+REASON_LENGTH = 500
 
 
 def _busy(system: System, active: Execution) -> Conflict:
@@ -73,12 +78,15 @@ def execution_start(
     steps: Sequence[Step],
     pace_s: float,
     max_parallel: int,
+    hold_at: datetime | None = None,
+    hold_because: str = "",
 ) -> Execution:
     """Begin to carry out the steps; the coordinator and every agent's report drive it on.
 
     Raises Conflict while another execution holds the system, or when what the steps say about
     "before" is not what is in force; InvalidProblem names an action that makes no sense. `actor`
-    None: Weir itself, by a policy.
+    None: Weir itself, by a policy. `hold_at`: when a maintenance window ends the beginning of
+    further steps.
     """
     _check(steps)
     # The system's row serialises starts, so that the number and the refusal are certain.
@@ -101,6 +109,8 @@ def execution_start(
         subject_title=subject_title,
         pace_s=pace_s,
         max_parallel=max_parallel,
+        hold_at=hold_at,
+        hold_because=hold_because[:REASON_LENGTH],
         started_by=actor,
         started_by_name=actor.display_name if actor else "Weir",
     )
@@ -112,13 +122,22 @@ def execution_start(
     return execution
 
 
-def _command(execution: Execution, actor: User | None, command: ExecutionCommand) -> Execution:
+def _command(
+    execution: Execution,
+    actor: User | None,
+    command: ExecutionCommand,
+    reason: str = "",
+    check: Callable[[Execution], None] = lambda _: None,
+) -> Execution:
     """Take a person's command and do what follows from it at once."""
     with transaction.atomic():
         row = execution_locked(execution.pk)
         try:
             with transaction.atomic():
-                execution_move(row, command, actor=actor)
+                check(row)
+                # Somebody has decided about it: it no longer goes on by itself.
+                row.held = False
+                execution_move(row, command, actor=actor, reason=reason)
         except IllegalTransition as error:
             raise Conflict("not_possible_now", f"{row}: {error}.") from error
         except IntegrityError as error:
@@ -137,9 +156,32 @@ def execution_pause(*, execution: Execution, actor: User | None) -> Execution:
     return _command(execution, actor, ExecutionCommand.PAUSE)
 
 
-def execution_resume(*, execution: Execution, actor: User | None) -> Execution:
-    """Go on where it was paused. Raises Conflict when it is not paused."""
-    return _command(execution, actor, ExecutionCommand.RESUME)
+def execution_resume(
+    *, execution: Execution, actor: User | None, override_window: bool = False, reason: str = ""
+) -> Execution:
+    """Go on where it was paused. Raises Conflict when it is not paused, or a window forbids it.
+
+    `override_window` goes on in spite of the window, until it opens again; it needs a reason.
+    """
+    said = reason.strip()
+    if override_window and not said:
+        message = "Say why it cannot wait for the window."
+        raise ApplicationError(
+            "invalid", f"reason: {message}", errors=[FieldError(field="reason", message=message)]
+        )
+
+    def check(row: Execution) -> None:
+        if not is_on_hold(row, timezone.now()):
+            return
+        if not override_window:
+            raise Conflict(
+                "outside_window",
+                f"{row.hold_because} {row} goes on by itself then; to go on now, resume with "
+                "`override_window` and a reason.",
+            )
+        row.hold_at, row.hold_overridden = None, True
+
+    return _command(execution, actor, ExecutionCommand.RESUME, said, check)
 
 
 def execution_stop(*, execution: Execution, actor: User | None) -> Execution:
@@ -147,9 +189,36 @@ def execution_stop(*, execution: Execution, actor: User | None) -> Execution:
     return _command(execution, actor, ExecutionCommand.STOP)
 
 
-def execution_roll_back(*, execution: Execution, actor: User | None) -> Execution:
-    """End after the running step, then undo what is done, last first."""
-    return _command(execution, actor, ExecutionCommand.ROLL_BACK)
+def execution_roll_back(*, execution: Execution, actor: User | None, reason: str = "") -> Execution:
+    """End after the running step, then undo what is done, last first.
+
+    Waits for no maintenance window: what went wrong is taken back when it is seen. The record
+    says that it was outside of one.
+    """
+    said = reason.strip()
+    if is_on_hold(execution, timezone.now()):
+        said = " ".join(["Outside the maintenance window.", said]).strip()
+    return _command(execution, actor, ExecutionCommand.ROLL_BACK, said)
+
+
+@transaction.atomic
+def execution_hold(
+    *, execution: Execution, hold_at: datetime | None, because: str, is_open: bool
+) -> None:
+    """Say from when on no further step may begin; None: never. What waited for that goes on.
+
+    `is_open`: changes are allowed now, so an operator's override has served its purpose.
+    """
+    row = execution_locked(execution.pk)
+    row.hold_overridden = row.hold_overridden and not is_open
+    row.hold_at = None if row.hold_overridden else hold_at
+    row.hold_because = because[:REASON_LENGTH]
+    row.save(update_fields=["hold_at", "hold_because", "hold_overridden", "updated_at"])
+    waits = row.held and row.state in (ExecutionState.PAUSING, ExecutionState.PAUSED)
+    if waits and not is_on_hold(row, timezone.now()):
+        row.held = False
+        execution_move(row, ExecutionCommand.RESUME, actor=None, reason="The window is open again.")
+    execution_advance(row.pk)
 
 
 _pruned_at = 0.0

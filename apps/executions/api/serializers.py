@@ -127,6 +127,9 @@ class ExecutionSerializer(serializers.ModelSerializer[Execution]):
             "started_at",
             "ended_at",
             "failure",
+            "hold_at",
+            "hold_because",
+            "held",
             "pace_s",
             "max_parallel",
             "actions_done",
@@ -155,6 +158,22 @@ class ExecutionDetailSerializer(ExecutionSerializer):
     class Meta(ExecutionSerializer.Meta):
         fields = [*ExecutionSerializer.Meta.fields, "steps"]
         read_only_fields = fields
+
+
+class RollBackSerializer(serializers.Serializer[dict[str, Any]]):
+    """Why it is taken back, for the record."""
+
+    reason = serializers.CharField(
+        max_length=400, required=False, allow_blank=True, default="", help_text="For the record."
+    )
+
+
+class ResumeSerializer(RollBackSerializer):
+    """Whether it shall go on although a maintenance window forbids it."""
+
+    override_window = serializers.BooleanField(
+        required=False, default=False, help_text="Go on outside the window; needs a reason."
+    )
 
 
 def allowed_commands(execution: Execution) -> list[Any]:

@@ -18,6 +18,8 @@ from apps.executions.api.serializers import (
     EXECUTION_STATES,
     ExecutionDetailSerializer,
     ExecutionSerializer,
+    ResumeSerializer,
+    RollBackSerializer,
 )
 from apps.executions.models import Execution
 from apps.executions.selectors import executions_counted, executions_in_full
@@ -58,9 +60,15 @@ class ExecutionViewSet(
     def get_serializer_class(self) -> Any:
         return ExecutionSerializer if self.action == "list" else ExecutionDetailSerializer
 
-    def _command(self, request: Request, command: Callable[..., Execution]) -> Response:
+    def _command(
+        self, request: Request, command: Callable[..., Execution], form: Any = None
+    ) -> Response:
         assert isinstance(request.user, User)
-        command(execution=self.get_object(), actor=request.user)
+        said = {}
+        if form is not None:
+            form.is_valid(raise_exception=True)
+            said = form.validated_data
+        command(execution=self.get_object(), actor=request.user, **said)
         return Response(self.get_serializer(self.get_object()).data)
 
     @extend_schema(request=None, responses=ExecutionDetailSerializer)
@@ -69,11 +77,13 @@ class ExecutionViewSet(
         """Begin no further step; the running one ends first."""
         return self._command(request, services.execution_pause)
 
-    @extend_schema(request=None, responses=ExecutionDetailSerializer)
+    @extend_schema(request=ResumeSerializer, responses=ExecutionDetailSerializer)
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, id: str) -> Response:
-        """Go on where it was paused."""
-        return self._command(request, services.execution_resume)
+        """Go on where it was paused; outside a maintenance window only with a reason."""
+        return self._command(
+            request, services.execution_resume, ResumeSerializer(data=request.data)
+        )
 
     @extend_schema(request=None, responses=ExecutionDetailSerializer)
     @action(detail=True, methods=["post"])
@@ -81,8 +91,10 @@ class ExecutionViewSet(
         """End after the running step; what is done stays done."""
         return self._command(request, services.execution_stop)
 
-    @extend_schema(request=None, responses=ExecutionDetailSerializer)
+    @extend_schema(request=RollBackSerializer, responses=ExecutionDetailSerializer)
     @action(detail=True, methods=["post"], url_path="roll-back")
     def roll_back(self, request: Request, id: str) -> Response:
-        """End after the running step and undo what is done, last first."""
-        return self._command(request, services.execution_roll_back)
+        """End after the running step and undo what is done, last first; waits for no window."""
+        return self._command(
+            request, services.execution_roll_back, RollBackSerializer(data=request.data)
+        )

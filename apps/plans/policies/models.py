@@ -38,6 +38,7 @@ class Policy(BaseModel):
     )
     auto_approve_max_share = models.FloatField(default=DEFAULT_TERMS.auto_approve_max_share)
     auto_approve_max_change = models.FloatField(default=DEFAULT_TERMS.auto_approve_max_change)
+    pause_when_window_closes = models.BooleanField(default=DEFAULT_TERMS.pause_when_window_closes)
     max_parallel_actions = models.PositiveIntegerField(default=DEFAULT_TERMS.max_parallel_actions)
     pace_s = models.FloatField(default=DEFAULT_TERMS.pace_s)
     enactment_threshold = models.FloatField(default=DEFAULT_TERMS.enactment_threshold)
@@ -131,6 +132,7 @@ class Policy(BaseModel):
             ),
             auto_approve_max_share=self.auto_approve_max_share,
             auto_approve_max_change=self.auto_approve_max_change,
+            pause_when_window_closes=self.pause_when_window_closes,
             max_parallel_actions=self.max_parallel_actions,
             pace_s=self.pace_s,
             enactment_threshold=self.enactment_threshold,

@@ -48,6 +48,8 @@ class Terms:
     auto_approve_max_change: float = 0.1
     """... if no value changes by more than this, relative to what it was."""
     windows: tuple[Window, ...] = ()
+    pause_when_window_closes: bool = True
+    """A plan under way pauses after its running step when changes are no longer allowed."""
     max_parallel_actions: int = 20
     pace_s: float = 0.0
     """Pause between two steps."""

@@ -33,6 +33,8 @@ class WindowState:
     next_opens_at: datetime | None
     """Where closed: when changes are allowed again, UTC; None: not within the horizon."""
     text: str
+    closes_at: datetime | None = None
+    """Where open: when changes stop being allowed, UTC; None: not within the horizon."""
 
 
 def cron_error(expression: str) -> str | None:
@@ -68,7 +70,9 @@ def window_state(terms: Terms, now: datetime) -> WindowState:
         return WindowState(open=True, next_opens_at=None, text="Changes are allowed at any time.")
     closing = _denying(denies, now)
     if closing is None and (not allows or _allowing(allows, now) is not None):
-        return WindowState(open=True, next_opens_at=None, text=_open_text(allows, denies, now))
+        closes = _next_closing(allows, denies, now)
+        text = _open_text(allows, closes, now)
+        return WindowState(open=True, next_opens_at=None, text=text, closes_at=closes)
     opens = _next_opening(allows, denies, now)
     why = _closed_text(allows, closing)
     when = f"It opens at {_shown(opens, now)}." if opens else "No opening within 400 days."
@@ -90,6 +94,23 @@ def _next_opening(allows: list[Window], denies: list[Window], now: datetime) -> 
         if not starts:
             return None
         moment = min(starts)
+    return None
+
+
+def _next_closing(allows: list[Window], denies: list[Window], now: datetime) -> datetime | None:
+    """The first moment at which changes are not allowed; windows that meet do not close."""
+    moment = now
+    for _ in range(MOST_CHANGES):
+        if moment - now > HORIZON:
+            return None
+        allowing = _allowing(allows, moment)
+        if _denying(denies, moment) is not None or (allows and allowing is None):
+            return moment
+        starts = [start for window in denies if (start := _next_start(window, moment))]
+        ends = [allowing[1]] if allowing else []
+        if not starts and not ends:
+            return None
+        moment = min([*starts, *ends])
     return None
 
 
@@ -132,10 +153,8 @@ def _zone(window: Window) -> ZoneInfo:
     return ZoneInfo(window.timezone)
 
 
-def _open_text(allows: list[Window], denies: list[Window], now: datetime) -> str:
+def _open_text(allows: list[Window], closes: datetime | None, now: datetime) -> str:
     allowing = _allowing(allows, now)
-    starts = [start for window in denies if (start := _next_start(window, now))]
-    closes = min([*starts, *([allowing[1]] if allowing else [])], default=None)
     until = f" until {_shown(closes, now)}" if closes else ""
     what = f"the window {_named(allowing[0])} is open" if allowing else "changes are allowed"
     return f"{what[0].upper()}{what[1:]}{until}."

@@ -11,6 +11,8 @@ from apps.plans.policies.selectors import terms_for_systems
 from apps.plans.policies.terms import Terms
 from apps.plans.policies.windows import WindowState, window_state
 
+HOLDS = "The maintenance window has closed."
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ruling:
@@ -59,6 +61,18 @@ class Ruling:
     def window_text(self) -> str:
         """The same, as a sentence."""
         return self._window.text
+
+    @property
+    def hold_at(self) -> datetime | None:
+        """From when on a plan under way begins no further step; None: never."""
+        if not self.terms.pause_when_window_closes:
+            return None
+        return self._window.closes_at if self._window.open else self.now
+
+    @property
+    def hold_because(self) -> str:
+        """Why it begins none, once that moment has come."""
+        return HOLDS if self._window.open else self._window.text
 
     @property
     def approval_ends_at(self) -> datetime:

@@ -1,6 +1,7 @@
 """Every transition of a plan: under its row's lock, with its event, audit entry and news."""
 
 from apps.plans.services.carrying_out import plan_dry_run, plan_execute
+from apps.plans.services.holding import windows_hold
 from apps.plans.services.making import plan_create
 from apps.plans.services.review import (
     plan_approve,
@@ -23,4 +24,5 @@ __all__ = [
     "plan_undo",
     "plan_withdraw",
     "plans_settle",
+    "windows_hold",
 ]

@@ -63,6 +63,8 @@ def plan_execute(*, plan: Plan, actor: User) -> Execution:
                 steps=row.content.steps,
                 pace_s=ruling.terms.pace_s,
                 max_parallel=ruling.terms.max_parallel_actions,
+                hold_at=ruling.hold_at,
+                hold_because=ruling.hold_because,
             )
             row.execution = execution
         move(row, PlanCommand.EXECUTE, actor=actor, title="started it", note=str(row.execution))

@@ -225,3 +225,23 @@ class TestFlowStatus:
     def test_queries_do_not_grow_with_flows(self, api, moored, django_assert_max_num_queries):
         with django_assert_max_num_queries(16):
             self.ask(api, moored)
+
+
+def test_rates_hold_still_while_a_window_forbids_changes(moored):
+    on(moored)
+    moored.passed(t1=100, t2=20)
+    seconds(moored, 3)
+    before = moored.controlled()
+    assert before["t1"] is not None
+    always = {"effect": "deny", "cron": "* * * * *", "duration_s": 3600}
+    make_policy(moored.system, windows=[always])
+    moored.passed(t1=119, t2=20)
+    seconds(moored, 3)
+    assert moored.controlled() == before
+    # Letting go of control would move rates, too: it waits for the window.
+    make_policy(moored.system, rate_control=False)
+    seconds(moored, 1)
+    assert moored.controlled() == before
+    make_policy(moored.system, windows=[])
+    seconds(moored, 1)
+    assert moored.controlled() == {"t1": None, "t2": None}

@@ -101,6 +101,11 @@ class PolicySerializer(serializers.Serializer[Policy]):
         max_value=1, required=False, help_text="Largest relative change of a value."
     )
     windows = WindowSerializer(many=True, required=False)
+    pause_when_window_closes = serializers.BooleanField(
+        required=False,
+        help_text="A plan under way pauses after its running step when changes are no longer "
+        "allowed, and goes on when they are; false: it is carried out to its end.",
+    )
     max_parallel_actions = serializers.IntegerField(min_value=1, max_value=1000, required=False)
     pace_s = Amount(max_value=86_400, required=False, help_text="Pause between two steps.")
     enactment_threshold = Amount(

@@ -1,0 +1,61 @@
+"""Maintenance windows while plans are under way: executions learn when to begin no further step."""
+
+import logging
+from datetime import datetime
+
+from django.db import InterfaceError, OperationalError
+from django.utils import timezone
+
+from apps.executions.models import ACTIVE_NAMES, Execution
+from apps.executions.services import execution_hold
+from apps.plans.models import Plan
+from apps.plans.selectors.rules import Ruling, rulings
+from weir.lifecycle.plans import PlanState
+
+logger = logging.getLogger(__name__)
+
+
+def windows_hold() -> int:
+    """One tick of the coordinator: tell each execution under way what the windows say now.
+
+    Returns how many learned something new.
+    """
+    now = timezone.now()
+    plans = list(
+        Plan.objects.filter(state=PlanState.EXECUTING, execution__state__in=ACTIVE_NAMES)
+        .select_related("system", "execution")
+        .defer("document")
+        .order_by("id")
+    )
+    told = 0
+    for pk, ruling in rulings(plans, now).items():
+        execution = next(plan.execution for plan in plans if plan.pk == pk)
+        assert execution is not None
+        if not _is_news(execution, ruling, now):
+            continue
+        try:
+            execution_hold(
+                execution=execution,
+                hold_at=ruling.hold_at,
+                because=ruling.hold_because,
+                is_open=ruling.window_open,
+            )
+            told += 1
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:
+            # One execution that cannot be held must not keep the others from it.
+            logger.exception("%s cannot be told of its window", execution)
+    return told
+
+
+def _is_news(execution: Execution, ruling: Ruling, now: datetime) -> bool:
+    """Whether the row says anything else than the windows; a window that closed stays closed."""
+    if ruling.window_open and (execution.held or execution.hold_overridden):
+        return True
+    if execution.hold_overridden:
+        return False
+    if ruling.window_open or ruling.hold_at is None:
+        return execution.hold_at != ruling.hold_at or execution.held
+    shown = execution.hold_at is not None and execution.hold_at <= now
+    return not shown or execution.hold_because != ruling.hold_because
