@@ -8,7 +8,7 @@ from django.core.signals import request_finished
 from config.door import Door
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
-application = Door(get_asgi_application(), prefix="/agent/v1/")
+application = Door(get_asgi_application(), direct="/agent/v1/")
 
 
 def _release(**_: object) -> None:

@@ -1,4 +1,7 @@
-"""Agents' requests, let in beside Django's middleware.
+"""What stands before Django: sizes of bodies, credentials of machines, agents' own way in.
+
+A body is counted while it comes and refused as soon as it is too large. A view may say with
+`let_in` whether it knows the caller at all; that is asked before the body is read.
 
 An agent has no session, no cookie and no page, and most of the time it only waits. Django's
 request cycle would keep a thread for each one that waits; here a view is called as it is. Such
@@ -20,47 +23,108 @@ Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-MAX_BODY_BYTES = 8 * 1024 * 1024
-TOO_LARGE = {
-    "type": "urn:weir:problem:too_large",
-    "title": "Too large",
-    "status": 413,
-    "code": "too_large",
-    "detail": f"A request body may hold {MAX_BODY_BYTES} bytes.",
-}
+KIB = 1024
+STRANGERS_BYTES = 64 * KIB
+"""Of requests that show neither a token nor a session: enough to sign in."""
+LARGEST_BYTES = 32 * KIB * KIB
+MACHINES = ("/agent/v1/", "/internal/")
+"""Where each view says itself how much it takes, and from whom."""
 
 
 class Door:
-    """An ASGI application: paths under `prefix` go straight to their view, others inside."""
+    """An ASGI application around Django's; paths under `direct` go straight to their view."""
 
-    def __init__(self, inner: Application, prefix: str) -> None:
+    def __init__(self, inner: Application, *, direct: str) -> None:
         self.inner = inner
-        self.prefix = prefix
+        self.direct = direct
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith(self.prefix):
+        if scope["type"] != "http":
             await self.inner(scope, receive, send)
             return
-        try:
-            view = resolve(scope["path"]).func
-        except Resolver404:
-            await self.inner(scope, receive, send)
+        view = _machine_view(scope["path"])
+        most: int = getattr(view, "max_body_bytes", _limit(scope))
+        if _declared_bytes(scope) > most:
+            await _send(_too_large(most), send)
             return
-        body = await _read(receive)
-        if body is None:
-            response: HttpResponse = JsonResponse(
-                TOO_LARGE, status=413, content_type="application/problem+json"
-            )
+        let_in = getattr(view, "let_in", None)
+        refusal = await let_in(ASGIRequest(scope, io.BytesIO())) if let_in else None
+        if refusal is not None:
+            await _send(refusal, send)
+        elif view is not None and scope["path"].startswith(self.direct):
+            await _answer_directly(view, scope, receive, send, most)
         else:
-            request = ASGIRequest(scope, io.BytesIO(body))
-            answer = await _unless_gone(view(request), receive)
-            if answer is None:
-                return
-            response = answer
-        await _send(response, send)
+            await self._through_django(scope, receive, send, most)
+
+    async def _through_django(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
+        counted, too_large = 0, False
+
+        async def counting() -> Mapping[str, Any]:
+            nonlocal counted, too_large
+            message = await receive()
+            counted += len(message.get("body", b""))
+            if counted > most:
+                # Django has answered nothing yet: it reads all of the body first.
+                too_large = True
+                return {"type": "http.disconnect"}
+            return message
+
+        await self.inner(scope, counting, send)
+        if too_large:
+            await _send(_too_large(most), send)
 
 
-async def _read(receive: Receive) -> bytes | None:
+def _machine_view(path: str) -> Any:
+    if not path.startswith(MACHINES):
+        return None
+    try:
+        return resolve(path).func
+    except Resolver404:
+        return None
+
+
+def _header(scope: Scope, name: bytes) -> bytes:
+    return next((value for key, value in scope["headers"] if key.lower() == name), b"")
+
+
+def _limit(scope: Scope) -> int:
+    known = _header(scope, b"authorization") or b"sessionid=" in _header(scope, b"cookie")
+    return LARGEST_BYTES if known else STRANGERS_BYTES
+
+
+def _declared_bytes(scope: Scope) -> int:
+    """What the request says of itself; what it does not say is counted as it comes."""
+    text = _header(scope, b"content-length")
+    return int(text[:20]) if text.isdigit() else 0
+
+
+def _too_large(most: int) -> HttpResponse:
+    return JsonResponse(
+        {
+            "type": "urn:weir:problem:too_large",
+            "title": "Too large",
+            "status": 413,
+            "code": "too_large",
+            "detail": f"A request body may hold {most} bytes here.",
+        },
+        status=413,
+        content_type="application/problem+json",
+    )
+
+
+async def _answer_directly(
+    view: Any, scope: Scope, receive: Receive, send: Send, most: int
+) -> None:
+    body = await _read(receive, most)
+    if body is None:
+        await _send(_too_large(most), send)
+        return
+    answer = await _unless_gone(view(ASGIRequest(scope, io.BytesIO(body))), receive)
+    if answer is not None:
+        await _send(answer, send)
+
+
+async def _read(receive: Receive, most: int) -> bytes | None:
     """The whole body; None when it is too large."""
     body = bytearray()
     while True:
@@ -68,7 +132,7 @@ async def _read(receive: Receive) -> bytes | None:
         if message["type"] == "http.disconnect":
             return bytes(body)
         body += message.get("body", b"")
-        if len(body) > MAX_BODY_BYTES:
+        if len(body) > most:
             return None
         if not message.get("more_body", False):
             return bytes(body)

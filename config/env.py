@@ -25,6 +25,7 @@ class Environment:
     secure_cookies: bool
     run_silence_s: float
     prepare_timeout_s: float
+    trusted_proxies: int
 
 
 def _need(source: Mapping[str, str], name: str, scheme: tuple[str, ...] = ()) -> str:
@@ -68,6 +69,13 @@ def _seconds(source: Mapping[str, str], name: str, *, default: float) -> float:
     return seconds
 
 
+def _whole(source: Mapping[str, str], name: str, *, most: int) -> int:
+    value = source.get(name, "").strip() or "0"
+    if not (value.isascii() and value.isdigit() and int(value) <= most):
+        raise ConfigurationError(f"{name}={value!r}: write a whole number from 0 to {most}")
+    return int(value)
+
+
 def read_environment(source: Mapping[str, str] | None = None) -> Environment:
     """Read and check all variables. Raises ConfigurationError naming the first wrong one."""
     env = os.environ if source is None else source
@@ -84,6 +92,7 @@ def read_environment(source: Mapping[str, str] | None = None) -> Environment:
         secure_cookies=_flag(env, "WEIR_SECURE_COOKIES", default=False),
         run_silence_s=_seconds(env, "WEIR_RUN_SILENCE_S", default=20.0),
         prepare_timeout_s=_seconds(env, "WEIR_PREPARE_TIMEOUT_S", default=2.5),
+        trusted_proxies=_whole(env, "WEIR_TRUSTED_PROXIES", most=10),
     )
 
 

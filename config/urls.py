@@ -1,10 +1,9 @@
 """Every address: the API, what machines ask, and the single page of the browser."""
 
 from django.urls import include, path, re_path
-from drf_spectacular.views import SpectacularAPIView
 from rest_framework.routers import SimpleRouter
 
-from apps.accounts.api.views import SessionView, TokenViewSet, UserViewSet
+from apps.accounts.api.views import PasswordView, SessionView, TokenViewSet, UserViewSet
 from apps.allocations.api.flow_status import FlowStatusView
 from apps.allocations.api.preview import PreviewView
 from apps.allocations.api.views import (
@@ -67,6 +66,7 @@ from apps.topology.api.views import BrokerViewSet, LinkViewSet, OverlayViewSet
 from config.health import livez, readyz
 from config.metrics import metrics
 from config.page import page
+from config.schema_view import SchemaView
 
 router = SimpleRouter(trailing_slash=False, use_regex_path=False)
 router.register("users", UserViewSet)
@@ -110,6 +110,7 @@ router.register("audit", AuditViewSet)
 
 api = [
     path("session", SessionView.as_view()),
+    path("session/password", PasswordView.as_view()),
     path("overview", OverviewView.as_view()),
     path("utility-kinds", UtilityKindsView.as_view()),
     path("utility-kinds/curve", UtilityCurveView.as_view()),
@@ -127,10 +128,11 @@ api = [
     path("telemetry", TelemetryView.as_view()),
     path("telemetry/series", TelemetrySeriesView.as_view()),
     path("telemetry/levels", TelemetryLevelsView.as_view()),
-    path("schema", SpectacularAPIView.as_view(authentication_classes=[], permission_classes=[])),
+    path("schema", SchemaView.as_view()),
     *router.urls,
 ]
 
+handler400 = "apps.common.api.problems.bad_request"
 handler404 = "apps.common.api.problems.not_found"
 handler500 = "apps.common.api.problems.server_error"
 

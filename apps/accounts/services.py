@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+import uuid
 from collections.abc import Collection
 from datetime import datetime
 from typing import Any
@@ -18,8 +19,10 @@ from apps.accounts.names import display_name_error, username_error
 from apps.accounts.roles import Role
 from apps.audit.services import record
 from apps.common.errors import ApplicationError, Conflict, FieldError, PreconditionFailed
+from apps.common.events import publish
 
 TOKEN_PREFIX = "weir_"
+NOBODY = uuid.UUID(int=0)
 COMMAND_LINE = "the command line"
 
 
@@ -163,6 +166,7 @@ def user_update(
     _grant(row, actor, *gained)
     row.version += 1
     row.save()
+    publish("session")
     secret = {"password": "(changed)"} if password else {}
     record(
         actor=actor,
@@ -198,6 +202,7 @@ def password_change(*, user: User, current: str, password: str) -> User:
     _set_password(row, password)
     row.version += 1
     row.save()
+    publish("session")
     record(
         actor=row,
         action="change_password",
@@ -207,6 +212,35 @@ def password_change(*, user: User, current: str, password: str) -> User:
         after={"password": "(changed)"},
     )
     return row
+
+
+def sign_in_record(*, user: User | None, username: str, address: str) -> None:
+    """Keep who signed in, or that somebody was refused. A name that nobody has is not kept: people
+    type passwords into that field."""
+    known = user or User.objects.filter(username=username, automatic=False).first()
+    record(
+        actor=user,
+        actor_name="" if user else "somebody",
+        action="sign_in" if user else "refuse_sign_in",
+        object_kind="session",
+        object_id=known.public_id if known else NOBODY,
+        object_name=known.username if known else "an account that does not exist",
+        after={"address": address},
+    )
+
+
+@transaction.atomic
+def sign_out_record(*, user: User, address: str) -> None:
+    """Keep who signed out; open streams of the session look whether it is theirs."""
+    publish("session")
+    record(
+        actor=user,
+        action="sign_out",
+        object_kind="session",
+        object_id=user.public_id,
+        object_name=user.username,
+        after={"address": address},
+    )
 
 
 @transaction.atomic

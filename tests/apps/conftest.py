@@ -8,17 +8,20 @@ from typing import Any
 import pytest
 import redis
 from django.conf import settings as django_settings
-from django.core.cache import cache
 
+from apps.accounts.throttle import PREFIX
 from tests.factories.kinds import World, make_world
 
 
 @pytest.fixture(autouse=True)
-def _no_throttling_between_tests() -> Iterator[None]:
-    """Sign-in attempts are counted per process; each test starts with a clean count."""
-    cache.clear()
-    yield
-    cache.clear()
+def _no_throttling_between_tests() -> None:
+    """Sign-in attempts are counted in Valkey; each test starts with a clean count."""
+    client = redis.Redis.from_url(django_settings.WEIR_BROKER_URL)
+    counts = list(client.scan_iter(f"{PREFIX}*"))
+    if counts:
+        client.delete(*counts)
+    client.close()
+    return
 
 
 @pytest.fixture

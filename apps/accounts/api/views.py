@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.contrib.auth import authenticate, login, logout
+from django.contrib.auth import authenticate, login, logout, update_session_auth_hash
 from django.middleware.csrf import get_token
 from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_protect
@@ -12,13 +12,21 @@ from rest_framework import serializers, status, viewsets
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.throttling import ScopedRateThrottle
 from rest_framework.views import APIView
 
 from apps.accounts.api.permissions import granted
 from apps.accounts.models import ApiToken, User, role_choices
 from apps.accounts.roles import Permission
-from apps.accounts.services import token_create, token_revoke, user_create, user_update
+from apps.accounts.services import (
+    password_change,
+    sign_in_record,
+    sign_out_record,
+    token_create,
+    token_revoke,
+    user_create,
+    user_update,
+)
+from apps.accounts.throttle import AccountTry, AddressThrottle, address_of
 from apps.common.api.filters import NameSearch, Ordering
 from apps.common.api.preconditions import etag, expected_version
 from apps.common.errors import ApplicationError
@@ -64,10 +72,9 @@ class SessionView(APIView):
     """The browser's session. CSRF is checked before anybody is signed in, too."""
 
     permission_classes = [AllowAny]
-    throttle_scope = "sign-in"
 
     def get_throttles(self) -> list[Any]:
-        return [ScopedRateThrottle()] if self.request.method == "POST" else []
+        return [AddressThrottle()] if self.request.method == "POST" else []
 
     def _session(self, request: Request) -> Response:
         user = request.user if isinstance(request.user, User) else None
@@ -96,13 +103,18 @@ class SessionView(APIView):
         """Sign in."""
         form = SignInSerializer(data=request.data)
         form.is_valid(raise_exception=True)
-        user = authenticate(request._request, **form.validated_data)
-        if not isinstance(user, User):
+        username = form.validated_data["username"]
+        this_try = AccountTry(request, username)
+        found = authenticate(request._request, **form.validated_data)
+        user = found if isinstance(found, User) else None
+        sign_in_record(user=user, username=username, address=address_of(request))
+        if user is None:
             raise ApplicationError(
                 "sign_in_refused",
                 "Name and password do not match an account. Check both and try again.",
                 status=403,
             )
+        this_try.succeeded()
         login(request._request, user)
         request.user = user
         return self._session(request)
@@ -110,7 +122,44 @@ class SessionView(APIView):
     @extend_schema(operation_id="session_destroy", responses={204: None})
     def delete(self, request: Request) -> Response:
         """Sign out."""
+        user, address = request.user, address_of(request)
         logout(request._request)
+        if isinstance(user, User):
+            sign_out_record(user=user, address=address)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class PasswordSerializer(serializers.Serializer[dict[str, str]]):
+    """The password one has, and the one to have."""
+
+    current = serializers.CharField(
+        max_length=200, trim_whitespace=False, style={"input_type": "password"}
+    )
+    password = serializers.CharField(
+        max_length=200, trim_whitespace=False, style={"input_type": "password"}
+    )
+
+
+class PasswordView(APIView):
+    """One's own password."""
+
+    needs = {"post": Permission.OWN_ACCOUNT}
+
+    def get_throttles(self) -> list[Any]:
+        return [AddressThrottle()]
+
+    @extend_schema(
+        operation_id="session_password", request=PasswordSerializer, responses={204: None}
+    )
+    def post(self, request: Request) -> Response:
+        """Change one's own password; ends one's other sessions and all tokens. Needs a session."""
+        user = person_in_session(request, "change your password", "token_cannot_change_password")
+        form = PasswordSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        this_try = AccountTry(request, user.username)
+        changed = password_change(user=user, **form.validated_data)
+        this_try.succeeded()
+        update_session_auth_hash(request._request, changed)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

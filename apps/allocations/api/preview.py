@@ -24,14 +24,21 @@ class UtilityDraftSerializer(serializers.Serializer[dict[str, Any]]):
     parameters = serializers.DictField()
 
 
+class DraftsField(serializers.DictField):
+    """So many drafts at most; more are refused before any of them is looked at."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict) and len(data) > MOST_DRAFTS:
+            raise serializers.ValidationError(f"At most {MOST_DRAFTS} drafts.")
+        return super().to_internal_value(data)
+
+
 class PreviewRequestSerializer(serializers.Serializer[dict[str, Any]]):
     """Drafts by the id of the utility function that each would replace."""
 
-    utilities = serializers.DictField(child=UtilityDraftSerializer(), allow_empty=False)
+    utilities = DraftsField(child=UtilityDraftSerializer(), allow_empty=False)
 
     def validate_utilities(self, drafts: dict[str, Any]) -> dict[Any, Any]:
-        if len(drafts) > MOST_DRAFTS:
-            raise serializers.ValidationError(f"At most {MOST_DRAFTS} drafts.")
         field = serializers.UUIDField()
         return {field.run_validation(key): draft for key, draft in drafts.items()}
 

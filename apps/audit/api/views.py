@@ -71,3 +71,11 @@ class AuditViewSet(
     ordering_fields = ["at"]
     search_fields = ["object_name", "actor_name", "reason"]
     ordering = ["-id"]
+
+    def get_queryset(self) -> QuerySet[AuditEntry]:
+        """Who signed in from where is for administrators."""
+        entries = super().get_queryset()
+        caller = self.request.auth or self.request.user
+        if "administer" in getattr(caller, "permissions", ()):
+            return entries
+        return entries.exclude(object_kind="session")

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
-from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.db import DataError, OperationalError
 from django.http import Http404, HttpRequest, JsonResponse
 from rest_framework import exceptions
@@ -94,6 +94,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
             "too_large",
             "A request body may hold 32 MiB. Solve larger problems with manage.py allocate.",
         )
+    if isinstance(error, SuspiciousOperation):
+        # More parameters than anybody needs, a host that is not ours: the caller's doing.
+        return problem(400, "bad_request", str(error) or "The request is not valid.")
     if isinstance(error, OperationalError):
         logger.warning("database away: %s", error)
         return problem(
@@ -106,8 +109,6 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
         # Checked as far as our own rules go; what is left is outside the database's own types.
         logger.warning("value refused by the database: %s", error)
         return problem(400, "invalid", "A value is out of the range that the database can hold.")
-    if isinstance(error, RecursionError) and "JSON" in str(error):
-        return problem(400, "parse_error", "The JSON is nested too deeply.")
     if isinstance(error, exceptions.APIException):
         codes = error.get_codes()
         code = codes if isinstance(codes, str) else "invalid"
@@ -135,6 +136,13 @@ def _plain(http_status: int, code: str, detail: str) -> JsonResponse:
         status=http_status,
         content_type=CONTENT_TYPE,
     )
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> JsonResponse:
+    """The problem document for what Django refuses before any view of the API is reached."""
+    if isinstance(exception, RequestDataTooBig):
+        return _plain(413, "too_large", "The request body is too large.")
+    return _plain(400, "bad_request", str(exception) or "The request is not valid.")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> JsonResponse:

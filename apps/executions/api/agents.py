@@ -60,30 +60,53 @@ def _refusal(error: Exception) -> HttpResponse:
     return response
 
 
-def agent_view(method: str) -> Callable[[AgentView], View]:
-    """Take one method and a credential; turn what is raised into problem documents."""
+def agent_view(method: str, max_body_bytes: int) -> Callable[[AgentView], View]:
+    """Take one method and a credential; turn what is raised into problem documents.
+
+    `config.door` asks `let_in` before it reads the body, and reads no more than `max_body_bytes`.
+    """
 
     def wrap(view: AgentView) -> View:
+        def refused_method(request: HttpRequest) -> HttpResponse | None:
+            if request.method == method:
+                return None
+            refusal = _refusal(ApplicationError("method_not_allowed", f"Use {method}.", status=405))
+            refusal["Allow"] = method
+            return refusal
+
+        async def let_in(request: HttpRequest) -> HttpResponse | None:
+            refusal = refused_method(request)
+            if refusal is not None:
+                return refusal
+            try:
+                await in_pool(_agent, _secret(request))
+            except Exception as error:
+                return _refusal(error)
+            return None
+
         @csrf_exempt
         @wraps(view)
         async def guarded(request: HttpRequest) -> HttpResponse:
-            if request.method != method:
-                refusal = _refusal(
-                    ApplicationError("method_not_allowed", f"Use {method}.", status=405)
-                )
-                refusal["Allow"] = method
+            refusal = refused_method(request)
+            if refusal is not None:
                 return refusal
-            scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
             try:
-                if scheme.lower() != "bearer" or not secret.strip():
-                    raise _unknown()
-                return await view(request, secret.strip())
+                return await view(request, _secret(request))
             except Exception as error:
                 return _refusal(error)
 
+        guarded.let_in = let_in  # type: ignore[attr-defined]
+        guarded.max_body_bytes = max_body_bytes  # type: ignore[attr-defined]
         return guarded
 
     return wrap
+
+
+def _secret(request: HttpRequest) -> str:
+    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not secret.strip():
+        raise _unknown()
+    return secret.strip()
 
 
 def _unknown() -> ApplicationError:
@@ -102,11 +125,17 @@ def _agent(secret: str) -> Agent:
     return agent
 
 
-@agent_view("POST")
+@agent_view("POST", max_body_bytes=256 * 1024)
 async def session(request: HttpRequest, secret: str) -> HttpResponse:
     """Open the broker's next incarnation; whatever speaks under an older one is refused."""
-    given = messages.introduction(messages.body(request))
-    agent = await in_pool(lambda: session_open(agent=_agent(secret), introduction=given))
+
+    def open_session() -> Agent:
+        agent = _agent(secret)
+        given = messages.introduction(messages.body(request))
+        return session_open(agent=agent, introduction=given)
+
+    # Beside the event loop, as all work on what others sent: it waits for nobody's large body.
+    agent = await in_pool(open_session)
     return JsonResponse(
         {
             "system": agent.system.name,
@@ -129,7 +158,7 @@ def _arrive(secret: str, incarnation: int) -> tuple[Agent, Stamp]:
     return agent, stamp
 
 
-@agent_view("GET")
+@agent_view("GET", max_body_bytes=0)
 async def document(request: HttpRequest, secret: str) -> HttpResponse:
     """The broker's document as soon as it differs from `seen`; 204 when it did not for long."""
     incarnation = messages.incarnation(request.GET.get("incarnation", ""))
@@ -158,21 +187,21 @@ async def document(request: HttpRequest, secret: str) -> HttpResponse:
         return _refusal(_unknown())
 
 
-@agent_view("POST")
+@agent_view("POST", max_body_bytes=messages.MAX_BODY_BYTES)
 async def report(request: HttpRequest, secret: str) -> HttpResponse:
     """Keep what the agent says and renew its lease; saying it again is harmless."""
-    plain = messages.body(request)
-    incarnation = messages.incarnation(plain.get("incarnation"))
-    reports, observed = messages.reports(plain), messages.observed(plain)
-    telemetry = plain.get("telemetry")
-    measured = None if telemetry is None else telemetry_checked(telemetry)
-    await in_pool(
-        lambda: agent_heard(
-            agent=_agent(secret),
-            incarnation=incarnation,
-            reports=reports,
-            observed=observed,
-            telemetry=measured,
+
+    def keep() -> None:
+        agent = _agent(secret)
+        plain = messages.body(request)
+        telemetry = plain.get("telemetry")
+        agent_heard(
+            agent=agent,
+            incarnation=messages.incarnation(plain.get("incarnation")),
+            reports=messages.reports(plain),
+            observed=messages.observed(plain),
+            telemetry=None if telemetry is None else telemetry_checked(telemetry),
         )
-    )
+
+    await in_pool(keep)
     return JsonResponse({"lease_s": LEASE_S})

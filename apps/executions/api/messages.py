@@ -9,6 +9,7 @@ from uuid import UUID
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest
 
+from apps.common.json_reader import UnreadableJson, read_json
 from apps.telemetry.payload import storable
 from apps.telemetry.services import Introduction
 from weir.coordination.wire import Report, observed_from_dict, report_from_dict, to_dict
@@ -27,9 +28,9 @@ def body(request: HttpRequest) -> dict[str, Any]:
     if len(request.body) > MAX_BODY_BYTES:
         raise RequestDataTooBig
     try:
-        plain = json.loads(request.body)
-    except (ValueError, RecursionError) as error:
-        raise InvalidProblem("body", f"is not JSON: {error}") from error
+        plain = read_json(request.body)
+    except UnreadableJson as error:
+        raise InvalidProblem(error.path or "body", error.message) from error
     return _object(plain, "body")
 
 

@@ -4,9 +4,12 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
+from importlib import import_module
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.contrib.auth import get_user
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 
 from apps.common.connections import connections_release
@@ -16,6 +19,8 @@ from apps.runs.selectors import active_run_news
 # The browser reconnects by itself; a bounded life makes it prove its session again.
 LIFE_S = 600.0
 HEARTBEAT_S = 10.0
+ABOUT_SESSIONS = '"kind": "session"'
+"""News for the streams themselves: somebody signed out or may no longer sign in."""
 
 
 def _event(data: str) -> bytes:
@@ -30,8 +35,19 @@ def _running_now() -> list[dict[str, Any]]:
         connections_release()
 
 
-async def _stream() -> AsyncIterator[bytes]:
+def _signed_in(session_key: str | None) -> bool:
+    """Whether the session still lets its person in; read anew."""
+    asked = HttpRequest()
+    asked.session = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
+    try:
+        return bool(get_user(asked).is_authenticated)
+    finally:
+        connections_release()
+
+
+async def _stream(session_key: str | None) -> AsyncIterator[bytes]:
     end = time.monotonic() + LIFE_S
+    looked_at = time.monotonic()
     yield b"retry: 2000\n\n"
     # Subscribed before the snapshot is read, so that no change falls between the two.
     queue = hub.join()
@@ -40,15 +56,22 @@ async def _stream() -> AsyncIterator[bytes]:
         yield _event(json.dumps({"kind": "snapshot", "runs": runs}, default=str))
         while time.monotonic() < end:
             try:
-                yield _event(await asyncio.wait_for(queue.get(), HEARTBEAT_S))
+                news = await asyncio.wait_for(queue.get(), HEARTBEAT_S)
             except TimeoutError:
-                yield _event('{"kind": "heartbeat"}')
+                news = '{"kind": "heartbeat"}'
+            about_sessions = ABOUT_SESSIONS in news
+            if about_sessions or time.monotonic() - looked_at >= HEARTBEAT_S:
+                looked_at = time.monotonic()
+                if not await sync_to_async(_signed_in)(session_key):
+                    return
+            if not about_sessions:
+                yield _event(news)
     finally:
         hub.leave(queue)
 
 
 async def events(request: HttpRequest) -> HttpResponseBase:
-    """`text/event-stream`; needs a session."""
+    """`text/event-stream`; needs a session and ends with it."""
     user = await request.auser()
     if not user.is_authenticated:
         body = {"type": "urn:weir:problem:not_authenticated", "title": "Sign in first"}
@@ -56,7 +79,9 @@ async def events(request: HttpRequest) -> HttpResponseBase:
         return JsonResponse(
             {**body, "status": 401}, status=401, content_type="application/problem+json"
         )
-    response = StreamingHttpResponse(_stream(), content_type="text/event-stream")
+    response = StreamingHttpResponse(
+        _stream(request.session.session_key), content_type="text/event-stream"
+    )
     response["Cache-Control"] = "no-cache"
     response["X-Accel-Buffering"] = "no"
     return response

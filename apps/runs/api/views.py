@@ -4,10 +4,6 @@ import json
 import math
 from typing import Any
 
-from django.core import signing
-from django.http import HttpRequest, JsonResponse
-from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_POST
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import mixins, serializers, status, viewsets
@@ -26,6 +22,7 @@ from apps.runs.api.infeasibility import (
     infeasibility_names,
     infeasibility_shown,
 )
+from apps.runs.api.machines import machine_post
 from apps.runs.models import Run, RunEvent
 from apps.runs.selectors import objects_named, run_infeasibility
 from apps.runs.services import run_again, run_cancel, run_progress
@@ -296,19 +293,10 @@ def _moments(body: dict[str, Any]) -> dict[str, list[tuple[int, float]]]:
     return {"moments": moments}
 
 
-@csrf_exempt
-@require_POST
-def report_progress(request: HttpRequest) -> JsonResponse:
+@machine_post(max_body_bytes=512 * 1024)
+def report_progress(token: str, body: Any) -> bool:
     """A job says how far it is. Its token names one attempt of one run and nothing else."""
-    _, _, token = request.headers.get("Authorization", "").partition(" ")
-    try:
-        body = json.loads(request.body)
-        progress = {name: number(body[name]) for name, number in PROGRESS.items() if name in body}
-        if not progress or not all(math.isfinite(value) for value in progress.values()):
-            raise ValueError(progress)
-        told = {**progress, **_moments(body)}
-        return JsonResponse({"continue": run_progress(token=token, progress=told)})
-    except signing.BadSignature:
-        return JsonResponse({"code": "bad_token"}, status=403)
-    except (ValueError, KeyError, TypeError, OverflowError):
-        return JsonResponse({"code": "invalid"}, status=400)
+    progress = {name: number(body[name]) for name, number in PROGRESS.items() if name in body}
+    if not progress or not all(math.isfinite(value) for value in progress.values()):
+        raise ValueError(progress)
+    return run_progress(token=token, progress={**progress, **_moments(body)})

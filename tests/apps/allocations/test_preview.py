@@ -134,5 +134,5 @@ def test_an_empty_system_has_nothing_to_preview(api):
 
 
 def test_readers_may_not(world: World):
-    viewer = client_of(make_user("looks on"))
+    viewer = client_of(make_user("looks-on"))
     assert ask(viewer, world.system, draft_of(world.utility)).status_code == 403

@@ -154,7 +154,7 @@ def test_reading_asks_no_more_of_the_database_when_there_is_more(
         system = make_world(name).system
         make_allocation(system)
         make_run_in(RunState.FAILED, system, admin)
-        make_run(system, actor=make_user(f"asks {name}"))
+        make_run(system, actor=make_user(f"asks-{name}"))
 
     grow("one")
     api = client_of(admin)

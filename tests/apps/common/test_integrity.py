@@ -222,6 +222,12 @@ class TestRecord:
     def test_entry_cannot_be_deleted(self, world: World):
         refused("audit_append_only", lambda: AuditEntry.objects.all().delete())
 
+    def test_record_cannot_be_emptied(self, world: World):
+        with connection.cursor() as cursor:
+            # Only the clean-up of other tests goes without it, and this transaction is undone.
+            cursor.execute("ALTER TABLE audit_auditentry ENABLE TRIGGER audit_never_emptied")
+            refused("audit_append_only", lambda: cursor.execute("TRUNCATE audit_auditentry"))
+
 
 class TestRuns:
     """A run's row cannot lie."""

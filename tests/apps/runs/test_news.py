@@ -11,6 +11,9 @@ from asgiref.sync import sync_to_async
 from django.db import connection, transaction
 from django.test import AsyncClient
 
+from apps.accounts.models import User
+from apps.accounts.roles import Role
+from apps.accounts.services import user_update
 from apps.common.events import CHANNEL, publish
 from apps.runs.api import events as stream
 from apps.runs.services import progress_token, run_cancel, run_progress
@@ -93,6 +96,12 @@ class Browser:
             return await self.next(within_s)
         assert text.startswith("data: ")
         return json.loads(text.removeprefix("data: "))
+
+    async def end(self, within_s: float = 3.0):
+        """Wait until the stream ends."""
+        with contextlib.suppress(StopAsyncIteration):
+            while True:
+                await self.next(within_s)
 
 
 @contextlib.asynccontextmanager
@@ -182,3 +191,38 @@ async def test_two_browsers_hear_the_same(valkey):
             async with asyncio.timeout(3):
                 while (await browser.next()).get("id") != "told-to-both":
                     pass
+
+
+@stream_test
+@pytest.mark.asyncio
+@pytest.mark.parametrize("by", ["sign out", "deactivation", "another password"])
+async def test_stream_ends_with_its_session(by):
+    def prepare():
+        return make_user("erik"), make_user("root", Role.ADMIN)
+
+    erik, root = await sync_to_async(prepare)()
+    client = AsyncClient()
+    await client.aforce_login(erik)
+    response = await client.get("/api/v1/events")
+    browser = Browser(response)
+    assert (await browser.next())["kind"] == "snapshot"
+    if by == "sign out":
+        assert (await client.delete("/api/v1/session")).status_code == 204
+    else:
+        values = (
+            {"is_active": False} if by == "deactivation" else {"password": "entirely different"}
+        )
+        await sync_to_async(user_update)(user=erik, expected_version=1, values=values, actor=root)
+    # At the news itself, long before the next heartbeat.
+    await browser.end(within_s=8.0)
+
+
+@stream_test
+@pytest.mark.asyncio
+async def test_stream_ends_at_a_heartbeat_where_news_were_lost(monkeypatch):
+    monkeypatch.setattr(stream, "HEARTBEAT_S", 0.2)
+    erik = await sync_to_async(make_user)("erik")
+    async with open_stream(erik) as browser:
+        assert (await browser.next())["kind"] == "snapshot"
+        await sync_to_async(User.objects.filter(pk=erik.pk).update)(is_active=False)
+        await browser.end()

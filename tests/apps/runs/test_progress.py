@@ -54,7 +54,7 @@ def test_token_of_nobody_is_refused(client, held):
     forged = signing.dumps([held.pk, held.attempt], salt="another door")
     for token in ("", "nonsense", forged):
         answer = report(client, token)
-        assert (answer.status_code, answer.json()) == (403, {"code": "bad_token"})
+        assert (answer.status_code, answer.json()["code"]) == (403, "bad_token")
     held.refresh_from_db()
     assert held.progress == {}
 
@@ -76,7 +76,7 @@ def test_token_of_nobody_is_refused(client, held):
 )
 def test_report_that_is_none_is_refused(client, held, body):
     answer = report(client, progress_token(held), body)
-    assert (answer.status_code, answer.json()) == (400, {"code": "invalid"})
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
     held.refresh_from_db()
     assert held.progress == {}
 

@@ -1,0 +1,61 @@
+"""What others send is read in one place: whatever comes through can be kept and answered."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.common.json_reader import DEEPEST, UnreadableJson, read_json
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXTS,
+    lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner),
+    max_leaves=20,
+)
+
+
+@given(VALUES)
+def test_reads_back_what_was_written(value: object) -> None:
+    assert read_json(json.dumps(value).encode()) == value
+    assert read_json(json.dumps(value, ensure_ascii=False).encode()) == value
+
+
+@pytest.mark.parametrize(
+    ("raw", "path"),
+    [
+        (rb'"\ud800"', ""),
+        (rb'{"system": "\ud800"}', "system"),
+        (rb'{"a": [{"b": "x"}, {"b": "\uDFFFx"}]}', "a[1].b"),
+        (rb'{"a": {"\udc00": 1}}', "a"),
+        (rb'{"\udc00": {"b": "\udc00"}}', ""),
+        (rb'["\ud83d", "\ude00"]', "[0]"),
+    ],
+)
+def test_half_a_pair_is_refused_where_it_is(raw: bytes, path: str) -> None:
+    with pytest.raises(UnreadableJson, match="half of a surrogate pair") as caught:
+        read_json(raw)
+    assert caught.value.path == path
+    str(caught.value).encode()
+
+
+def test_a_whole_pair_is_a_letter() -> None:
+    assert read_json(rb'"\ud83d\ude00"') == "😀"
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+def test_nesting_without_end_is_refused(opening: bytes) -> None:
+    closing = b"]" if opening == b"[" else b"}"
+    for depth in (DEEPEST + 1, 500, 200_000):
+        with pytest.raises(UnreadableJson, match="nested"):
+            read_json(opening * depth + b"1" + closing * depth)
+    assert read_json(opening * DEEPEST + b"1" + closing * DEEPEST)
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"{", b"NaN", b"[-Infinity]", b"\xff\xfe", b"1 x", b'"\xed\xa0\x80"']
+)
+def test_what_is_no_json_is_refused(raw: bytes) -> None:
+    with pytest.raises(UnreadableJson, match="not JSON"):
+        read_json(raw)
