@@ -35,6 +35,7 @@ from apps.catalog.api.views import (
     UtilityKindsView,
 )
 from apps.executions.api import agents
+from apps.executions.api.restored import AdoptRestoredView, RestoredView
 from apps.executions.api.views import ExecutionViewSet
 from apps.overlays.api.tools import (
     MethodsView,
@@ -120,6 +121,8 @@ api = [
     path("flow-status", FlowStatusView.as_view()),
     path("recomputation/preview", SchedulePreviewView.as_view()),
     path("systems/<uuid:id>/preview", PreviewView.as_view()),
+    path("systems/<uuid:id>/restored", RestoredView.as_view()),
+    path("systems/<uuid:id>/adopt-restored", AdoptRestoredView.as_view()),
     path("systems/<uuid:id>/traffic", SystemTrafficView.as_view()),
     path("overlay-transformations", TransformationView.as_view()),
     path("topology-planners", PlannersView.as_view()),

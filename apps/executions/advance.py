@@ -14,8 +14,10 @@ from django.utils import timezone
 from apps.common.events import publish
 from apps.executions.apply import Applier, EffectRefused
 from apps.executions.documents import revision_bump
+from apps.executions.enforced import settings_asked
 from apps.executions.rows import execution_locked, execution_move, is_on_hold, tell
 from apps.executions.view import load
+from weir.actions import SettingKey
 from weir.coordination.coordinator import Limits, decide
 from weir.coordination.decisions import AppendUndoSteps
 from weir.lifecycle.executions import ExecutionCommand, ExecutionState
@@ -38,6 +40,7 @@ def execution_advance(
     waits = limits or Limits(prepare_timeout_s=settings.WEIR_PREPARE_TIMEOUT_S)
     at = now or timezone.now()
     moved = documents = False
+    asked: dict[int, SettingKey] = {}
     if execution.state == ExecutionState.RUNNING and is_on_hold(execution, at):
         # Here and not in a loop of its own: a step must not begin between the end of the window
         # and the loop's next turn.
@@ -64,12 +67,14 @@ def execution_advance(
                 break
         applier.save()
         documents |= applier.documents_changed
+        asked |= applier.asked
         if not again:
             break
     else:
         raise RuntimeError(f"{execution} does not come to rest")
     if documents:
-        revision_bump(execution.system)
+        number = revision_bump(execution.system)
+        settings_asked(execution.system, asked, number)
         publish("document", system=execution.system.public_id)
     if moved:
         tell(execution)

@@ -54,6 +54,8 @@ class Applier:
         self.execution = loaded.execution
         self.now = now
         self.documents_changed = False
+        self.asked: dict[int, kinds.SettingKey] = {}
+        """Actions whose agents read another value from now on; its number follows."""
         self._settings = Settings(self.execution.system)
         self._actions: dict[int, ExecutionAction] = {}
         self._steps: dict[int, ExecutionStep] = {}
@@ -76,7 +78,7 @@ class Applier:
             self._actions.values(),
             [
                 *("state", "attempt", "deadline_at", "moved_at", "interests", "detail"),
-                *("pause_s", "started_at", "ended_at"),
+                *("pause_s", "started_at", "ended_at", "asked_number"),
             ],
         )
         ExecutionStep.objects.bulk_update(self._steps.values(), ["state", "started_at", "ended_at"])
@@ -129,7 +131,10 @@ class Applier:
                 row.deadline_at = None
                 row.pause_s = self._pause_s(decision.action, ReportPhase.RELEASED) or row.pause_s
         self._actions[row.pk] = row
-        self.documents_changed |= not setting or isinstance(decision, TOLD_BY_SETTINGS)
+        if setting and isinstance(decision, TOLD_BY_SETTINGS):
+            row.asked_number = None
+            self.asked[row.pk] = kinds.setting_key(action)
+        self.documents_changed |= not setting or row.pk in self.asked
 
     def _swap(self, row: ExecutionAction, decision: CommitAction) -> None:
         """Change the overlay's edges, in the transaction in which the action is committed."""

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
@@ -57,18 +57,27 @@ class Facts:
     """What every broker takes in one message, as their agents say; 0 if none has said so."""
     orders: tuple[wire.Order, ...]
     """Of every participant; `peers[role]` is whom an order is for."""
+    number: int = 0
+    """Of all these documents."""
+    asked: Mapping[str, int] = field(default_factory=dict)
+    """Broker -> the largest number by which one of its settings was asked for."""
+    held: bool = False
+    """Agents have obeyed documents of which this database knows nothing: it sends none."""
 
 
-def revision_bump(system: System) -> None:
-    """Say, within the change's transaction, that documents of the system may differ now."""
+def revision_bump(system: System, *, above: int = 0) -> int:
+    """Say, within the change's transaction, that documents of the system may differ now. Returns
+    their number from now on, which is above every one before, and above `above`."""
     with connection.cursor() as cursor:
         # One statement, so that two first bumps do not race for the row.
         table = connection.ops.quote_name(Revision._meta.db_table)
         cursor.execute(
-            f"INSERT INTO {table} AS r (system_id, number) VALUES (%s, 1) "
-            "ON CONFLICT (system_id) DO UPDATE SET number = r.number + 1",
-            [system.pk],
+            f"INSERT INTO {table} AS r (system_id, number) VALUES (%s, %s) "
+            "ON CONFLICT (system_id) DO UPDATE SET number = GREATEST(r.number, %s) + 1 "
+            "RETURNING number",
+            [system.pk, above + 1, above],
         )
+        return int(cursor.fetchone()[0])
 
 
 def stamp_of(system_pk: int) -> Stamp | None:
@@ -104,7 +113,10 @@ def facts_of(system_pk: int) -> tuple[Stamp, Facts] | None:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         stamp = stamp_of(system_pk)
-        return None if stamp is None else (stamp, _read(System.objects.get(pk=system_pk)))
+        if stamp is None:
+            return None
+        facts = _read(System.objects.get(pk=system_pk))
+        return stamp, replace(facts, number=stamp.revision)
 
 
 def document_of(facts: Facts, broker: str) -> wire.Document:
@@ -114,6 +126,8 @@ def document_of(facts: Facts, broker: str) -> wire.Document:
         system=facts.system,
         broker=broker,
         version="",
+        number=facts.number,
+        asked=facts.asked.get(broker, 0),
         flows={
             flow: wire.FlowSpec(
                 delivery=delivery,
@@ -125,14 +139,15 @@ def document_of(facts: Facts, broker: str) -> wire.Document:
         gates={f: g for f, g in facts.gates.get(broker, {}).items() if f in ingress},
         classes=facts.classes.get(broker, {}),
         neighbours={
-            name: wire.Neighbour(address=facts.addresses[name])
+            # A broker whose agent never came is a neighbour all the same: what it wants is unknown,
+            # so what may be for it has to wait.
+            name: wire.Neighbour(address=facts.addresses.get(name, ""))
             for name in sorted(facts.neighbours.get(broker, ()))
-            # A broker whose agent never came is no end of a link yet.
-            if facts.addresses.get(name)
         },
         orders=tuple(order for order in facts.orders if order.peers[order.role] == broker),
     )
-    return replace(document, version=_hash(wire.to_dict(document)))
+    # The number is none of it: who is not concerned by a change need not hear of it.
+    return replace(document, version=_hash({**wire.to_dict(document), "number": 0}))
 
 
 def document_for(agent: Agent) -> wire.Document:
@@ -158,9 +173,11 @@ def _read(system: System) -> Facts:
 
     gates: dict[str, dict[str, wire.Gate]] = {}
     limits: dict[tuple[str, str], int] = {}
+    asked: dict[str, int] = {}
     for setting in Setting.objects.filter(system=system):
         value = setting.controlled if setting.controlled is not None else setting.desired
         broker = setting.target["broker"]
+        asked[broker] = max(asked.get(broker, 0), setting.asked_number)
         if value is None:
             continue
         if setting.kind == "set_flow_rate":
@@ -181,12 +198,13 @@ def _read(system: System) -> Facts:
         neighbours.setdefault(b, set()).add(a)
 
     agents = Agent.objects.filter(system=system).values_list(
-        "broker__name", "address", "incarnation", "revoked_at", "facts__max_payload_bytes"
+        *("broker__name", "address", "incarnation", "revoked_at"),
+        *("served_number", "obeyed_number", "facts__max_payload_bytes"),
     )
     addresses = {broker: address for broker, address, *_ in agents if address}
-    sessions = {broker: number for broker, _, number, revoked, _ in agents if revoked is None}
+    sessions = {broker: number for broker, _, number, revoked, *_ in agents if revoked is None}
     # Of all brokers, not of those on today's way: a shift may lead a flow anywhere.
-    most = [most for *_, revoked, most in agents if revoked is None and _is_size(most)]
+    most = [most for *_, revoked, _, _, most in agents if revoked is None and _is_size(most)]
     return Facts(
         system=system.name,
         deliveries=deliveries,
@@ -198,6 +216,8 @@ def _read(system: System) -> Facts:
         addresses=addresses,
         max_message_bytes=min(most, default=0),
         orders=_orders(system, addresses),
+        asked=asked,
+        held=any(obeyed > served for *_, revoked, served, obeyed, _ in agents if revoked is None),
     )
 
 

@@ -1,14 +1,17 @@
 """Settings being changed: what agents are asked for, what is proved, what the controller adds."""
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from apps.common.events import publish
 from apps.executions.documents import revision_bump
-from apps.executions.models import Setting
+from apps.executions.models import ExecutionAction, Setting
 from apps.systems.models import System
 from weir.actions import SettingKey, setting_key
 from weir.coordination.wire import Observed
@@ -67,6 +70,16 @@ class Settings:
                 ],
             )
             self._changed = {}
+
+
+def settings_asked(system: System, asked: Mapping[int, SettingKey], number: int) -> None:
+    """Actions (by their keys) ask for another value from the documents of this number on: only what
+    is observed by one of these shows that it was heard."""
+    ExecutionAction.objects.filter(pk__in=asked).update(asked_number=number)
+    which = [Q(kind=kind, target_key=target_key) for kind, target_key in asked.values()]
+    if which:
+        rows = Setting.objects.filter(system=system).filter(reduce(or_, which))
+        rows.update(asked_number=number)
 
 
 def _plain(value: Value | None) -> dict[str, Any] | None:

@@ -31,7 +31,7 @@ class Direction(models.TextChoices):
 
 
 class Revision(models.Model):
-    """Counts the commits after which documents of a system's agents may differ."""
+    """The number of a system's documents: it rises with each commit after which they may differ."""
 
     system = models.OneToOneField(System, on_delete=models.CASCADE, related_name="+")
     number = models.PositiveBigIntegerField(default=0)
@@ -58,6 +58,9 @@ class Setting(models.Model):
     controlled: "models.JSONField[Any, Any]" = models.JSONField(null=True)
     previous: "models.JSONField[Any, Any]" = models.JSONField(null=True)
     changed_at = models.DateTimeField(null=True, help_text="When `in_force` changed last.")
+    asked_number = models.PositiveBigIntegerField(
+        default=0, help_text="Of the first document that asks for what is desired now."
+    )
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
@@ -178,6 +181,9 @@ class ExecutionAction(BaseModel):
         "self", on_delete=models.CASCADE, null=True, related_name="undone_by"
     )
     moved_at = models.DateTimeField(null=True, help_text="When `state` changed last.")
+    asked_number = models.PositiveBigIntegerField(
+        null=True, help_text="Of the first document that asks for what the action wants now."
+    )
     pause_s = models.FloatField(null=True, help_text="Longest pause of a participant, s.")
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)

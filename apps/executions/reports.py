@@ -10,9 +10,10 @@ from apps.common.events import publish
 from apps.executions.advance import execution_advance
 from apps.executions.documents import revision_bump
 from apps.executions.models import ACTIVE_NAMES, ActionReport, Execution, ExecutionAction
+from apps.executions.restored import restored_text
 from apps.executions.rows import tell
 from apps.telemetry.models import Agent
-from apps.telemetry.services import Introduction, agent_report, agent_session
+from apps.telemetry.services import Introduction, agent_obeyed, agent_report, agent_session
 from weir.actions import brokers
 from weir.coordination.wire import Report
 
@@ -23,15 +24,28 @@ logger = logging.getLogger(__name__)
 def session_open(*, agent: Agent, introduction: Introduction) -> Agent:
     """Open the next incarnation; the broker's neighbours learn its address."""
     opened = agent_session(agent=agent, introduction=introduction)
+    if opened.is_ahead:
+        logger.error("%s", restored_text(opened.system))
     revision_bump(opened.system)
     publish("document", system=opened.system.public_id)
     return opened
+
+
+def agent_ahead(*, agent: Agent, number: int) -> None:
+    """An agent has obeyed the document of this number; if it was never sent here, none are sent
+    from now on."""
+    with transaction.atomic():
+        if agent_obeyed(agent=agent, number=number):
+            logger.error("%s", restored_text(agent.system))
+            revision_bump(agent.system)
+            publish("document", system=agent.system.public_id)
 
 
 def agent_heard(
     *,
     agent: Agent,
     incarnation: int,
+    sequence: int | None = None,
     reports: Sequence[Report],
     observed: Mapping[str, Any] | None,
     telemetry: Mapping[str, Any] | None,
@@ -47,7 +61,11 @@ def agent_heard(
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL synchronous_commit TO off")
         changed = agent_report(
-            agent=agent, incarnation=incarnation, observed=observed, telemetry=telemetry
+            agent=agent,
+            incarnation=incarnation,
+            sequence=sequence,
+            observed=observed,
+            telemetry=telemetry,
         )
         reported = _keep(agent, incarnation, reports)
     concerned = set(reported)

@@ -14,6 +14,7 @@ from apps.accounts.models import User
 from apps.common.errors import ApplicationError, Conflict, FieldError
 from apps.executions.advance import execution_advance
 from apps.executions.models import ACTIVE_NAMES, Direction, Execution
+from apps.executions.restored import restored_text
 from apps.executions.rows import (
     execution_locked,
     execution_move,
@@ -91,6 +92,9 @@ def execution_start(
     _check(steps)
     # The system's row serialises starts, so that the number and the refusal are certain.
     locked = System.objects.select_for_update().get(pk=system.pk)
+    restored = restored_text(locked)
+    if restored:
+        raise Conflict("database_restored", restored)
     active = _active(locked)
     if active is not None:
         raise _busy(locked, active)

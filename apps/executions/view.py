@@ -37,9 +37,7 @@ def load(execution: Execution, now: datetime) -> Loaded:
         actions[row.step_id].append(row)
     agents = {
         row["broker__name"]: row
-        for row in agents_of(execution.system).values(
-            "broker__name", "lease_until", "observed", "observed_at"
-        )
+        for row in agents_of(execution.system).values("broker__name", "lease_until", "observed")
     }
     reports = _reports(execution)
     names = {row.pk: str(row.public_id) for rows in actions.values() for row in rows}
@@ -128,10 +126,13 @@ def _action(
 def _confirms(row: ExecutionAction, agent: Mapping[str, Any]) -> bool:
     """Whether the agent has seen in force what is asked for now.
 
-    What it saw before it was asked proves nothing: meanwhile it may have been told otherwise.
+    What it saw by an older document proves nothing, whenever it arrives: meanwhile it may have
+    been told otherwise. Of several observations the row holds the newest (`agent_report`).
     """
-    if agent["observed"] is None or row.moved_at is None or agent["observed_at"] < row.moved_at:
+    if agent["observed"] is None or row.asked_number is None:
+        return False
+    observed: Observed = observed_from_dict(agent["observed"])
+    if observed.number < row.asked_number:
         return False
     wanted = row.before if row.state == ActionState.ABORTING else row.after
-    observed: Observed = observed_from_dict(agent["observed"])
     return shows(observed, row.action, wanted)

@@ -55,6 +55,13 @@ class Agent(BaseModel):
     observed: "models.JSONField[Any, Any]" = models.JSONField(null=True)
     observed_at = models.DateTimeField(null=True)
     last_report_at = models.DateTimeField(null=True)
+    # Of the newest session: an observation that was overtaken by a later one is not kept.
+    report_sequence = models.PositiveBigIntegerField(default=0)
+
+    # Documents by their numbers: what was sent, and what the agent says that it has obeyed. It can
+    # have obeyed more than was sent only if this database has gone back since.
+    served_number = models.PositiveBigIntegerField(default=0)
+    obeyed_number = models.PositiveBigIntegerField(default=0)
 
     class Meta:
         ordering = ["broker__name"]
@@ -74,6 +81,11 @@ class Agent(BaseModel):
 
     def __str__(self) -> str:
         return f"agent of {self.broker}"
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether it has obeyed a document that this database knows nothing of."""
+        return self.revoked_at is None and self.obeyed_number > self.served_number
 
     def state(self, now: datetime | None = None) -> AgentState:
         """How the agent is at this time; now, when none is given."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import timedelta
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from apps.systems.models import System
@@ -18,6 +18,18 @@ def agents_of(system: System) -> QuerySet[Agent]:
     """The system's agents that were not revoked, by the name of their broker."""
     return (
         Agent.objects.filter(system=system, revoked_at=None)
+        .select_related("broker")
+        .order_by("broker__name")
+    )
+
+
+def agents_ahead(system_pk: int) -> QuerySet[Agent]:
+    """The agents that have obeyed documents of which this database knows nothing: it was restored
+    from a backup, or failed over to a copy that lagged behind."""
+    return (
+        Agent.objects.filter(
+            system=system_pk, revoked_at=None, obeyed_number__gt=F("served_number")
+        )
         .select_related("broker")
         .order_by("broker__name")
     )

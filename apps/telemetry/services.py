@@ -8,13 +8,17 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.audit.services import record
 from apps.common.errors import Conflict
 from apps.common.events import publish, publish_seldom
+from apps.systems.models import System
 from apps.telemetry.models import KEEP_SAMPLES, Agent, AgentState, Sample
+from apps.telemetry.selectors import agents_ahead
 from apps.topology.models import Broker
 
 SECRET_PREFIX = "weira_"
@@ -33,6 +37,23 @@ class Fenced(Conflict):
         )
 
 
+class SessionUnknown(Conflict):
+    """A session that this database never opened: it has gone back since."""
+
+    def __init__(self, agent: Agent, incarnation: int) -> None:
+        super().__init__(
+            "session_unknown",
+            f"{agent}: session {incarnation} was never opened here, the newest is "
+            f"{agent.incarnation}. Open a new one.",
+        )
+
+
+def not_mine(agent: Agent, incarnation: int) -> Conflict:
+    """Why a session may not speak for the agent, which has another one."""
+    kind = SessionUnknown if incarnation > agent.incarnation > 0 else Fenced
+    return kind(agent, incarnation)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Introduction:
     """What an agent says of itself when it opens a session."""
@@ -42,6 +63,10 @@ class Introduction:
     address: str
     facts: Mapping[str, Any]
     capabilities: Mapping[str, Any]
+    incarnation: int = 0
+    """The newest session that it remembers."""
+    number: int = 0
+    """The largest number of a document that it has obeyed."""
 
 
 def secret_digest(secret: str) -> str:
@@ -126,9 +151,15 @@ def agent_revoke(*, agent: Agent, actor: User | None) -> Agent:
 
 @transaction.atomic
 def agent_session(*, agent: Agent, introduction: Introduction) -> Agent:
-    """Open the next incarnation with a fresh lease; everything older is fenced from now on."""
+    """Open the next incarnation with a fresh lease; everything older is fenced from now on.
+
+    It is above every one that the agent remembers, so that a database that has gone back does not
+    give the same number twice.
+    """
     row = _locked(agent.pk)
-    row.incarnation += 1
+    row.incarnation = max(row.incarnation, introduction.incarnation) + 1
+    row.report_sequence = 0
+    row.obeyed_number = max(row.obeyed_number, introduction.number)
     row.lease_until = timezone.now() + timedelta(seconds=LEASE_S)
     row.agent_version, row.product = introduction.agent_version, introduction.product
     row.address = introduction.address
@@ -140,10 +171,37 @@ def agent_session(*, agent: Agent, introduction: Introduction) -> Agent:
     return row
 
 
+def agent_serve(*, agent: Agent, incarnation: int, number: int) -> None:
+    """Remember, before it is sent, which document an agent is sent. Raises Fenced."""
+    rows = Agent.objects.filter(pk=agent.pk, incarnation=incarnation, revoked_at=None)
+    if not rows.update(served_number=Greatest(F("served_number"), number)):
+        raise not_mine(Agent.objects.select_related("broker").get(pk=agent.pk), incarnation)
+
+
+def agent_obeyed(*, agent: Agent, number: int) -> bool:
+    """Keep which document it has obeyed. True: this database has just turned out to be older."""
+    if number <= agent.obeyed_number:
+        return False
+    rows = Agent.objects.filter(pk=agent.pk, served_number__lt=number, obeyed_number__lt=number)
+    return bool(rows.update(obeyed_number=number))
+
+
+def agents_adopt(*, system: System) -> int:
+    """Forget what agents have obeyed that this database does not know. Returns the largest number
+    among it; 0 when there was none."""
+    ahead = agents_ahead(system.pk).select_for_update(of=("self",))
+    numbers = [agent.obeyed_number for agent in ahead]
+    Agent.objects.filter(system=system, obeyed_number__gt=F("served_number")).update(
+        served_number=F("obeyed_number")
+    )
+    return max(numbers, default=0)
+
+
 def agent_report(
     *,
     agent: Agent,
     incarnation: int,
+    sequence: int | None,
     observed: Mapping[str, Any] | None,
     telemetry: Mapping[str, Any] | None,
 ) -> bool:
@@ -151,7 +209,9 @@ def agent_report(
 
     Call it in a transaction, with the row as it was just read (`agent_by_secret`).
 
-    Raises Fenced for any incarnation but the newest. The agent's row stays locked until the
+    An observation counts if its `sequence` is above those of the session so far; None, from an
+    agent that does not count, in any case. Raises Fenced, SessionUnknown for any incarnation but
+    the newest. The agent's row stays locked until the
     caller's transaction ends, so that no newer session can begin under a report's feet.
     """
     now = timezone.now()
@@ -160,13 +220,16 @@ def agent_report(
         "last_report_at": now,
         "updated_at": now,
     }
-    if observed is not None:
-        columns |= {"observed": dict(observed), "observed_at": now}
     # One statement checks and locks: a newer session waits for us, or we find it here.
     mine = Agent.objects.filter(pk=agent.pk, incarnation=incarnation, revoked_at=None)
     if incarnation < 1 or not mine.update(**columns):
-        raise Fenced(Agent.objects.select_related("broker").get(pk=agent.pk), incarnation)
-    changed = observed is not None and observed != agent.observed
+        raise not_mine(Agent.objects.select_related("broker").get(pk=agent.pk), incarnation)
+    changed = False
+    if observed is not None:
+        newer = mine if sequence is None else mine.filter(report_sequence__lt=sequence)
+        seen = {"observed": dict(observed), "observed_at": now}
+        numbered = {} if sequence is None else {"report_sequence": sequence}
+        changed = bool(newer.update(**seen, **numbered)) and observed != agent.observed
     if telemetry is not None:
         Sample.objects.create(broker_id=agent.broker_id, at=now, payload=telemetry)
         publish_seldom(

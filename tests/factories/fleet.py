@@ -158,6 +158,9 @@ class FakeAgent:
     gates: dict[str, Any] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
     document: Document | None = None
+    sequence: int = 0
+    obeyed: int = 0
+    """The largest number of a document that it has obeyed."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -179,11 +182,13 @@ class FakeAgent:
                 "address": f"sim://{self.broker}",
                 "facts": {"version": "2.14"},
                 "capabilities": {"burst": True},
+                "incarnation": self.incarnation,
+                "number": self.obeyed,
             },
         )
         assert answer.status_code == 200, answer.text
         assert answer.json()["broker"] == self.broker
-        self.incarnation = answer.json()["incarnation"]
+        self.incarnation, self.sequence = answer.json()["incarnation"], 0
         return self
 
     def asking(self, seen: str | None = None) -> Future[httpx.Response]:
@@ -191,6 +196,7 @@ class FakeAgent:
         query = {
             "incarnation": str(self.incarnation),
             "seen": self.seen if seen is None else seen,
+            "number": str(self.obeyed),
         }
         return self.loop.begin(
             self.loop.client.get("/agent/v1/document", params=query, headers=self.headers)
@@ -201,7 +207,7 @@ class FakeAgent:
         answer = self.asking(seen).result(25)
         assert answer.status_code == 200, answer.text
         self.document = document_from_dict(answer.json())
-        self.seen = self.document.version
+        self.seen, self.obeyed = self.document.version, self.document.number
         return self.document
 
     def poll_now(self) -> Document:
@@ -210,14 +216,15 @@ class FakeAgent:
 
     def say(self, *reports: Mapping[str, Any], **members: Any) -> httpx.Response:
         """Report."""
-        return self.post(
-            "report", {"incarnation": self.incarnation, "reports": list(reports), **members}
-        )
+        self.sequence += 1
+        body = {"incarnation": self.incarnation, "sequence": self.sequence}
+        return self.post("report", {**body, "reports": list(reports), **members})
 
     def observed(self) -> dict[str, Any]:
         """What it would see at its broker."""
         return {
             "version": self.seen,
+            "number": self.document.number if self.document else 0,
             "gates": self.gates,
             "limits": self.limits,
             "links": sorted(self.document.neighbours) if self.document else [],

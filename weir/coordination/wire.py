@@ -121,8 +121,8 @@ class Document:
     """Only rises within a system, with every change of what documents say. An agent obeys none with
     a smaller number than the largest it has obeyed: the database behind it has gone back."""
     asked: int = 0
-    """The number by which a setting of this broker was asked for, as long as an action waits to see
-    it in force; so that a document that asks again differs from the one before."""
+    """The largest number by which one of this broker's settings was asked for. A document that asks
+    again for what was in force before is so another one than the one before."""
     flows: Mapping[str, FlowSpec] = field(default_factory=dict)
     gates: Mapping[str, Gate] = field(default_factory=dict)
     classes: Mapping[str, ClassSpec] = field(default_factory=dict)

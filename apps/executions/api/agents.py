@@ -20,10 +20,17 @@ from apps.executions.api import messages
 from apps.executions.api.desk import SystemGone, desk_of
 from apps.executions.api.pool import in_pool
 from apps.executions.documents import Stamp, stamp_of
-from apps.executions.reports import agent_heard, session_open
+from apps.executions.reports import agent_ahead, agent_heard, session_open
+from apps.executions.restored import restored_text
 from apps.telemetry.models import Agent
 from apps.telemetry.payload import telemetry_checked
-from apps.telemetry.services import LEASE_S, Fenced, agent_by_secret
+from apps.telemetry.services import (
+    LEASE_S,
+    Introduction,
+    agent_by_secret,
+    agent_serve,
+    not_mine,
+)
 from weir.errors import InvalidProblem
 
 logger = logging.getLogger(__name__)
@@ -129,13 +136,14 @@ def _agent(secret: str) -> Agent:
 async def session(request: HttpRequest, secret: str) -> HttpResponse:
     """Open the broker's next incarnation; whatever speaks under an older one is refused."""
 
-    def open_session() -> Agent:
+    def open_session() -> tuple[Agent, str]:
         agent = _agent(secret)
         given = messages.introduction(messages.body(request))
-        return session_open(agent=agent, introduction=given)
+        opened = session_open(agent=agent, introduction=given)
+        return opened, restored_text(opened.system)
 
     # Beside the event loop, as all work on what others sent: it waits for nobody's large body.
-    agent = await in_pool(open_session)
+    agent, restored = await in_pool(open_session)
     return JsonResponse(
         {
             "system": agent.system.name,
@@ -143,15 +151,17 @@ async def session(request: HttpRequest, secret: str) -> HttpResponse:
             "incarnation": agent.incarnation,
             "lease_s": LEASE_S,
             "poll_s": POLL_S,
+            "restored": restored,
         }
     )
 
 
-def _arrive(secret: str, incarnation: int) -> tuple[Agent, Stamp]:
-    """Who asks, and the stamp of the moment. Raises Fenced."""
+def _arrive(secret: str, incarnation: int, obeyed: int) -> tuple[Agent, Stamp]:
+    """Who asks, and the stamp of the moment. Raises Fenced, SessionUnknown."""
     agent = _agent(secret)
     if incarnation < 1 or agent.incarnation != incarnation:
-        raise Fenced(agent, incarnation)
+        raise not_mine(agent, incarnation)
+    agent_ahead(agent=agent, number=obeyed)
     stamp = stamp_of(agent.system_id)
     if stamp is None:
         raise _unknown()
@@ -163,8 +173,9 @@ async def document(request: HttpRequest, secret: str) -> HttpResponse:
     """The broker's document as soon as it differs from `seen`; 204 when it did not for long."""
     incarnation = messages.incarnation(request.GET.get("incarnation", ""))
     seen = request.GET.get("seen", "")
+    obeyed = messages.number(request.GET.get("number", "0"), "number")
     end = time.monotonic() + POLL_S
-    agent, stamp = await in_pool(_arrive, secret, incarnation)
+    agent, stamp = await in_pool(_arrive, secret, incarnation, obeyed)
     broker = agent.broker.name
     try:
         async with desk_of(agent.system_id, agent.system.public_id) as desk:
@@ -173,11 +184,13 @@ async def document(request: HttpRequest, secret: str) -> HttpResponse:
                 if not desk.speaks(broker, incarnation):
                     # A newer session began or the credential ended: find out which, and say so.
                     # Or the broker has a new name.
-                    agent, stamp = await in_pool(_arrive, secret, incarnation)
+                    agent, stamp = await in_pool(_arrive, secret, incarnation, obeyed)
                     broker = agent.broker.name
                     await desk.catch_up(stamp)
-                version, body = desk.document(broker)
-                if version != seen:
+                version, number, body = desk.document(broker)
+                if version != seen and not desk.held:
+                    # Remembered first: an agent that obeys what we forgot is ahead of us.
+                    await in_pool(agent_serve, agent=agent, incarnation=incarnation, number=number)
                     return HttpResponse(
                         body, content_type="application/json", headers={"ETag": f'"{version}"'}
                     )
@@ -198,6 +211,7 @@ async def report(request: HttpRequest, secret: str) -> HttpResponse:
         agent_heard(
             agent=agent,
             incarnation=messages.incarnation(plain.get("incarnation")),
+            sequence=messages.sequence(plain),
             reports=messages.reports(plain),
             observed=messages.observed(plain),
             telemetry=None if telemetry is None else telemetry_checked(telemetry),

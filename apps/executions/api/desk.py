@@ -41,7 +41,7 @@ class Desk:
         self.visitors = 0
         self._stamp: Stamp | None = None
         self._facts: Facts | None = None
-        self._documents: dict[str, tuple[str, bytes]] = {}
+        self._documents: dict[str, tuple[str, int, bytes]] = {}
         self._looking = asyncio.Lock()
         self._bell = asyncio.Event()
         self._left_at = time.monotonic()
@@ -65,13 +65,18 @@ class Desk:
         mine = self._stamp
         return mine is not None and all(a >= b for a, b in zip(mine, stamp, strict=True))
 
-    def document(self, broker: str) -> tuple[str, bytes]:
-        """Version and JSON of the broker's document."""
+    @property
+    def held(self) -> bool:
+        """Whether no documents may be sent, as of the last look."""
+        return self._facts is not None and self._facts.held
+
+    def document(self, broker: str) -> tuple[str, int, bytes]:
+        """Version, number and JSON of the broker's document."""
         assert self._facts is not None
         if broker not in self._documents:
             document = document_of(self._facts, broker)
             text = json.dumps(wire.to_dict(document), separators=(",", ":"), ensure_ascii=False)
-            self._documents[broker] = document.version, text.encode()
+            self._documents[broker] = document.version, document.number, text.encode()
         return self._documents[broker]
 
     def speaks(self, broker: str, incarnation: int) -> bool:

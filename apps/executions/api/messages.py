@@ -21,6 +21,8 @@ MAX_ENTRIES = 100_000
 LONGEST_NAME = 1_000
 LONGEST_SENTENCE = 4_000
 SHOWN = 40
+LARGEST_INCARNATION = 2_000_000_000
+"""Leaves room for every session that is still to come."""
 
 
 def body(request: HttpRequest) -> dict[str, Any]:
@@ -42,6 +44,8 @@ def introduction(plain: Mapping[str, Any]) -> Introduction:
         address=_text(plain.get("address", ""), "address", longest=300),
         facts=_json(_object(plain.get("facts", {}), "facts"), "facts"),
         capabilities=_json(_object(plain.get("capabilities", {}), "capabilities"), "capabilities"),
+        incarnation=incarnation(plain.get("incarnation", 0)),
+        number=number(plain.get("number", 0), "number"),
     )
 
 
@@ -49,7 +53,25 @@ def incarnation(value: object) -> int:
     """The number of a session, from JSON or from a query."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
         value = int(value[:12])
-    return _whole(value, "incarnation")
+    value = _whole(value, "incarnation")
+    if value > LARGEST_INCARNATION:
+        raise InvalidProblem("incarnation", f"must be at most {LARGEST_INCARNATION}")
+    return value
+
+
+def number(value: object, path: str) -> int:
+    """The number of a document or of a report, from JSON or from a query."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value[:18])
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
+        raise InvalidProblem(path, f"must be a whole number, not {str(value)[:SHOWN]!r}")
+    return value
+
+
+def sequence(plain: Mapping[str, Any]) -> int | None:
+    """The place of a report among those of its session; None: the agent does not count."""
+    given = plain.get("sequence")
+    return None if given is None else number(given, "sequence")
 
 
 def reports(plain: Mapping[str, Any]) -> tuple[Report, ...]:
@@ -84,6 +106,7 @@ def observed(plain: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     known = _object(given, "observed")
     _text(known.get("version", ""), "observed.version")
+    number(known.get("number", 0), "observed.number")
     for flow, gate in _table(known, "gates"):
         for part in ("rate_per_s", "burst"):
             _amount(_object(gate, flow).get(part), f"{flow}.{part}")

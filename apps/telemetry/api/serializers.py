@@ -25,6 +25,9 @@ class ObservedSerializer(serializers.Serializer[dict[str, Any]]):
     """What is really in force at the broker, by its agent's own look."""
 
     version = serializers.CharField(allow_blank=True)
+    number = serializers.IntegerField(
+        required=False, default=0, help_text="Of the document that it goes by."
+    )
     gates = serializers.DictField(child=GateSerializer())
     limits = serializers.DictField(child=serializers.IntegerField())
     admitted = serializers.DictField(child=serializers.IntegerField())
@@ -44,6 +47,11 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
     facts = serializers.DictField(read_only=True)
     capabilities = serializers.DictField(read_only=True)
     observed = ObservedSerializer(read_only=True, allow_null=True)
+    database_restored = serializers.BooleanField(
+        source="is_ahead",
+        read_only=True,
+        help_text="It has obeyed a document that this database does not know.",
+    )
     allowed_commands = serializers.SerializerMethodField()
 
     class Meta:
@@ -67,6 +75,9 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "observed",
             "observed_at",
             "last_report_at",
+            "served_number",
+            "obeyed_number",
+            "database_restored",
             "allowed_commands",
         ]
         read_only_fields = fields

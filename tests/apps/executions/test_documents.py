@@ -71,11 +71,12 @@ def test_gates_are_those_of_flows_that_enter_here(harbour, agents):
     assert document_for(agents["b"]).gates == {}
 
 
-def test_neighbours_are_those_of_the_overlay_in_force_whose_agents_came(harbour):
+def test_neighbours_are_those_of_the_overlay_in_force_also_where_nobody_came_yet(harbour):
     b = come(harbour.brokers["b"])
-    assert document_for(b).neighbours == {}
+    assert {n: v.address for n, v in document_for(b).neighbours.items()} == {"a": "", "c": ""}
     come(harbour.brokers["a"])
-    assert {n: v.address for n, v in document_for(b).neighbours.items()} == {"a": "sim://a"}
+    addresses = {n: v.address for n, v in document_for(b).neighbours.items()}
+    assert addresses == {"a": "sim://a", "c": ""}
 
 
 def test_a_system_without_an_overlay_has_documents_all_the_same():

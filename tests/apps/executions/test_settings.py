@@ -1,5 +1,6 @@
 """Rates and populations: from the order to the proof, over HTTP and Postgres."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -56,12 +57,45 @@ def test_a_rate_is_asked_for_and_then_proved(harbour, agents):
 
 def test_what_an_agent_saw_before_it_was_asked_proves_nothing(harbour, agents):
     agents["a"].gates = {"tides": SPRING}
+    agents["a"].poll_now()
     agents["a"].say(observed=agents["a"].observed())
     execution = start(harbour.system, [rate(None, 90.0)])
     executions_tick()
     assert state(execution) == "running"
+    # However late it arrives: it names the document before.
+    agents["a"].say(observed=agents["a"].observed())
+    executions_tick()
+    assert state(execution) == "running"
+    agents["a"].poll_now()
     agents["a"].say(observed=agents["a"].observed())
     assert state(execution) == "succeeded"
+
+
+def test_an_observation_that_was_overtaken_is_not_kept(harbour, agents):
+    execution = start(harbour.system, [rate(None, 90.0)])
+    agents["a"].poll_now()
+    agents["a"].say(observed=agents["a"].observed())
+    agents["a"].gates = {"tides": SPRING}
+    overtaken = {"observed": agents["a"].observed(), "sequence": 1}
+    agents["a"].say(**overtaken)
+    assert state(execution) == "running"
+    agents["a"].say(observed=agents["a"].observed())
+    assert state(execution) == "succeeded"
+
+
+def test_what_is_asked_for_again_is_sent_again(harbour, agents):
+    """There and back: the document says what it said before, but later."""
+    agents["a"].gates = {}
+    before = agents["a"].poll_now()
+    agents["a"].say(observed=agents["a"].observed())
+    execution = start(harbour.system, [rate(None, 90.0)])
+    time_out(execution)
+    assert actions(execution) == ["aborting"]
+    again = agents["a"].poll(seen=before.version)
+    assert (again.gates, before.gates) == ({}, {})
+    assert again.number > before.number
+    agents["a"].say(observed=agents["a"].observed())
+    assert actions(execution) == ["aborted"]
 
 
 def test_another_value_is_no_proof(harbour, agents):
@@ -134,12 +168,17 @@ def test_stop_keeps_what_is_done(harbour, agents, admin):
     assert in_force(harbour.system).settings == {setting_key(population(None, 4)): {"limit": 4}}
 
 
+def said_by(agent):
+    """What the agent's document says, whenever it says it."""
+    return replace(agent.poll_now(), number=0, asked=0, version="")
+
+
 def test_rollback_restores_exactly_what_was_in_force(harbour, agents, admin):
     first = start(harbour.system, [rate(None, 70.0)])
     agents["a"].obey()
     assert state(first) == "succeeded"
     before = in_force(harbour.system)
-    plain = {name: agent.poll_now() for name, agent in agents.items()}
+    plain = {name: said_by(agent) for name, agent in agents.items()}
 
     execution = start(harbour.system, [rate(70.0, 60.0), population(None, 4)], [population(4, 6)])
     agents["a"].obey()
@@ -154,7 +193,7 @@ def test_rollback_restores_exactly_what_was_in_force(harbour, agents, admin):
     assert in_force(harbour.system) == before
     # Null again, not a number that happens to be large: nobody is limited any more.
     assert Setting.objects.get(kind="set_population").in_force is None
-    assert {name: agent.poll_now() for name, agent in agents.items()} == plain
+    assert {name: said_by(agent) for name, agent in agents.items()} == plain
 
 
 def test_a_stopped_execution_can_be_rolled_back_later(harbour, agents, admin):

@@ -1,0 +1,69 @@
+"""A database that has gone back: what it is, and the operator's word that it counts from now on."""
+
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.accounts.models import User
+from apps.accounts.roles import Permission
+from apps.executions.restored import restored_adopt, restored_text
+from apps.systems.models import System
+
+
+class RestoredSerializer(serializers.Serializer[dict[str, Any]]):
+    """Whether agents of the system have obeyed more than this database knows."""
+
+    restored = serializers.BooleanField(help_text="No documents are sent to the system's agents.")
+    problem = serializers.CharField(
+        allow_blank=True, help_text="Which agents, which numbers, and what to do; empty: nothing."
+    )
+
+
+class AdoptSerializer(serializers.Serializer[dict[str, Any]]):
+    """Agents make true what this database says, although they have obeyed newer documents."""
+
+    reason = serializers.CharField(max_length=500, help_text="Why; it stands in the audit.")
+
+
+class AdoptedSerializer(serializers.Serializer[dict[str, Any]]):
+    """Documents from this number on are obeyed again."""
+
+    number = serializers.IntegerField()
+
+
+class RestoredView(APIView):
+    """Whether the database behind a system has gone back."""
+
+    @extend_schema(operation_id="systems_restored_retrieve", responses=RestoredSerializer)
+    def get(self, request: Request, id: str) -> Response:
+        """Which agents have obeyed documents that this database does not know."""
+        text = restored_text(get_object_or_404(System, public_id=id))
+        return Response(RestoredSerializer({"restored": bool(text), "problem": text}).data)
+
+
+class AdoptRestoredView(APIView):
+    """Go on from a database that was restored."""
+
+    needs = {"post": Permission.EXECUTE_PLAN}
+
+    @extend_schema(
+        operation_id="systems_adopt_restored",
+        request=AdoptSerializer,
+        responses=AdoptedSerializer,
+    )
+    def post(self, request: Request, id: str) -> Response:
+        """Let agents obey this database again, and take back what they have obeyed beyond it."""
+        assert isinstance(request.user, User)
+        form = AdoptSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        number = restored_adopt(
+            system=get_object_or_404(System, public_id=id),
+            actor=request.user,
+            reason=form.validated_data["reason"],
+        )
+        return Response(AdoptedSerializer({"number": number}).data)
