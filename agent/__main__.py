@@ -19,6 +19,7 @@ from agent.drivers.base import Unsupported
 from agent.drivers.nats.driver import NatsDriver
 from agent.drivers.nats.probe import probe
 from agent.drivers.simulated.clock import HurriedLoop
+from agent.memory import MIB, Memory
 from agent.runtime import Runtime
 from agent.store import Store, StoreError
 
@@ -50,6 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: config.Options) -> int:
     _log_lines()
     store = Store(options.state_dir)
+    memory = Memory(options.memory_limit_mib * MIB)
 
     async def live(stop: asyncio.Event) -> None:
         async with transport(options.ca_file) as http:
@@ -61,10 +63,12 @@ def _run(options: config.Options) -> int:
                     broker=broker,
                     secrets=options.secrets,
                     lease_s=options.admission_lease_s,
+                    memory=memory,
                 ),
                 product="nats",
                 address=options.address,
                 report_every_s=options.report_every_s,
+                memory=memory,
             ).run(stop)
 
     if options.secrets is None:

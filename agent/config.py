@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.fleet import FleetOptions
+from agent.memory import DEFAULT_MIB
 
 PREFIX = "WEIR_AGENT_"
 
@@ -35,6 +36,7 @@ class Options:
     admission_lease_s: float
     report_every_s: float
     ca_file: Path | None
+    memory_limit_mib: int
 
 
 _HELP = {
@@ -48,6 +50,8 @@ _HELP = {
     "admission_lease_s": "seconds until an admitted consumer has to be admitted anew; 0: never "
     "(default 3600)",
     "report_every_s": "seconds between two reports (default 1)",
+    "memory_limit_mib": "MiB of messages that may wait in the agent; more wait at the broker or, "
+    f"best effort, are shed and counted (default {DEFAULT_MIB})",
     "plain_http": "1: allow http:// to another machine; the credential then travels readable",
 }
 
@@ -130,9 +134,10 @@ class _Given:
         try:
             value = int(text)
         except ValueError as error:
-            raise ConfigError(f"--{name}: {text!r} is not a whole number") from error
+            flag = name.replace("_", "-")
+            raise ConfigError(f"--{flag}: {text!r} is not a whole number") from error
         if value < least:
-            raise ConfigError(f"--{name}: must be at least {least}, not {value}")
+            raise ConfigError(f"--{name.replace('_', '-')}: must be at least {least}, not {value}")
         return value
 
 
@@ -152,6 +157,7 @@ def options(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Op
         admission_lease_s=_lease(given.get("admission_lease_s") or "3600"),
         report_every_s=given.number("report_every_s", "1", least=0.1),
         ca_file=given.ca_file(),
+        memory_limit_mib=given.whole("memory_limit_mib", str(DEFAULT_MIB), least=16),
     )
 
 

@@ -23,8 +23,9 @@ class Counters:
     """Flow -> bytes and number of the messages that were weighed at its ingress."""
     acked: Mapping[str, tuple[float, int]] = field(default_factory=dict)
     """Reliable flow -> seconds until the own broker held a batch, summed, and their number."""
-    lost: int = 0
-    """Best-effort messages that were passed on before every neighbour had said what it wants."""
+    lost: Mapping[str, int] = field(default_factory=dict)
+    """Flow -> best-effort messages that were passed on before every neighbour had said what it
+    wants."""
 
     @property
     def forwarded(self) -> int:
@@ -41,22 +42,22 @@ class Tally:
         self._received: dict[str, int] = {}
         self._sized: dict[str, tuple[int, int]] = {}
         self._acked: dict[str, tuple[float, int]] = {}
-        self._lost = 0
+        self._lost: dict[str, int] = {}
 
     def end(self, pump: Pump) -> None:
         """The pump moves nothing any more."""
         _count(pump, self._passed, self._sent, self._received)
         _sample(pump, self._sized, self._acked)
-        self._lost += pump.lost
+        _add(pump.lost, self._lost)
 
     def read(self, pumps: Iterable[Pump]) -> Counters:
         """Everything so far; `pumps` are those that have not ended."""
         passed, sent, received = dict(self._passed), dict(self._sent), dict(self._received)
         sized, acked = dict(self._sized), dict(self._acked)
         waiting: dict[str, int] = {}
-        lost = self._lost
+        lost = dict(self._lost)
         for pump in pumps:
-            lost += pump.lost
+            _add(pump.lost, lost)
             _count(pump, passed, sent, received)
             _sample(pump, sized, acked)
             if pump.source.flow:
@@ -95,3 +96,8 @@ def _sample(
     if pump.acked[1]:
         seconds, batches = acked.get(flow, (0.0, 0))
         acked[flow] = (seconds + pump.acked[0], batches + pump.acked[1])
+
+
+def _add(counts: Mapping[str, int], to: dict[str, int]) -> None:
+    for flow, count in counts.items():
+        to[flow] = to.get(flow, 0) + count

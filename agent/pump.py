@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
 from agent.drivers.base import Batch, Channel, Driver, DriverError, Message, Source
+from agent.memory import DEFAULT_MIB, MIB, Pool
 from weir.coordination.wire import Delivery, Gate
 from weir.queueing.token_bucket import TokenBucket
 
@@ -43,10 +44,12 @@ class Pump:
         route: Route,
         on_mark: OnMark,
         unsure: Callable[[Source], bool] = lambda _: False,
+        memory: Pool | None = None,
         gated: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`unsure`: whether some neighbour may want what we do not send it."""
+        """`unsure`: whether some neighbour may want what we do not send it. `memory`: what reliable
+        messages on their way to targets share with others."""
         self.source = source
         self.passed = 0
         """Messages that left through the gate, or came over the link."""
@@ -56,14 +59,15 @@ class Pump:
         """Bytes and number of the messages that were weighed: the first of each batch."""
         self.acked = (0.0, 0)
         """Seconds until the broker held a batch, summed, and the number of batches."""
-        self.lost = 0
-        """Best-effort messages that perhaps did not go to everybody who wants them."""
+        self.lost: dict[str, int] = {}
+        """Flow -> best-effort messages that perhaps did not go to everybody who wants them."""
         self.problem = ""
         self.fault = ""
         """What went wrong that never should; empty again once messages move."""
         self._driver = driver
         self._route = route
         self._unsure = unsure
+        self._memory = memory or Pool(DEFAULT_MIB * MIB)
         self._on_mark = on_mark
         self._gated = gated
         self._clock = clock
@@ -146,8 +150,9 @@ class Pump:
             await asyncio.sleep(_RETRY_S)
 
     def _reset(self) -> None:
-        for futures, _ in self._moving:
+        for futures, batch in self._moving:
             futures.cancel()
+            self._memory.give(_size(batch))
         self._moving.clear()
         self._in_flight = self._holding = 0
         self._idle.set()
@@ -220,7 +225,8 @@ class Pump:
         self._weigh(messages[0])
         self._idle.clear()
         if self._unsure(self.source):
-            self.lost += count
+            flow = messages[0].flow
+            self.lost[flow] = self.lost.get(flow, 0) + count
         for channel in self._route(messages[0].flow, self.source):
             if channel.neighbour:
                 self.sent[channel.neighbour] = self.sent.get(channel.neighbour, 0) + count
@@ -229,14 +235,16 @@ class Pump:
 
     async def _hand_on(self, batch: Batch) -> None:
         count = len(batch.messages)
-        while self._in_flight > IN_FLIGHT:
+        while self._in_flight > IN_FLIGHT or (self._in_flight and self._memory.full):
             self._room.clear()
+            self._memory.on_room(self._room.set)
             await self._room.wait()
             if not self._may_move.is_set():
                 await self._may_move.wait()
         # Nothing may be awaited from here on: the tables must not change under our hands.
         self.passed += count
         self._in_flight += count
+        self._memory.take(_size(batch))
         self._weigh(batch.messages[0])
         self._idle.clear()
         publishing = []
@@ -260,9 +268,14 @@ class Pump:
                 await futures
                 await self._driver.settle(batch)
                 self._moving.popleft()
+                self._memory.give(_size(batch))
                 self._in_flight -= len(batch.messages)
                 self._room.set()
             self._idle.set()
             self.problem = ""
             self._work.clear()
             await self._work.wait()
+
+
+def _size(batch: Batch) -> int:
+    return sum([len(message.payload) + len(message.headers) for message in batch.messages])

@@ -29,6 +29,7 @@ from agent.drivers.base import (
 from agent.intake import Intake
 from agent.linking import Linking
 from agent.listening import Listening
+from agent.memory import Memory
 from agent.pump import Pump
 from agent.store import Change
 from agent.tasks import Watched
@@ -55,9 +56,11 @@ class Router:
         tables: Tables | None = None,
         save: Callable[[Change], Awaitable[None]] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        memory: Memory | None = None,
     ) -> None:
         """`tables`: what was saved, None on a first start. `save` is durable when it returns and
-        raises StoreError."""
+        raises StoreError. `memory`: what messages on their way may take."""
+        self._memory = memory or Memory()
         self._driver = driver
         self._clock = clock
         self._tables = Tables(complete=False) if tables is None else tables
@@ -92,7 +95,7 @@ class Router:
             self.tasks,
             self.problems,
             wanted=lambda neighbour: neighbour in self._tables.links,
-            connect=self._connect,
+            connect=self.ensure_link,
         )
         self._listening = Listening(
             driver,
@@ -157,7 +160,7 @@ class Router:
         self._tell_all()
 
     async def ensure_flow(self, flow: str, spec: FlowSpec) -> None:
-        """The flow can pass here, and comes in here if it is an ingress. Raises DriverError."""
+        """See `Intake.ensure_flow`. Raises DriverError."""
         await self.intake.ensure_flow(flow, spec)
 
     async def forget_flow(self, flow: str) -> None:
@@ -180,7 +183,7 @@ class Router:
             self._tell_all()
 
     async def add_link(self, neighbour: str, address: str) -> None:
-        """A link of the tables; it is made in the background for as long as it takes, with an empty
+        """A link of the tables; made in the background for as long as it takes, with an empty
         `address` once there is one. Raises StoreError."""
         self._leaving.discard(neighbour)
         if neighbour not in self._tables.links:
@@ -194,10 +197,8 @@ class Router:
 
     async def remove_link(self, neighbour: str, *, abandon: bool = False) -> int:
         """Send nothing more over a link; it leaves the tables once nothing waits on it. Returns how
-        many reliable messages still wait: call again. `abandon`: they may be lost.
-
-        Raises DriverError, StoreError.
-        """
+        many reliable messages still wait: call again. `abandon`: they may be lost. Raises
+        DriverError, StoreError."""
         if neighbour in self._tables.links and neighbour not in self._leaving:
             self._leaving.add(neighbour)
             self._routes.clear()
@@ -213,9 +214,11 @@ class Router:
 
     # --- what a participant of an action wants
 
-    async def ensure_link(self, neighbour: str, address: str) -> None:
+    async def ensure_link(self, neighbour: str, address: str, moved: bool = False) -> None:
         """Both directions can be used, and nothing moves yet if the tables do not have the link.
-        Raises DriverError when it cannot be made in time."""
+        `moved`: it was somewhere else before. Raises DriverError when it cannot be made in time."""
+        if moved:
+            await self._close_pumps(neighbour)
         self._linking.met(neighbour, address)
         await self._driver.ensure_link(neighbour, address)
         self._start_link(neighbour)
@@ -293,13 +296,11 @@ class Router:
             source,
             route=self._route,
             unsure=self._unsure,
-            on_mark=self._marked,
+            memory=self._memory.reliable,
+            on_mark=lambda source, payload: self.on_mark(source, payload),
             gated=gated,
             clock=self._clock,
         )
-
-    async def _marked(self, source: Source, payload: bytes) -> None:
-        await self.on_mark(source, payload)
 
     def _route(self, flow: str, source: Source) -> tuple[Channel, ...]:
         key = (flow, source)
@@ -359,11 +360,6 @@ class Router:
             ]
             self._refresh()
             self._tell(neighbour)
-
-    async def _connect(self, neighbour: str, address: str, moved: bool) -> None:
-        if moved:
-            await self._close_pumps(neighbour)
-        await self.ensure_link(neighbour, address)
 
     # --- interest
 

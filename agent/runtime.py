@@ -35,6 +35,7 @@ from agent.client import (
 from agent.drivers.base import BrokerFacts, Driver, DriverError, Fenced
 from agent.enforcement import Enforcer
 from agent.line import Line, Problems
+from agent.memory import Memory
 from agent.router import Router
 from agent.shift import Shifts
 from agent.store import Misplaced, Store, StoreError
@@ -81,11 +82,14 @@ class Runtime:
         fenced_s: float = 10.0,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
+        memory: Memory | None = None,
     ) -> None:
         """`driver` makes one for a broker's name. `fenced_s`: the first pause after fencing.
         `clock`: seconds, by which gates let pass and rates are measured. `wall`: seconds that go
-        on over a restart, by which pauses of actions are measured."""
+        on over a restart, by which pauses of actions are measured. `memory`: what messages may
+        take in this process, the same as the driver's."""
         self._control = control
+        self._memory = memory or Memory()
         self._store = store
         self._make_driver = driver
         self._introduction = Introduction(product=product, address=address)
@@ -209,7 +213,11 @@ class Runtime:
         """Promises, tables and settings from the disk, before anything is forwarded."""
         saved = self._store.saved
         router = Router(
-            driver, tables=saved.tables, save=self._store.change_tables, clock=self._clock
+            driver,
+            tables=saved.tables,
+            save=self._store.change_tables,
+            clock=self._clock,
+            memory=self._memory,
         )
         if saved.document is not None:
             router.meet({n: at.address for n, at in saved.document.neighbours.items()})
@@ -363,7 +371,9 @@ class Runtime:
                 continue
             telemetry, now = None, self._clock()
             if now >= due:
-                telemetry = meter.measure(now, hands.router.counters(), stats)
+                telemetry = meter.measure(
+                    now, hands.router.counters(), stats, waiting_bytes=self._memory.used
+                )
                 due = max(due + self._report_every_s, now)
             others = [*self._problems.texts, hands.shifts.problem]
             observed = hands.enforcer.observed(stats, filter(None, others))

@@ -9,6 +9,9 @@ from typing import Any
 from agent.counters import Counters
 from agent.drivers.base import Stats
 
+UNHEARD = "unheard"
+"""Passed on before every neighbour had said what it wants: the rest may have wanted it, too."""
+
 
 class Meter:
     """Remembers the counters of the last look; a counter that fell began anew at zero."""
@@ -30,8 +33,11 @@ class Meter:
         number = now[1] - before[1]
         return max(0.0, now[0] - before[0]) / number if number else None
 
-    def measure(self, now: float, counters: Counters, stats: Stats) -> dict[str, Any]:
-        """The telemetry of the interval since the last call, in the form of the protocol."""
+    def measure(
+        self, now: float, counters: Counters, stats: Stats, *, waiting_bytes: int = 0
+    ) -> dict[str, Any]:
+        """The telemetry of the interval since the last call, in the form of the protocol.
+        `waiting_bytes`: of messages that wait in this process."""
         interval_s = max(1e-3, now - self._at)
         self._at = now
         seen: dict[tuple[str, str], int] = {}
@@ -100,11 +106,20 @@ class Meter:
             "flows": flows,
             "classes": classes,
             "links": links,
-            "lost": {flow: dict(reasons) for flow, reasons in stats.lost.items()},
+            "lost": _lost(counters, stats),
             "broker": broker,
             "agent": {
                 "cpu_s": time.process_time(),
                 "forwarded": counters.forwarded,
+                "waiting_bytes": waiting_bytes,
                 "memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             },
         }
+
+
+def _lost(counters: Counters, stats: Stats) -> dict[str, dict[str, int]]:
+    """Flow -> reason -> messages that were accepted and did not get further."""
+    lost = {flow: dict(reasons) for flow, reasons in stats.lost.items()}
+    for flow, count in counters.lost.items():
+        lost.setdefault(flow, {})[UNHEARD] = count
+    return lost

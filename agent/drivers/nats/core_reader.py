@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from agent.drivers.base import Batch, Message, Source
 from agent.drivers.nats import wire
 from agent.drivers.nats.losses import NOT_READ, Losses
 from agent.drivers.nats.session import Session
+from agent.memory import DEFAULT_MIB, MIB, Pool
 
 FlowOf = Callable[[bytes], str]
 """The flow of a subject; empty for the subject of marks."""
@@ -30,8 +31,11 @@ class CoreReader:
         limit: int,
         losses: Losses,
         reason: str,
+        memory: Pool | None = None,
     ) -> None:
-        """What is shed counts in `losses` under `reason`."""
+        """What is shed counts in `losses` under `reason`. `memory`: shared with other readers;
+        when it is full, messages are shed, too."""
+        self._memory = memory or Pool(DEFAULT_MIB * MIB)
         self._session = session
         self._subject = subject
         self._source = source
@@ -52,7 +56,9 @@ class CoreReader:
         with contextlib.suppress(asyncio.CancelledError):
             await self._task
         while self._queue:
-            first, *rest = self._queue.popleft().messages
+            batch = self._queue.popleft()
+            self._memory.give(_size(batch.messages))
+            first, *rest = batch.messages
             if not first.mark:
                 self._losses.add(first.flow, NOT_READ, 1 + len(rest))
         self.waiting = 0
@@ -76,8 +82,9 @@ class CoreReader:
 
     def _arrived(self, frames: list[wire.Frame]) -> None:
         room = self._limit - self.waiting
-        if room < len(frames):
-            frames = self._marks_and(frames, max(0, room))
+        size = sum([len(frame[2]) + len(frame[3]) for frame in frames])
+        if room < len(frames) or size > self._memory.free:
+            frames = self._marks_and(frames, max(0, room), self._memory.free)
         flows: dict[bytes, list[Message]] = {}
         flow_of = self._flow_of
         last, kept, flow = b"", [], ""
@@ -95,17 +102,19 @@ class CoreReader:
             kept.append(Message(flow, payload, "", 0, header))
         self._keep_all(flows)
 
-    def _marks_and(self, frames: list[wire.Frame], room: int) -> list[wire.Frame]:
-        """The first `room` messages and every mark, in order."""
+    def _marks_and(self, frames: list[wire.Frame], room: int, free: int) -> list[wire.Frame]:
+        """The first `room` messages that fit into `free` bytes and every mark, in order."""
         chosen = []
         for frame in frames:
             flow = self._flow_of(frame[0])
             if not flow:
                 chosen.append(frame)
-            elif room > 0:
+            elif room > 0 and free >= len(frame[2]) + len(frame[3]):
                 chosen.append(frame)
                 room -= 1
+                free -= len(frame[2]) + len(frame[3])
             else:
+                room = 0  # what comes behind does not overtake
                 self.shed += 1
                 self._losses.add(flow, self._reason)
         return chosen
@@ -113,6 +122,7 @@ class CoreReader:
     def _keep_all(self, flows: dict[bytes, list[Message]]) -> None:
         for messages in flows.values():
             self.waiting += len(messages)
+            self._memory.take(_size(messages))
             self._queue.append(Batch(self._source, messages))
         self._news.set()
 
@@ -122,7 +132,15 @@ class CoreReader:
             while self._queue:
                 batch = self._queue.popleft()
                 self.waiting -= len(batch.messages)
-                yield batch
+                # Out of memory once whoever reads has handed it on and asks for the next.
+                try:
+                    yield batch
+                finally:
+                    self._memory.give(_size(batch.messages))
             self._news.clear()
             if not self._queue:
                 await self._news.wait()
+
+
+def _size(messages: Sequence[Message]) -> int:
+    return sum([len(message.payload) + len(message.headers) for message in messages])

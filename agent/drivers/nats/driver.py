@@ -42,6 +42,7 @@ from agent.drivers.nats.set_aside import SetAside
 from agent.drivers.nats.settler import Settler
 from agent.drivers.nats.stream_reader import StreamReader
 from agent.drivers.nats.stream_writer import Outgoing, StreamWriter
+from agent.memory import Memory
 from weir.coordination.wire import ClassSpec, Delivery
 
 INGRESS_WAITING = 2_000
@@ -58,10 +59,12 @@ class NatsDriver:
         broker: str,
         secrets: BrokerSecrets | None = None,
         lease_s: float = 3600.0,
+        memory: Memory | None = None,
     ) -> None:
         """`broker`: our name in documents. Without `secrets` the server asks nobody: whoever
         connects is in, and limits are refused as unsupported."""
         self._broker = broker
+        self._memory = memory or Memory()
         self._secrets = secrets
         own = _with_user(url, AGENT_USER, secrets.agent_password) if secrets else url
         self._server = OwnServer(
@@ -189,6 +192,7 @@ class NatsDriver:
                 reliable=self._jetstream,
                 incarnation=lambda: self._server.incarnation,
                 losses=self._losses,
+                memory=self._memory,
             )
         if self._jetstream:
             await self.ensure_channel(
@@ -288,12 +292,14 @@ class NatsDriver:
         if source.flow:
             lives = Lives(self._server.began, self._changing)
             stream = names.ingress_stream(source.flow)
-            async for piece in StreamReader(self._own, stream, meet=lives.meet).read():
+            reader = StreamReader(self._own, stream, meet=lives.meet, memory=self._memory)
+            async for piece in reader.read():
                 yield streams.ingress_messages(source.flow, self._broker, piece, source, lives)
             return
         link = self._link(source.neighbour)
         cutter = streams.OutboxMessages(source)
-        async for piece in StreamReader(link.session, names.outbox_stream(self._broker)).read():
+        outbox = names.outbox_stream(self._broker)
+        async for piece in StreamReader(link.session, outbox, memory=self._memory).read():
             batches = cutter.batches(piece)
             for stored in cutter.unreadable:
                 await self._set_aside.put(
@@ -323,6 +329,7 @@ class NatsDriver:
                 limit=INGRESS_WAITING,
                 losses=self._losses,
                 reason=INGRESS_FULL,
+                memory=self._memory.best_effort,
             )
         return reader
 

@@ -12,6 +12,7 @@ from agent.drivers.nats.core_reader import CoreReader
 from agent.drivers.nats.interests import Said
 from agent.drivers.nats.losses import LINK_FULL, Losses
 from agent.drivers.nats.session import Session
+from agent.memory import Memory
 from weir.coordination.wire import Delivery
 
 READY_S = 4.0
@@ -35,6 +36,7 @@ class Link:
         reliable: bool,
         incarnation: Callable[[], int],
         losses: Losses,
+        memory: Memory,
     ) -> None:
         """`incarnation`: as which we speak there now."""
         self.neighbour = neighbour
@@ -54,6 +56,7 @@ class Link:
             limit=WAITING,
             losses=losses,
             reason=LINK_FULL,
+            memory=memory.best_effort,
         )
 
     async def say(self, said: Said) -> None:

@@ -20,6 +20,7 @@ from agent.drivers.base import DriverError, Retryable
 from agent.drivers.nats import jetstream, wire
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.session import Session
+from agent.memory import MIB, Memory
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +29,8 @@ _BEAT_S = 1.0
 """A server that has nothing for us says so; silent three times as long, it has forgotten us."""
 _RETRY_S = 0.05
 _DELIVERED = b"$JS.ACK."
+_ENVELOPE = 64 << 10
+"""Room for headers and subject, which count towards what is asked for."""
 
 
 class Stored(NamedTuple):
@@ -66,8 +69,12 @@ class StreamReader:
         window: int = 2_000,
         last_per_subject: bool = False,
         meet: Meet | None = None,
+        memory: Memory | None = None,
     ) -> None:
-        """`meet` is called on every new connection before anything is read there."""
+        """`meet` is called on every new connection before anything is read there. `memory`: what
+        it shares with other readers; while that is full, nothing is asked for."""
+        self._memory = memory or Memory()
+        self._held = 0
         self._session = session
         self._stream = stream
         self._window = window
@@ -86,6 +93,14 @@ class StreamReader:
 
     async def read(self) -> AsyncIterator[Read]:
         """Everything in the stream, then everything that comes."""
+        self._memory.readers += 1
+        try:
+            async for piece in self._read():
+                yield piece
+        finally:
+            self._memory.readers -= 1
+
+    async def _read(self) -> AsyncIterator[Read]:
         while True:
             connection = await self._session.connection()
             try:
@@ -111,6 +126,7 @@ class StreamReader:
             connection, self._stream, start=start, last_per_subject=self._last_per_subject
         )
         self._buffer.clear()
+        self._hold(0)
         self._wanted = 0
         self._news.clear()
         loop = asyncio.get_running_loop()
@@ -121,7 +137,11 @@ class StreamReader:
         self.problem = ""
         try:
             while True:
-                if self._wanted <= self._window // 2:
+                if self._memory.reliable.full:
+                    if not self._wanted and not self._buffer:
+                        await self._room(connection)
+                        continue
+                elif self._wanted <= self._window // 2:
                     self._ask(connection, consumer, inbox, self._window - self._wanted)
                 if not self._buffer:
                     await self._something(connection)
@@ -143,7 +163,11 @@ class StreamReader:
                 if messages:
                     self._next = messages[-1].sequence + 1
                     yield Read(messages, self._created, server, behind)
+                    # Whoever reads has handed them on by now and counts them itself.
+                    self._hold(sum([_size(frame) for frame in self._buffer]))
         finally:
+            self._hold(0)
+            self._memory.reliable.forget(self._news.set)
             connection.unsubscribe(sid)
 
     def _ask(self, connection: Connection, consumer: str, inbox: str, count: int) -> None:
@@ -151,6 +175,7 @@ class StreamReader:
             "batch": count,
             "expires": int(_EXPIRES_S * jetstream.NANOSECONDS),
             "idle_heartbeat": int(_BEAT_S * jetstream.NANOSECONDS),
+            "max_bytes": self._memory.share(connection.info.get("max_payload", MIB) + _ENVELOPE),
         }
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{consumer}"
         connection.write(
@@ -160,7 +185,17 @@ class StreamReader:
 
     def _arrived(self, frames: list[wire.Frame]) -> None:
         self._buffer.extend(frames)
+        self._hold(self._held + sum([_size(frame) for frame in frames]))
         self._news.set()
+
+    async def _room(self, connection: Connection) -> None:
+        """Until there is memory again. Raises Retryable when the server is gone."""
+        self._news.clear()
+        self._memory.reliable.on_room(self._news.set)
+        if self._memory.reliable.full and connection.alive:
+            await self._first(connection)
+        if not connection.alive:
+            raise Retryable(connection.reason or "connection lost")
 
     async def _something(self, connection: Connection) -> None:
         """Until frames have come. Raises Retryable when the server is gone or has forgotten us."""
@@ -181,14 +216,28 @@ class StreamReader:
         finally:
             connection.forget(self._news.set)
 
+    def _hold(self, size: int) -> None:
+        """So many bytes are here now."""
+        before, self._held = self._held, size
+        if size > before:
+            self._memory.reliable.take(size - before)
+        else:
+            self._memory.reliable.give(before - size)
+
     def _status(self, code: int, header: bytes) -> None:
         if code == 100:  # a heartbeat
             return
-        if code in (404, 408):  # a pull ended with fewer messages than asked for
+        if code in (404, 408) or (
+            code == 409 and b"MaxBytes" in header
+        ):  # a pull ended with fewer messages than asked for
             left = wire.header_value(header, b"Nats-Pending-Messages")
             self._wanted -= int(left) if left.isdigit() else self._wanted
             return
         raise Retryable(f"the server ended the pull: {header[9:60].split(wire.CRLF)[0]!r}")
+
+
+def _size(frame: wire.Frame) -> int:
+    return len(frame[2]) + len(frame[3])
 
 
 def _numbers(reply: bytes) -> tuple[int, int, int, int]:

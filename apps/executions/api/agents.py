@@ -26,7 +26,6 @@ from apps.telemetry.models import Agent
 from apps.telemetry.payload import telemetry_checked
 from apps.telemetry.services import (
     LEASE_S,
-    Introduction,
     agent_by_secret,
     agent_serve,
     not_mine,
