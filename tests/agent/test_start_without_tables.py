@@ -45,7 +45,7 @@ def document(
 class Slow(SimulatedDriver):
     """Every channel takes a while, as at a real broker: what may move does so meanwhile."""
 
-    async def ensure_channel(self, channel: Channel) -> None:
+    async def ensure_channel(self, channel: Channel, *, max_message_bytes: int = 0) -> None:
         await super().ensure_channel(channel)
         for _ in range(50):
             await asyncio.sleep(0)

@@ -17,8 +17,8 @@ from agent.client import Away, Introduction, Refused, Session, Superseded
 from tests.lives.loop import PROCESS
 from tests.lives.network import WORLD
 from tests.simulation.control import Control
+from tests.simulation.lease import Fenced
 from weir.coordination.coordinator import UNDER_WAY
-from weir.coordination.lease import Fenced
 from weir.coordination.views import ActionView, order_for
 from weir.coordination.wire import (
     ClassSpec,

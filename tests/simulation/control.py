@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tests.simulation import faults
 from tests.simulation.actions import Change, Edge, is_tree
+from tests.simulation.lease import Fenced, Lease
 from weir.coordination.applying import applied
 from weir.coordination.coordinator import UNDER_WAY, Coordinator, Limits
 from weir.coordination.decisions import (
@@ -23,7 +24,6 @@ from weir.coordination.decisions import (
     PrepareAction,
     RetryAction,
 )
-from weir.coordination.lease import Fenced, Lease
 from weir.coordination.views import ActionView, Direction, ExecutionView, StepView, order_for
 from weir.coordination.wire import ClassSpec, Document, Gate, Neighbour, Observed, Report
 from weir.lifecycle.executions import EXECUTIONS, ExecutionCommand, ExecutionState
