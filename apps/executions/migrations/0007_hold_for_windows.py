@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("executions", "0004_forget_settings_of_nothing"),
+        ("executions", "0006_numbers_rise"),
     ]
 
     operations = [
