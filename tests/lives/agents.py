@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, cast
 
-from agent.drivers.base import BrokerFacts, Driver
+from agent.drivers.base import BrokerFacts, Driver, DriverError
 from agent.runtime import Hands, Runtime
 from agent.store import Store, StoreError
 from tests.lives.control import Line
@@ -145,8 +145,8 @@ class Listener(logging.Handler):
         if process is not None and not process.alive:
             return
         name = "" if process is None else process.name
-        if world.trace is not None:
-            world.say("%s: %s", name, record.getMessage())
-        if record.levelno >= logging.ERROR and "a bug" in record.getMessage():
-            error = record.exc_info[1] if record.exc_info else None
-            world.trouble(name, f"{record.getMessage()}: {type(error).__name__} {error}")
+        error = record.exc_info[1] if record.exc_info else None
+        said = record.getMessage() + (f": {type(error).__name__}: {error}" if error else "")
+        world.say("%s: %s", name, said)
+        if error is not None and not isinstance(error, DriverError | StoreError | OSError):
+            world.trouble(name, said)

@@ -178,6 +178,15 @@ class ModelDriver:
         outbox = Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour=neighbour)
         await self._own(lambda broker: broker.drop(outbox), f"drop {outbox}")
 
+    async def waiting(self, neighbour: str) -> int:
+        outbox = Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour=neighbour)
+
+        def count(broker: ModelBroker) -> int:
+            stream = broker.streams.get(outbox)
+            return 0 if stream is None else sum(not m.mark for _, m in stream.waiting)
+
+        return cast(int, await self._own(count, "what waits"))
+
     # --- messages
 
     async def publish(self, channel: Channel, messages: Sequence[Message]) -> None:
