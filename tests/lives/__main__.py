@@ -3,6 +3,7 @@
 --seed 17 --trace        one life, line by line
 --seeds 100000 --jobs 2  that many; stops after five seeds that violate an invariant
 --mutants                which seed catches each of the broken variants
+--fault twin             lives in which nothing else goes wrong (several: twin,lost)
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from collections import Counter
 from functools import partial
 
+from tests.lives.faults import FAULTS
 from tests.lives.mutants import MUTANTS, caught_at
 from tests.lives.runs import run_seed
 from tests.lives.world import World
@@ -21,22 +23,24 @@ from tests.lives.world import World
 GIVE_UP = 5
 
 
-def one(seed: int, *, trace: bool) -> int:
+def one(seed: int, world: type[World], *, trace: bool) -> int:
     """One life, told in full."""
-    _, counts, violation = run_seed(seed, World(seed, print if trace else None))
+    _, counts, violation = run_seed(seed, world(seed, print if trace else None))
     for name, count in sorted(counts.items()):
         print(f"  {name:28} {count}")
     print(f"VIOLATION {violation}" if violation else "every invariant held")
     return 1 if violation else 0
 
 
-def many(seeds: range, jobs: int) -> int:
+def many(seeds: range, jobs: int, kinds: tuple[str, ...]) -> int:
     """Many lives; sums of what happened."""
     started = time.perf_counter()
     total: Counter[str] = Counter()
     played = failures = 0
     with multiprocessing.Pool(jobs) as pool:
-        for seed, counts, violation in pool.imap_unordered(run_seed, seeds, chunksize=10):
+        for seed, counts, violation in pool.imap_unordered(
+            partial(run_seed, kinds=kinds), seeds, chunksize=10
+        ):
             total += counts
             played += 1
             if violation:
@@ -82,12 +86,17 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--mutants", action="store_true", help="play the broken variants instead")
+    parser.add_argument("--fault", help="the kinds of faults, with commas")
     args = parser.parse_args()
     if args.mutants:
         return mutants(args.seeds, args.jobs)
+    kinds = tuple(args.fault.split(",")) if args.fault else World.kinds
+    unknown = set(kinds) - FAULTS.keys()
+    if unknown:
+        parser.error(f"--fault: {', '.join(sorted(unknown))}; there are {', '.join(FAULTS)}")
     if args.seed is not None:
-        return one(args.seed, trace=args.trace)
-    return many(range(args.first, args.first + args.seeds), args.jobs)
+        return one(args.seed, type("Chosen", (World,), {"kinds": kinds}), trace=args.trace)
+    return many(range(args.first, args.first + args.seeds), args.jobs, kinds)
 
 
 if __name__ == "__main__":

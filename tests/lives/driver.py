@@ -117,6 +117,7 @@ class ModelDriver:
     # --- life
 
     async def open(self) -> BrokerFacts:
+        self._closed = False
         await self._own(lambda broker: None, "open")
         return BrokerFacts(
             name=self._name,
@@ -185,7 +186,7 @@ class ModelDriver:
             stream = broker.streams.get(outbox)
             return 0 if stream is None else sum(not m.mark for _, m in stream.waiting)
 
-        return cast(int, await self._own(count, "what waits"))
+        return cast("int", await self._own(count, "what waits"))
 
     # --- messages
 

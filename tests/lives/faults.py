@@ -13,8 +13,12 @@ if TYPE_CHECKING:
     from tests.lives.agents import Agent
     from tests.lives.world import World
 
-KINDS = ("kill", "die", "broker", "cut", "control")
-"""Those of every life; `FAULTS` has them all."""
+KINDS = (
+    *("kill", "die", "broker", "cut", "control", "links", "power", "freeze"),
+    *("full", "sync", "slow", "clock", "control clock", "oversize", "strange"),
+)
+"""Those of every life. The others of `FAULTS` are played by `--fault`: production does not hold
+what it promises under them yet, or what it promises there is not settled."""
 
 
 def schedule(world: World, until: float) -> None:

@@ -7,11 +7,12 @@ production runs.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import agent.shift
 from agent.admission import AdmissionBook, Place
-from agent.store import Store
+from agent.store import Store, StoreError
 from tests.lives.broker import MAX_PAYLOAD, ModelBroker, Record, Stream
 from tests.lives.control import LivesControl
 from tests.lives.world import World
@@ -74,8 +75,24 @@ def _takes_old_interest(tables: Tables, neighbour: str, epoch: str, flows: Any) 
 class _PersistsTooLate(Store):
     """What is to be on the disk gets there a while after it was promised to others."""
 
-    def persist(self, state: ParticipantState, tables: Tables | None = None) -> None:
-        asyncio.get_running_loop().call_later(0.3, super().persist, state, tables)
+    async def persist(self, state: ParticipantState, tables: Tables | None = None) -> None:
+        self._begin(self._later(state, tables))
+
+    async def _later(self, state: ParticipantState, tables: Tables | None) -> None:
+        await asyncio.sleep(0.3)
+        await super().persist(state, tables)
+
+
+class _SaysWhatIsNotOnTheDisk(Store):
+    """A vote that could not be written counts as written."""
+
+    async def persist(self, state: ParticipantState, tables: Tables | None = None) -> None:
+        try:
+            await super().persist(state, tables)
+        except StoreError:
+            kept = self._saved.tables if tables is None else tables
+            states = {**self._saved.states, state.action: state}
+            self._saved = replace(self._saved, states=states, tables=kept)
 
 
 class _AdmitsOneTooMany(AdmissionBook):
@@ -144,8 +161,24 @@ MUTANTS |= {
     "takes what cannot be carried": _mutant(
         broker_class=_TakesWhatCannotBeCarried, kinds=("oversize",)
     ),
+    "goes without knowing its links": _mutant(
+        patches={"agent.router.Router.known": property(lambda self: True)},
+        cold_share=1.0,
+    ),
+    "says what is not on the disk": _mutant(
+        store_class=_SaysWhatIsNotOnTheDisk, kinds=("sync", "full", "power", "sync")
+    ),
     "knows no lives of an ingress": _mutant(broker_class=_KnowsNoLives, kinds=("set back",)),
 }
+
+
+DIRECTED: dict[str, int] = {}
+"""The seeds that catch what few others do."""
+
+
+def life(name: str, seed: int) -> World:
+    """One life of a broken variant."""
+    return MUTANTS[name](seed)
 
 
 def caught_at(world: type[World], seeds: int) -> tuple[int | None, str]:

@@ -9,20 +9,29 @@ from collections import Counter
 
 import pytest
 
-from tests.lives.runs import run_seed
+from tests.lives.mutants import DIRECTED, MUTANTS, caught_at, life
+from tests.lives.runs import NEVER_ZERO, run_seed
+from tests.simulation.audit import Violation
 
-SEEDS = 100
+SEEDS = 1000
+AT_ONCE = 100
+"""Lives in one test, so that none of them takes long."""
+CAUGHT_WITHIN = 60
+_TOTAL: Counter[str] = Counter()
 
 
 @pytest.mark.slow
-def test_every_invariant_holds_in_every_life() -> None:
+@pytest.mark.parametrize("first", range(0, SEEDS, AT_ONCE))
+def test_every_invariant_holds_in_every_life(first: int) -> None:
     total: Counter[str] = Counter()
-    for seed in range(SEEDS):
+    for seed in range(first, first + AT_ONCE):
         _, counts, violation = run_seed(seed)
         assert not violation, f"{violation}\nreplay: python -m tests.lives --seed {seed} --trace"
         total += counts
-    assert total["done_shift_link"] > SEEDS
-    assert total["delivered"] > 100 * SEEDS
+    assert total["done_shift_link"] > AT_ONCE
+    assert total["delivered"] > 50 * AT_ONCE
+    seldom = {"buried", "rolled_back", "evicted"}
+    assert [name for name in NEVER_ZERO if not total[name] and name not in seldom] == []
 
 
 def test_a_seed_plays_the_same_in_every_process() -> None:
@@ -38,3 +47,14 @@ def test_a_seed_plays_the_same_in_every_process() -> None:
     ]
     assert told[0] == told[1]
     assert len(told[0].splitlines()) > 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(MUTANTS))
+def test_a_broken_variant_is_caught(name: str) -> None:
+    if name in DIRECTED:
+        with pytest.raises(Violation):
+            life(name, DIRECTED[name]).run()
+        return
+    seed, how = caught_at(MUTANTS[name], CAUGHT_WITHIN)
+    assert seed is not None, f"{name}: {how}"

@@ -88,7 +88,7 @@ class World:
     """Always the worst path to the control plane."""
     patches: Mapping[str, object] = {}
     """Names of production and what a broken variant has in their place."""
-    cold_share = 0.0
+    cold_share = 0.15
     """Of the lives that begin with empty directories and brokers."""
 
     def __init__(self, seed: int, trace: Callable[[str], None] | None = None) -> None:
