@@ -7,8 +7,10 @@ import asyncio
 import logging
 import os
 import signal
+import ssl
 import sys
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import nats.errors
@@ -17,6 +19,7 @@ from agent import config, fleet
 from agent.client import ControlPlane, transport
 from agent.drivers.base import Unsupported
 from agent.drivers.nats.driver import NatsDriver
+from agent.drivers.nats.keys import LinkKey
 from agent.drivers.nats.probe import probe
 from agent.drivers.simulated.clock import HurriedLoop
 from agent.memory import MIB, Memory
@@ -33,13 +36,14 @@ def main(arguments: list[str] | None = None) -> int:
     run = commands.add_parser("run", help="be the agent of one broker until asked to end")
     config.add_arguments(run)
     check = commands.add_parser("check", help="connect to a broker and describe it")
-    check.add_argument("url", help="nats://user:password@host:port")
+    check.add_argument("url", help="nats://user:password@host:port, or tls://")
+    check.add_argument("--broker-ca-file", help="certificates (PEM) to verify a tls:// broker by")
     many = commands.add_parser("fleet", help="be the agents of many simulated brokers")
     config.add_fleet_arguments(many)
     options = parser.parse_args(arguments)
     try:
         if options.command == "check":
-            return _check(options.url)
+            return _check(options.url, options.broker_ca_file)
         if options.command == "fleet":
             return _fleet(config.fleet_options(options, os.environ))
         return _run(config.options(options, os.environ))
@@ -64,9 +68,11 @@ def _run(options: config.Options) -> int:
                     secrets=options.secrets,
                     lease_s=options.admission_lease_s,
                     memory=memory,
+                    tls=_verifying(options.broker_ca_file),
                 ),
                 product="nats",
                 address=options.address,
+                key=LinkKey(options.secrets.link_seed).public if options.secrets else "",
                 report_every_s=options.report_every_s,
                 memory=memory,
             ).run(stop)
@@ -77,6 +83,10 @@ def _run(options: config.Options) -> int:
         return _until_asked(live, _fastest_loop())
     finally:
         store.close()
+
+
+def _verifying(ca_file: Path | None) -> ssl.SSLContext | None:
+    return None if ca_file is None else ssl.create_default_context(cafile=str(ca_file))
 
 
 def _fleet(options: fleet.FleetOptions) -> int:
@@ -123,9 +133,10 @@ def _log_lines() -> None:
     logging.getLogger("nats").setLevel(logging.CRITICAL)
 
 
-def _check(url: str) -> int:
+def _check(url: str, ca_file: str | None = None) -> int:
     try:
-        facts = asyncio.run(probe(url))
+        tls = _verifying(Path(ca_file) if ca_file else None)
+        facts = asyncio.run(probe(url, tls=tls))
     except (OSError, nats.errors.Error, TimeoutError) as error:
         reason = str(error) or type(error).__name__
         print(f"agent: the broker does not answer: {reason}", file=sys.stderr)

@@ -66,6 +66,8 @@ class Introduction:
 
     product: str
     address: str
+    key: str = ""
+    """The public key by which neighbours' agents know this one."""
     facts: BrokerFacts | None = None
     """None: the broker has not been reached yet."""
     capabilities: Capabilities | None = None
@@ -127,6 +129,7 @@ class ControlPlane:
                 "agent_version": weir.__version__,
                 "product": introduction.product,
                 "address": introduction.address,
+                "key": introduction.key,
                 "facts": {} if facts is None else to_dict(facts),
                 "capabilities": {} if capabilities is None else to_dict(capabilities),
                 "incarnation": introduction.incarnation,

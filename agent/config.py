@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,7 @@ class Options:
     broker: str
     """Where this agent reaches its broker."""
     address: str
-    """Where the neighbours' agents reach it."""
+    """Where it believes that the neighbours' agents reach it; empty: it does not say."""
     state_dir: Path
     secrets: BrokerSecrets | None
     """None: a broker whose auth callout does not ask this agent; nobody's limit is enforced."""
@@ -37,6 +38,7 @@ class Options:
     report_every_s: float
     ca_file: Path | None
     memory_limit_mib: int
+    broker_ca_file: Path | None
 
 
 _HELP = {
@@ -45,8 +47,11 @@ _HELP = {
     "broker": "URL of the broker beside this agent, such as nats://127.0.0.1:4222",
     "state_dir": "directory for what must survive a restart; one per agent",
     "secrets_file": "the broker's secrets as JSON (docs/agent.md); without it nobody is refused",
-    "address": "URL under which the neighbours' agents reach the broker (default: --broker)",
+    "address": "URL under which the neighbours' agents should reach the broker; only compared with "
+    "the address that was fixed when the agent was enrolled",
     "ca_file": "certificates (PEM) to verify the control plane by, instead of the system's",
+    "broker_ca_file": "certificates (PEM) to verify tls:// brokers by, this one and the "
+    "neighbours', instead of the system's",
     "admission_lease_s": "seconds until an admitted consumer has to be admitted anew; 0: never "
     "(default 3600)",
     "report_every_s": "seconds between two reports (default 1)",
@@ -118,12 +123,17 @@ class _Given:
     def control_plane(self) -> str:
         return control_plane_url(self.need("control_plane"), plain_http=self.get("plain_http"))
 
-    def ca_file(self) -> Path | None:
-        text = self.get("ca_file")
+    def ca_file(self, name: str = "ca_file") -> Path | None:
+        text = self.get(name)
         if text is None:
             return None
+        flag = name.replace("_", "-")
         if not Path(text).is_file():
-            raise ConfigError(f"--ca-file: {text} is not a file")
+            raise ConfigError(f"--{flag}: {text} is not a file")
+        try:
+            ssl.create_default_context(cafile=text)
+        except OSError as error:
+            raise ConfigError(f"--{flag}: {text} holds no certificates: {error}") from error
         return Path(text)
 
     def number(self, name: str, default: str, *, least: float) -> float:
@@ -151,13 +161,14 @@ def options(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Op
         control_plane=control_plane,
         credential=credential(Path(given.need("credential_file"))),
         broker=broker,
-        address=_without_user(_broker_url(given.get("address") or broker, "address")),
+        address=_address(given.get("address")),
         state_dir=Path(given.need("state_dir")),
         secrets=None if secrets_file is None else _secrets(Path(secrets_file)),
         admission_lease_s=_lease(given.get("admission_lease_s") or "3600"),
         report_every_s=given.number("report_every_s", "1", least=0.1),
         ca_file=given.ca_file(),
         memory_limit_mib=given.whole("memory_limit_mib", str(DEFAULT_MIB), least=16),
+        broker_ca_file=given.ca_file("broker_ca_file"),
     )
 
 
@@ -241,10 +252,12 @@ def _broker_url(text: str, name: str) -> str:
     return text
 
 
-def _without_user(url: str) -> str:
-    """Neighbours have a user of their own; nobody else's password leaves this process."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+def _address(text: str | None) -> str:
+    if text is None:
+        return ""
+    if "@" in urlsplit(_broker_url(text, "address")).netloc:
+        raise ConfigError("--address: holds a user or a password; neighbours need neither")
+    return text
 
 
 def _loopback(host: str) -> bool:

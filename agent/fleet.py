@@ -16,7 +16,6 @@ import logging
 import random
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 import httpx
 
@@ -152,7 +151,7 @@ async def run(options: FleetOptions, http: httpx.AsyncClient, stop: asyncio.Even
 
 
 def _address(name: str) -> str:
-    return f"sim://{quote(name, safe='')}"
+    return f"sim://{name}"  # files are named by the quoted name
 
 
 def _agent(

@@ -192,7 +192,8 @@ class Router:
         self.meet({neighbour: address})
 
     def meet(self, addresses: Mapping[str, str]) -> None:
-        """Where neighbours are; an empty address: nobody has said so yet. Idempotent."""
+        """Where neighbours are; idempotent. Without address a link rests: nothing is read over it,
+        and what is for the neighbour waits."""
         self._linking.meet(addresses, self._link_pumps.__contains__)
 
     async def remove_link(self, neighbour: str, *, abandon: bool = False) -> int:
@@ -216,10 +217,14 @@ class Router:
 
     async def ensure_link(self, neighbour: str, address: str, moved: bool = False) -> None:
         """Both directions can be used, and nothing moves yet if the tables do not have the link.
-        `moved`: it was somewhere else before. Raises DriverError when it cannot be made in time."""
+        `moved`: it was somewhere else before. Without address it rests: see `meet`. Raises
+        DriverError when it cannot be made in time."""
         if moved:
             await self._close_pumps(neighbour)
         self._linking.met(neighbour, address)
+        if not address:
+            await self._rest(neighbour)
+            return
         await self._driver.ensure_link(neighbour, address)
         self._start_link(neighbour)
 
@@ -360,6 +365,15 @@ class Router:
             ]
             self._refresh()
             self._tell(neighbour)
+
+    async def _rest(self, neighbour: str) -> None:
+        """Nobody speaks for the neighbour now: leave it, keep what is for it."""
+        self._telling.forget(neighbour)
+        await self._driver.close_link(neighbour)
+        if Delivery.RELIABLE in self._driver.capabilities.deliveries:
+            await self._driver.ensure_channel(
+                Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour=neighbour)
+            )
 
     # --- interest
 

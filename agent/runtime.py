@@ -78,21 +78,23 @@ class Runtime:
         driver: Callable[[str], Driver],
         product: str,
         address: str,
+        key: str = "",
         report_every_s: float = 1.0,
         fenced_s: float = 10.0,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
         memory: Memory | None = None,
     ) -> None:
-        """`driver` makes one for a broker's name. `fenced_s`: the first pause after fencing.
-        `clock`: seconds, by which gates let pass and rates are measured. `wall`: seconds that go
-        on over a restart, by which pauses of actions are measured. `memory`: what messages may
-        take in this process, the same as the driver's."""
+        """`driver` makes one for a broker's name. `key`: the public key by which neighbours'
+        agents know this one. `fenced_s`: the first pause after fencing. `clock`: seconds, by which
+        gates let pass and rates are measured. `wall`: seconds that go on over a restart, by which
+        pauses of actions are measured. `memory`: what messages may take in this process, the same
+        as the driver's."""
         self._control = control
         self._memory = memory or Memory()
         self._store = store
         self._make_driver = driver
-        self._introduction = Introduction(product=product, address=address)
+        self._introduction = Introduction(product=product, address=address, key=key)
         self._report_every_s = report_every_s
         self._clock = clock
         self._wall = wall
@@ -233,6 +235,7 @@ class Runtime:
         await shifts.start()
         if self._document is not None:
             log.info("document %d from the state directory", self._document.number)
+            await _trust(driver, self._document)
             await enforcer.apply(self._document, fetched=False)
         router.start()
         return hands
@@ -309,6 +312,8 @@ class Runtime:
             self._problems.show("number", "")
             self._newer = document
             self._to_save.set()
+            # Before orders: whom they name may come to us at once.
+            await _trust(hands.driver, document)
             # Orders do not wait for settings or for the disk: somebody else is paused until we
             # have voted, and each promise is written before it is said.
             await hands.shifts.on_orders(document.orders)
@@ -414,6 +419,14 @@ class Runtime:
     def _superseded(self, error: Fenced) -> Superseded:
         self._newest = max(self._newest, error.incarnation)
         return Superseded(str(error))
+
+
+async def _trust(driver: Driver, document: Document) -> None:
+    """The document's neighbours may open links, nobody else."""
+    try:
+        await driver.trust(document.keys)
+    except DriverError as error:
+        log.info("links of former neighbours end later: %s", error)
 
 
 async def _until_one_ends(*work: Coroutine[Any, Any, None]) -> None:

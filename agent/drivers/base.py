@@ -239,6 +239,15 @@ class Driver(Protocol):
         comes is kept until `read`. Idempotent. Raises Retryable when it cannot be reached."""
         ...
 
+    async def trust(self, public_keys: Mapping[str, str]) -> None:
+        """From now on these neighbours, each with its public key, may read the outboxes kept for
+        them; whoever else does is cut off. Returns when the rule holds for newcomers."""
+        ...
+
+    async def close_link(self, neighbour: str) -> None:
+        """Read nothing more of it until `ensure_link`; what waits for it stays. Idempotent."""
+        ...
+
     async def drop_link(self, neighbour: str) -> None:
         """Read nothing more of it, tell it nothing, remove our outbox for it; idempotent."""
         ...

@@ -89,6 +89,7 @@ class Players:
                 user=quote(user, safe=""),
                 password=self.access.client_key,
                 name=name,
+                inbox_prefix=self._inbox(user),
                 allow_reconnect=False,
                 connect_timeout=CONNECT_S,
                 closed_cb=on_closed,
@@ -96,6 +97,10 @@ class Players:
                 error_cb=on_error,
             )
         return client, closed
+
+    def _inbox(self, user: str) -> str:
+        """Consumers may listen to their class' inboxes only."""
+        return "_INBOX" if user == self.access.publisher else names.class_inbox(user)
 
     # --- publishing
 

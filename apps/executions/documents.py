@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
-from django.db.models import OuterRef, Subquery, Sum
+from django.db.models import F, OuterRef, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from apps.catalog.models import ConsumerClass, Topic
@@ -33,7 +33,10 @@ class Stamp(NamedTuple):
     model_version: int
     revision: int
     sessions: int
-    """All sessions ever opened: with a new one a broker's address may be another."""
+    """All sessions ever opened, and all edits of agents: a broker's address or its agent's key may
+    be another."""
+    access: int
+    """Edits of what unmanaged clients may do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +55,11 @@ class Facts:
     sessions: Mapping[str, int]
     """Broker -> incarnation of the session that speaks for it; without revoked agents."""
     addresses: Mapping[str, str]
-    """Broker -> where its agent says that it is reached."""
+    """Broker -> where it is reached, of those whose agents speak: neither revoked nor still to
+    come under a new credential."""
+    keys: Mapping[str, str]
+    """Broker -> its agent's public key, of the same."""
+    unmanaged: str
     max_message_bytes: int
     """What every broker takes in one message, as their agents say; 0 if none has said so."""
     orders: tuple[wire.Order, ...]
@@ -87,7 +94,7 @@ def stamp_of(system_pk: int) -> Stamp | None:
         Agent.objects.filter(system=OuterRef("pk"))
         .order_by()
         .values("system")
-        .annotate(sum=Sum("incarnation"))
+        .annotate(sum=Sum(F("incarnation") + F("edits")))
         .values("sum")
     )
     row = (
@@ -96,6 +103,7 @@ def stamp_of(system_pk: int) -> Stamp | None:
             "model_version",
             Coalesce(Subquery(revision), 0),
             Coalesce(Subquery(sessions), 0),
+            "access_version",
         )
         .first()
     )
@@ -139,11 +147,14 @@ def document_of(facts: Facts, broker: str) -> wire.Document:
         gates={f: g for f, g in facts.gates.get(broker, {}).items() if f in ingress},
         classes=facts.classes.get(broker, {}),
         neighbours={
-            # A broker whose agent never came is a neighbour all the same: what it wants is unknown,
-            # so what may be for it has to wait.
-            name: wire.Neighbour(address=facts.addresses.get(name, ""))
+            # A broker whose agent never came, or may not speak now, is a neighbour all the same:
+            # what it wants is unknown, or the same as before, and what may be for it has to wait.
+            name: wire.Neighbour(
+                address=facts.addresses.get(name, ""), key=facts.keys.get(name, "")
+            )
             for name in sorted(facts.neighbours.get(broker, ()))
         },
+        unmanaged=facts.unmanaged,
         orders=tuple(order for order in facts.orders if order.peers[order.role] == broker),
     )
     # The number is none of it: who is not concerned by a change need not hear of it.
@@ -197,14 +208,19 @@ def _read(system: System) -> Facts:
         neighbours.setdefault(a, set()).add(b)
         neighbours.setdefault(b, set()).add(a)
 
-    agents = Agent.objects.filter(system=system).values_list(
-        *("broker__name", "address", "incarnation", "revoked_at"),
-        *("served_number", "obeyed_number", "facts__max_payload_bytes"),
+    agents = list(
+        Agent.objects.filter(system=system)
+        .select_related("broker")
+        .only(
+            *("system_id", "broker__name", "address", "public_key", "incarnation", "revoked_at"),
+            *("lease_until", "served_number", "obeyed_number", "facts"),
+        )
     )
-    addresses = {broker: address for broker, address, *_ in agents if address}
-    sessions = {broker: number for broker, _, number, revoked, *_ in agents if revoked is None}
+    speaking = {agent.broker.name: agent for agent in agents if agent.speaks}
+    addresses = {name: agent.address for name, agent in speaking.items() if agent.address}
+    keys = {name: agent.public_key for name, agent in speaking.items() if agent.public_key}
     # Of all brokers, not of those on today's way: a shift may lead a flow anywhere.
-    most = [most for *_, revoked, _, _, most in agents if revoked is None and _is_size(most)]
+    sizes = [a.facts.get("max_payload_bytes") for a in agents if a.revoked_at is None]
     return Facts(
         system=system.name,
         deliveries=deliveries,
@@ -212,12 +228,14 @@ def _read(system: System) -> Facts:
         classes=classes,
         gates=gates,
         neighbours={broker: frozenset(names) for broker, names in neighbours.items()},
-        sessions=sessions,
+        sessions={a.broker.name: a.incarnation for a in agents if a.revoked_at is None},
         addresses=addresses,
-        max_message_bytes=min(most, default=0),
-        orders=_orders(system, addresses),
+        keys=keys,
+        unmanaged=system.unmanaged,
+        max_message_bytes=min((size for size in sizes if _is_size(size)), default=0),
+        orders=_orders(system, addresses, keys),
         asked=asked,
-        held=any(obeyed > served for *_, revoked, served, obeyed, _ in agents if revoked is None),
+        held=any(agent.is_ahead for agent in agents),
     )
 
 
@@ -225,7 +243,9 @@ def _is_size(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
-def _orders(system: System, addresses: Mapping[str, str]) -> tuple[wire.Order, ...]:
+def _orders(
+    system: System, addresses: Mapping[str, str], keys: Mapping[str, str]
+) -> tuple[wire.Order, ...]:
     running = ExecutionAction.objects.filter(
         # Of ended executions too: what was committed stays ordered until everybody has switched.
         step__execution__system=system,
@@ -247,6 +267,7 @@ def _orders(system: System, addresses: Mapping[str, str]) -> tuple[wire.Order, .
                 role=role,
                 peers=peers,
                 addresses={b: addresses[b] for b in sorted(peers.values()) if b in addresses},
+                keys={b: keys[b] for b in sorted(peers.values()) if b in keys},
                 interests={r: tuple(flows) for r, flows in interests.items()},
             )
             for role in peers

@@ -30,6 +30,15 @@ class Product(models.TextChoices):
     MQTT = "mqtt", "MQTT"
 
 
+class UnmanagedAccess(models.TextChoices):
+    """What clients that belong to no consumer class may do at the brokers; `weir.coordination.wire`
+    says the same to agents."""
+
+    REFUSE = "refuse", "Refuse"
+    REPORT = "report", "Let in, and report"
+    ALLOW = "allow", "Let in"
+
+
 class System(BaseModel):
     """One managed messaging system. Every edit of anything in it advances `model_version`."""
 
@@ -41,6 +50,14 @@ class System(BaseModel):
     )
     model_version = models.PositiveIntegerField(default=1, editable=False)
     version = models.PositiveIntegerField(default=1, editable=False)
+    # No part of the model: in force as soon as an administrator has set it.
+    unmanaged = models.CharField(
+        max_length=8,
+        choices=UnmanagedAccess.choices,
+        default=UnmanagedAccess.REFUSE,
+        editable=False,
+    )
+    access_version = models.PositiveIntegerField(default=0, editable=False)
 
     class Meta:
         ordering = ["name"]
@@ -51,6 +68,9 @@ class System(BaseModel):
             ),
             models.CheckConstraint(
                 condition=Q(resources__len__gte=1), name="system_has_a_resource"
+            ),
+            models.CheckConstraint(
+                condition=Q(unmanaged__in=UnmanagedAccess.values), name="system_unmanaged_known"
             ),
         ]
 

@@ -49,7 +49,14 @@ class Agent(BaseModel):
 
     agent_version = models.CharField(max_length=64, blank=True)
     product = models.CharField(max_length=32, blank=True)
+    # Where neighbours' agents reach the broker: fixed by a person, handed to neighbours.
     address = models.CharField(max_length=300, blank=True)
+    # Where the agent itself says that it is: only compared, handed to nobody.
+    said_address = models.CharField(max_length=300, blank=True)
+    # By which neighbours' agents know this one; of the current credential's last session.
+    public_key = models.CharField(max_length=56, blank=True)
+    # Rises with everything about this agent that documents say, beside its sessions.
+    edits = models.PositiveIntegerField(default=0)
     facts: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     capabilities: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     observed: "models.JSONField[Any, Any]" = models.JSONField(null=True)
@@ -77,6 +84,10 @@ class Agent(BaseModel):
                 condition=Q(lease_until=None) | Q(incarnation__gt=0),
                 name="agent_lease_needs_a_session",
             ),
+            models.CheckConstraint(
+                condition=Q(public_key="") | Q(public_key__regex=r"^U[A-Z2-7]{55}$"),
+                name="agent_key_is_an_nkey",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -86,6 +97,25 @@ class Agent(BaseModel):
     def is_ahead(self) -> bool:
         """Whether it has obeyed a document that this database knows nothing of."""
         return self.revoked_at is None and self.obeyed_number > self.served_number
+
+    @property
+    def speaks(self) -> bool:
+        """Whether a process with the credential in force has come: neighbours may link with it."""
+        return self.revoked_at is None and self.lease_until is not None
+
+    @property
+    def address_problem(self) -> str:
+        """What a person should do about the address; empty: nothing."""
+        said = self.said_address
+        if not self.address:
+            where = f" The agent says {said}; check that and fix it." if said else ""
+            return f"No address is fixed, so no neighbour can link with this broker.{where}"
+        if said and said != self.address:
+            return (
+                f"The agent says that it is reached at {said}, neighbours are given "
+                f"{self.address}. Correct the one that is wrong."
+            )
+        return ""
 
     def state(self, now: datetime | None = None) -> AgentState:
         """How the agent is at this time; now, when none is given."""

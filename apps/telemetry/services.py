@@ -16,7 +16,8 @@ from apps.accounts.models import User
 from apps.audit.services import record
 from apps.common.errors import Conflict
 from apps.common.events import publish, publish_seldom
-from apps.systems.models import System
+from apps.systems.models import Product, System
+from apps.telemetry.addresses import address_checked, simulated_address
 from apps.telemetry.models import KEEP_SAMPLES, Agent, AgentState, Sample
 from apps.telemetry.selectors import agents_ahead
 from apps.topology.models import Broker
@@ -61,12 +62,15 @@ class Introduction:
     agent_version: str
     product: str
     address: str
+    """Where it says that it is reached; empty when it says nothing."""
     facts: Mapping[str, Any]
     capabilities: Mapping[str, Any]
     incarnation: int = 0
     """The newest session that it remembers."""
     number: int = 0
     """The largest number of a document that it has obeyed."""
+    key: str = ""
+    """The public key by which neighbours' agents shall know it."""
 
 
 def secret_digest(secret: str) -> str:
@@ -90,16 +94,18 @@ def _tell(agent: Agent) -> None:
         return
     agent.told_state = state.value
     agent.save(update_fields=["told_state", "updated_at"])
-    publish(
-        "agent",
-        id=agent.public_id,
-        broker=agent.broker.public_id,
-        system=agent.system.public_id,
-        state=state.value,
-    )
+    _publish(agent)
 
 
-def _record(agent: Agent, actor: User | None, action: str) -> None:
+def _record(
+    agent: Agent,
+    actor: User | None,
+    action: str,
+    *,
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any],
+    reason: str = "",
+) -> None:
     record(
         actor=actor,
         action=action,
@@ -107,7 +113,20 @@ def _record(agent: Agent, actor: User | None, action: str) -> None:
         object_id=agent.public_id,
         object_name=agent.broker.name,
         system_id=agent.system.public_id,
-        after={"prefix": agent.prefix},
+        before=before,
+        after=after,
+        reason=reason,
+    )
+
+
+def _publish(agent: Agent) -> None:
+    """Whoever waits for documents looks again."""
+    publish(
+        "agent",
+        id=agent.public_id,
+        broker=agent.broker.public_id,
+        system=agent.system.public_id,
+        state=agent.state().value,
     )
 
 
@@ -117,34 +136,79 @@ def _locked(pk: int) -> Agent:
 
 
 @transaction.atomic
-def agent_enrol(*, broker: Broker, actor: User | None) -> tuple[Agent, str]:
-    """Give the broker's agent a credential, returned once; an earlier one ends at once."""
+def agent_enrol(
+    *, broker: Broker, actor: User | None, address: str | None = None
+) -> tuple[Agent, str]:
+    """Give the broker's agent a credential, returned once; an earlier one ends at once.
+
+    `address`: where neighbours reach the broker; None keeps what is fixed. Its key is forgotten:
+    neighbours end their links until a process with the new credential has said its own.
+    Raises ApplicationError for what is no address.
+    """
     secret = SECRET_PREFIX + secrets.token_urlsafe(32)
     credential = {"prefix": secret[:12], "digest": secret_digest(secret)}
+    fixed = None if address is None else address_checked(address)
     agent, made = Agent.objects.get_or_create(
         broker=broker, defaults={"system": broker.system, **credential}
     )
+    agent = _locked(agent.pk)
+    if fixed is None and broker.system.product == Product.SIMULATED:
+        fixed = agent.address or simulated_address(broker.name)
+    before = None if made else {"address": agent.address}
+    agent.address = agent.address if fixed is None else fixed
     if not made:
-        agent = _locked(agent.pk)
         agent.prefix, agent.digest = credential["prefix"], credential["digest"]
         agent.enrolled_at, agent.revoked_at, agent.lease_until = timezone.now(), None, None
+        agent.said_address, agent.public_key = "", ""
         # Whoever still acts under the old credential is fenced, should it come by another way.
         agent.incarnation += 1 if agent.incarnation else 0
-        agent.save()
-    _record(agent, actor, "enrol")
+    agent.edits += 1
+    agent.save()
+    after = {"prefix": agent.prefix, "address": agent.address}
+    _record(agent, actor, "enrol", before=before, after=after)
     _tell(agent)
     return agent, secret
 
 
 @transaction.atomic
+def agent_address_set(*, agent: Agent, actor: User | None, address: str, reason: str = "") -> Agent:
+    """Fix where neighbours' agents reach the broker. Raises ApplicationError for no address."""
+    fixed = address_checked(address)
+    row = _locked(agent.pk)
+    before = row.address
+    if before != fixed:
+        row.address = fixed
+        row.edits += 1
+        row.save(update_fields=["address", "edits", "updated_at"])
+        _record(
+            row,
+            actor,
+            "update",
+            before={"address": before},
+            after={"address": fixed},
+            reason=reason,
+        )
+        _publish(row)
+    return row
+
+
+@transaction.atomic
 def agent_revoke(*, agent: Agent, actor: User | None) -> Agent:
-    """End the credential. The broker goes on as it was told last; revoking twice is harmless."""
+    """End the credential: neighbours end their links with the broker, which goes on by itself as
+    it was told last. Revoking twice is harmless."""
     row = _locked(agent.pk)
     if row.revoked_at is None:
         row.revoked_at, row.lease_until = timezone.now(), None
+        row.public_key = ""
         row.incarnation += 1 if row.incarnation else 0
-        row.save(update_fields=["revoked_at", "lease_until", "incarnation", "updated_at"])
-        _record(row, actor, "revoke")
+        row.edits += 1
+        row.save(
+            update_fields=[
+                *("revoked_at", "lease_until", "public_key"),
+                *("incarnation", "edits", "updated_at"),
+            ]
+        )
+        _record(row, actor, "revoke", after={"prefix": row.prefix})
         _tell(row)
     return row
 
@@ -162,7 +226,7 @@ def agent_session(*, agent: Agent, introduction: Introduction) -> Agent:
     row.obeyed_number = max(row.obeyed_number, introduction.number)
     row.lease_until = timezone.now() + timedelta(seconds=LEASE_S)
     row.agent_version, row.product = introduction.agent_version, introduction.product
-    row.address = introduction.address
+    row.said_address, row.public_key = introduction.address, introduction.key
     row.facts, row.capabilities = dict(introduction.facts), dict(introduction.capabilities)
     # What the former process saw says nothing about what this one has found.
     row.observed, row.observed_at = None, None

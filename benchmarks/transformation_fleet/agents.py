@@ -23,6 +23,7 @@ import uvloop
 from agent.client import ControlPlane, transport
 from agent.drivers.base import Batch, Source
 from agent.drivers.nats.driver import NatsDriver
+from agent.drivers.nats.keys import LinkKey
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.runtime import Runtime
 from agent.store import Store
@@ -80,9 +81,8 @@ async def live(control_plane: str, folder: Path) -> None:
             # Each its own, as where each is a process: a pool looks through all of its connections.
             http = await connections.enter_async_context(transport())
             home = folder / f"agent-{name}"
-            drivers[name] = WatchedDriver(
-                url=url, broker=name, secrets=BrokerSecrets.load(home / "secrets.json")
-            )
+            secrets = BrokerSecrets.load(home / "secrets.json")
+            drivers[name] = WatchedDriver(url=url, broker=name, secrets=secrets)
             control = ControlPlane(control_plane, (home / "credential").read_text(), http)
             agent = Runtime(
                 control=control,
@@ -90,6 +90,7 @@ async def live(control_plane: str, folder: Path) -> None:
                 driver=drivers.__getitem__,
                 product="nats",
                 address=url,
+                key=LinkKey(secrets.link_seed).public,
                 report_every_s=REPORT_S,
             )
             group.create_task(agent.run(stop), name=f"agent {name}")

@@ -91,7 +91,9 @@ class Load:
             try:
                 url = self._as(wanted.broker, wanted.consumers)
                 name = f"{wanted.consumers}#{number}"
-                listener.connection = await Connection.open(url, name=name)
+                listener.connection = await Connection.open(
+                    url, name=name, inbox=names.class_inbox(wanted.consumers)
+                )
                 break
             except Retryable:
                 if tried + 1 == ADMIT_TRIES:

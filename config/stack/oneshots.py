@@ -43,14 +43,20 @@ class OneShots:
             self._remember("load_demo")
 
     def enrol(self) -> None:
-        """Give each agent of the demo's fleet a credential; those that still work stay."""
-        if read_json(self.mark).get("enrol") != self.state or not fleet.enrolled(self.site):
+        """Give each agent of the demo's fleet a credential and an address; credentials that still
+        work stay."""
+        addresses = fleet.addresses(self.site)
+        state = {**self.state, "addresses": addresses}
+        if read_json(self.mark).get("enrol") != state or not fleet.enrolled(self.site):
             folder = fleet.credentials_dir(self.site)
-            self._manage("enrol_agents", "--system", fleet.SYSTEM, "--out", str(folder))
-            self._remember("enrol")
+            given = [
+                word for name, at in addresses.items() for word in ("--address", f"{name}={at}")
+            ]
+            self._manage("enrol_agents", "--system", fleet.SYSTEM, "--out", str(folder), *given)
+            self._remember("enrol", state)
 
-    def _remember(self, name: str) -> None:
-        write_json(self.mark, {**read_json(self.mark), name: self.state})
+    def _remember(self, name: str, state: Mapping[str, object] | None = None) -> None:
+        write_json(self.mark, {**read_json(self.mark), name: state or self.state})
 
     def _manage(self, *arguments: str) -> None:
         """Run one management command to its end; its output goes to a log of its own."""

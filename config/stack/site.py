@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOCKET_PATH_MAX = 98  # the kernel's limit is 107; supervisord appends its own number while binding
 TAG_STACK = "WEIR_STACK_ID"
 TAG_PART = "WEIR_STACK_PART"
-# `clients` and `links` are the fleet's: of its publishers and consumers, of its agents' links.
-SECRET_NAMES = ("postgres", "valkey", "spark", "web", "clients", "links")
+# `clients` is the fleet's: of its publishers and consumers.
+SECRET_NAMES = ("postgres", "valkey", "spark", "web", "clients")
 
 
 def read_json(path: Path) -> dict[str, Any]:

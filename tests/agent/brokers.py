@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from agent.drivers.nats.server_config import BrokerSecrets, render
+from agent.drivers.nats.server_config import BrokerSecrets, ServerTLS, render
 from tests.nats_server import free_port
 
 BINARY = Path(sys.executable).with_name("nats-server")
@@ -18,12 +18,19 @@ BINARY = Path(sys.executable).with_name("nats-server")
 class Broker:
     """One nats-server; its port and store survive `kill` and `start`."""
 
-    def __init__(self, name: str, directory: Path, secrets: BrokerSecrets) -> None:
+    def __init__(
+        self,
+        name: str,
+        directory: Path,
+        secrets: BrokerSecrets,
+        *,
+        tls: ServerTLS | None = None,
+    ) -> None:
         self.name = name
         self.secrets = secrets
         self.directory = directory
         self.port = free_port()
-        self.url = f"nats://127.0.0.1:{self.port}"
+        self.url = f"{'tls' if tls else 'nats'}://127.0.0.1:{self.port}"
         monitor_port = free_port()
         self.monitor_url = f"http://127.0.0.1:{monitor_port}"
         directory.mkdir(parents=True, exist_ok=True)
@@ -36,6 +43,7 @@ class Broker:
                 monitor_port=monitor_port,
                 store_dir=directory / "store",
                 secrets=secrets,
+                tls=tls,
             )
         )
         self._process: subprocess.Popen[bytes] | None = None

@@ -40,7 +40,7 @@ def test_reads_the_command_line(files: dict[str, str]) -> None:
     options = parsed(files)
     assert options.control_plane == "http://127.0.0.1:8000"
     assert options.credential == "weira_secret"
-    assert options.address == "nats://127.0.0.1:4222"
+    assert options.address == ""
     assert options.secrets is not None
     assert options.secrets.client_key == "k"
     assert (options.admission_lease_s, options.report_every_s) == (3600.0, 1.0)
@@ -90,8 +90,17 @@ def test_plain_http_is_allowed_on_request(files: dict[str, str]) -> None:
 
 
 def test_no_password_leaves_in_the_address(files: dict[str, str]) -> None:
-    options = parsed({**files, "broker": "nats://agent:secret@10.0.0.1:4222"})
-    assert options.address == "nats://10.0.0.1:4222"
+    given = {**files, "broker": "nats://agent:secret@10.0.0.1:4222"}
+    assert parsed(given).address == ""
+    with pytest.raises(config.ConfigError, match="--address: holds a user"):
+        parsed({**given, "address": "nats://agent:secret@10.0.0.1:4222"})
+
+
+def test_a_file_without_certificates_is_named(files: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("none")
+    for name in ("ca-file", "broker-ca-file"):
+        with pytest.raises(config.ConfigError, match=f"--{name}: .* holds no certificates"):
+            parsed({**files, name: str(tmp_path / "ca.pem")})
 
 
 @pytest.mark.parametrize("text", ["", "two words", "line\nline"])

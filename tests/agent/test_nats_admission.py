@@ -16,7 +16,7 @@ import pytest_asyncio
 
 from agent.drivers.base import Retryable, Unsupported
 from agent.drivers.nats.admission import Admission
-from agent.drivers.nats.names import token
+from agent.drivers.nats.names import class_inbox, token
 from agent.drivers.nats.predecessors import cut_off_predecessors
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.tasks import end
@@ -73,7 +73,12 @@ class People:
         async def remember(error: Exception) -> None:
             self.errors.append(str(error))
 
-        options = {"allow_reconnect": False, "error_cb": remember, **more}
+        options = {
+            "allow_reconnect": False,
+            "error_cb": remember,
+            "inbox_prefix": class_inbox(GOLD) if user == token(GOLD) else "_INBOX",
+            **more,
+        }
         client = await asyncio.wait_for(
             nats.connect(
                 self.broker.url,

@@ -15,6 +15,8 @@ import pytest
 from agent import fleet
 from agent.client import ControlPlane
 from agent.drivers.nats.driver import NatsDriver
+from agent.drivers.nats.keys import LinkKey
+from agent.drivers.nats.names import class_inbox
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.fleet import FleetOptions
 from agent.runtime import Runtime
@@ -37,7 +39,9 @@ class Beside:
         self.loop = loop
         self.broker = broker
         self.state = state
-        _, self.credential = agent_enrol(broker=harbour.brokers[broker.name], actor=None)
+        _, self.credential = agent_enrol(
+            broker=harbour.brokers[broker.name], actor=None, address=broker.url
+        )
         self.url = "http://weir"
         self._stop: asyncio.Event | None = None
         self._run: Future[None] | None = None
@@ -56,6 +60,7 @@ class Beside:
                     ),
                     product="nats",
                     address=self.broker.url,
+                    key=LinkKey(self.broker.secrets.link_seed).public,
                     report_every_s=0.3,
                     fenced_s=fenced_s,
                 ).run(self._stop)
@@ -114,7 +119,7 @@ def brokers(tmp_path: Path) -> Iterator[dict[str, Broker]]:
         name: Broker(
             name,
             tmp_path / f"broker-{name}",
-            BrokerSecrets.generate(client_key=shared.client_key, link_key=shared.link_key),
+            BrokerSecrets.generate(client_key=shared.client_key),
         )
         for name in "abcd"
     }
@@ -184,8 +189,16 @@ class Traffic:
 
     async def _connect(self, broker: str, user: str, name: str) -> Any:
         at = self.brokers[broker]
+        inbox = "_INBOX" if user == "publisher" else class_inbox(user)
         client = await asyncio.wait_for(
-            nats.connect(at.url, user=user, password=at.secrets.client_key, name=name), WAIT_S
+            nats.connect(
+                at.url,
+                user=user,
+                password=at.secrets.client_key,
+                name=name,
+                inbox_prefix=inbox,
+            ),
+            WAIT_S,
         )
         self._clients.append(client)
         return client

@@ -43,6 +43,7 @@ class Agent:
     """What is known of one broker's agent."""
 
     address: str = ""
+    key: str = ""
     incarnation: int = 0
     lease_until: float = 0.0
     observed: dict[str, Any] = field(default_factory=dict)
@@ -111,11 +112,11 @@ class Control:
 
     # --- agents
 
-    def session(self, broker: str, address: str) -> dict[str, Any]:
+    def session(self, broker: str, address: str, key: str) -> dict[str, Any]:
         with self._changed:
             agent = self.state.agents[broker]
             agent.incarnation += 1
-            agent.address = address
+            agent.address, agent.key = address, key
             agent.lease_until = time.time() + LEASE_S
             self._save()
             self._changed.notify_all()
@@ -149,10 +150,11 @@ class Control:
             self._standing[broker] = standing, _hash(to_dict(standing))
         standing, standing_version = self._standing[broker]
         addresses = {name: a.address for name, a in state.agents.items() if a.address}
+        keys = {name: agent.key for name, agent in state.agents.items()}
         document = replace(
             standing,
             neighbours={
-                other: Neighbour(address=addresses[other])
+                other: Neighbour(address=addresses[other], key=keys[other])
                 for edge in state.edges
                 if broker in edge
                 for other in edge - {broker}
@@ -163,7 +165,7 @@ class Control:
                 for view in state.executions.values()
                 for step in view.steps
                 for action in step.actions
-                if (order := order_for(action, broker, addresses)) is not None
+                if (order := order_for(action, broker, addresses, keys)) is not None
             ),
         )
         changing = to_dict(replace(document, flows={}, gates={}, classes={}))

@@ -63,7 +63,8 @@ def _handler(control: Control) -> type[BaseHTTPRequestHandler]:
                 control.plan(body["name"], body["steps"])
                 self._answer(200, {})
             elif self.path == "/agent/v1/session":
-                self._answer(200, control.session(self._broker, body["address"]))
+                session = control.session(self._broker, body["address"], body["key"])
+                self._answer(200, session)
             elif control.fenced(self._broker, body["incarnation"]):
                 self._answer(409, {"code": "fenced", "detail": "a newer agent acts"})
             else:

@@ -103,7 +103,7 @@ class Fleet:
             name: Broker(
                 name,
                 directory / f"broker-{name}",
-                BrokerSecrets.generate(client_key=shared.client_key, link_key=shared.link_key),
+                BrokerSecrets.generate(client_key=shared.client_key),
             )
             for name in system["brokers"]
         }
@@ -149,6 +149,8 @@ class Fleet:
                 "--credential-file",
                 str(folder / "credential"),
                 "--broker",
+                broker.url,
+                "--address",
                 broker.url,
                 "--state-dir",
                 str(folder / "state"),

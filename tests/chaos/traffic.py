@@ -19,6 +19,8 @@ import nats.errors
 import nats.js.errors
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
+from agent.drivers.nats.names import class_inbox
+
 _TIMEOUT_S = 2.0
 _RETRY_S = 0.1
 
@@ -65,6 +67,7 @@ async def _connect(url: str, user: str, password: str, name: str) -> Any:
             user=user,
             password=password,
             name=name,
+            inbox_prefix="_INBOX" if user == "publisher" else class_inbox(user),
             allow_reconnect=False,
             connect_timeout=_TIMEOUT_S,
             error_cb=ignore,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 
 from weir.coordination.wire import Order, OrderPhase, Report
 from weir.lifecycle.executions import ExecutionState
@@ -101,7 +102,12 @@ ORDER_PHASES: Mapping[ActionState, OrderPhase] = {
 """
 
 
-def order_for(action: ActionView, broker: str, addresses: Mapping[str, str]) -> Order | None:
+def order_for(
+    action: ActionView,
+    broker: str,
+    addresses: Mapping[str, str],
+    keys: Mapping[str, str] = MappingProxyType({}),
+) -> Order | None:
     """The order that a broker's document carries for this action; None when it has none."""
     phase = ORDER_PHASES.get(action.state)
     if action.protocol is not Protocol.TREE or phase is None:
@@ -116,6 +122,7 @@ def order_for(action: ActionView, broker: str, addresses: Mapping[str, str]) -> 
                 role=role,
                 peers=dict(action.participants),
                 addresses={b: addresses[b] for b in sorted(action.brokers) if b in addresses},
+                keys={b: keys[b] for b in sorted(action.brokers) if keys.get(b)},
                 interests=dict(action.interests) if phase is OrderPhase.COMMIT else {},
             )
     return None

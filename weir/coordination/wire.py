@@ -30,6 +30,21 @@ class Delivery(StrEnum):
     RELIABLE = "reliable"
 
 
+class Unmanaged(StrEnum):
+    """What happens to clients that belong to no class. None of them hears anything of Weir's."""
+
+    REFUSE = "refuse"
+    REPORT = "report"
+    """Let in for subjects of their own, named and counted."""
+    ALLOW = "allow"
+    """The same, neither named nor counted."""
+
+    @classmethod
+    def of(cls, text: str) -> Unmanaged:
+        """The value named so; a word of a newer control plane refuses."""
+        return cls(text) if text in tuple(cls) else cls.REFUSE
+
+
 class OrderPhase(StrEnum):
     """What a participant shall do now in an action's running attempt."""
 
@@ -84,8 +99,11 @@ class Neighbour:
     """A broker at the other end of an overlay link."""
 
     address: str
-    """Where its agent and ours reach it, such as `nats://127.0.0.1:4223`. Empty: nobody has said so
-    yet (its agent never came); the link is there all the same, and what it wants is unknown."""
+    """Where its agent and ours reach it, such as `nats://127.0.0.1:4223`. Empty: nowhere for now,
+    because its agent never came, was revoked or is still to come anew. The link is there all the
+    same: it rests, and what is reliable waits."""
+    key: str = ""
+    """The public key by which we know its agent; empty: it may not come."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +112,8 @@ class Order:
 
     kind `shift_link`: SHIFT(i, j, k) turns link i-j into i-k along j-k; roles `i`, `j`, `k`.
     kind `append_broker`: (broker i, to k); roles `i`, `k`. `detach_broker`: (broker i, from j);
-    roles `i`, `j`. `peers` maps each role to its broker, `addresses` each broker to its address.
+    roles `i`, `j`. `peers` maps each role to its broker, `addresses` each broker to its address,
+    `keys` to its agent's public key.
     `interests` (phase commit only) maps each role to the flows wanted on that participant's own
     side, that is by itself and by its neighbours outside the action.
     """
@@ -106,6 +125,7 @@ class Order:
     role: str
     peers: Mapping[str, str]
     addresses: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, str] = field(default_factory=dict)
     interests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -130,9 +150,17 @@ class Document:
     abandoned: tuple[str, ...] = ()
     """Former neighbours that were given up by an approved plan: what waits for them may be lost."""
     orders: tuple[Order, ...] = ()
-    unmanaged: str = "report"
-    """What to do with clients that name no class: `report` lets them in, `refuse` does not."""
+    unmanaged: str = Unmanaged.REFUSE.value
+    """What to do with clients that name no class; a value of `Unmanaged`."""
     format: int = FORMAT
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Broker -> public key of those whose agents may open links: neighbours, and whoever
+        takes part in an order with us."""
+        mine = {broker: key for order in self.orders for broker, key in order.keys.items()}
+        mine |= {name: neighbour.key for name, neighbour in self.neighbours.items()}
+        return {name: key for name, key in mine.items() if key and name != self.broker}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,12 @@ The token's name carries class, flow and lease, so that the connections themselv
 record of who is admitted: a restarted agent reads them before it lets anybody in. While no agent
 answers, the server turns newcomers away and leaves everybody else alone.
 
+Whoever is not let in has no connection, so it hears nothing. There are three ways in: a class or
+`publisher` with the client key, a neighbour's agent with a signature of its key, and, where the
+system lets unmanaged clients in, everybody else, in an account of their own. The names of Weir's
+own users are nobody else's, and a class' name without the client key is a wrong password and no
+unmanaged client.
+
 Leases: a token ends after `lease_s`. Clients differ in what they do when the server then closes
 the connection (nats-py gives up for good), so the agent renews earlier by closing it itself, which
 every client takes as a reason to reconnect, and keeps the place meanwhile.
@@ -23,51 +29,41 @@ import contextlib
 import hmac
 import logging
 import random
+import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
 import nats.errors
 
-from agent.admission import AdmissionBook, Admitted, Place
+from agent.admission import AdmissionBook, Admitted
 from agent.drivers.base import ClassAdmission, Fenced, Retryable, Unsupported
 from agent.drivers.nats import names, permissions
+from agent.drivers.nats.link_access import LinkAccess
+from agent.drivers.nats.places import Delivered, place_of, record
 from agent.drivers.nats.server_config import (
     ACCOUNT,
     ADMISSION_USER,
+    AGENT_USER,
     AUTH_TIMEOUT_S,
+    GUEST_ACCOUNT,
     PUBLISHER_USER,
+    SYSTEM_USER,
     BrokerSecrets,
 )
 from agent.drivers.nats.system_account import ServerLoad, SystemAccount, connect, flush, leave
 from agent.drivers.nats.tokens import ConnectRequest, Issuer, read_request
 from agent.tasks import end
-from weir.coordination.wire import ClassSpec
+from weir.coordination.wire import ClassSpec, Unmanaged
 
 log = logging.getLogger("weir.agent.admission")
 
 EVICT_S = 5.0
 """How long until everybody who was cut off must have left."""
 POLL_S = 1.0
-
-
-@dataclass(slots=True)
-class _Delivered:
-    """Messages handed to the consumers of a class, over connections that come and go."""
-
-    ended: int = 0
-    running: dict[int, int] = field(default_factory=dict)
-
-    @property
-    def total(self) -> int:
-        return self.ended + sum(self.running.values())
-
-    def settle(self) -> None:
-        """All connections have ended; the next ones may have the same numbers."""
-        self.ended = self.total
-        self.running.clear()
+RESERVED = frozenset({AGENT_USER, ADMISSION_USER, SYSTEM_USER, "link"})
+"""Names that Weir's own processes use or used; whoever is asked about comes with a wrong one."""
 
 
 class Admission:
@@ -78,36 +74,44 @@ class Admission:
         *,
         url: str,
         secrets: BrokerSecrets,
+        broker: str = "",
         lease_s: float = 3600.0,
         wait_s: float = 6.0,
         hold_s: float = 5.0,
+        tls: ssl.SSLContext | None = None,
         life: str = "here",
         ours: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`lease_s` 0: tokens without end. `wait_s`, `hold_s`: see `AdmissionBook`. `life`: what
-        the names of our connections end in. `ours` raises Fenced when another process answers for
-        this broker; it is asked whenever we have been away."""
+        """`broker`: our name in documents, which neighbours sign. `lease_s` 0: tokens without end.
+        `wait_s`, `hold_s`: see `AdmissionBook`. `life`: what the names of our connections end in.
+        `ours` raises Fenced when another process answers for this broker; it is asked whenever we
+        have been away."""
         self.book = AdmissionBook(wait_s=wait_s, hold_s=hold_s)
         self.load = ServerLoad()
-        self.system = SystemAccount(url=url, password=secrets.system_password, life=life)
+        self.system = SystemAccount(url=url, password=secrets.system_password, life=life, tls=tls)
+        self.links = LinkAccess(broker)
+        self._tls = tls
         self._url = url
         self._life = life
         self._ours = ours
         self._secrets = secrets
         self._issuer = Issuer(secrets.issuer_seed)
         self._lease_s = lease_s
-        self._policy = "report"
+        self._policy = Unmanaged.REFUSE
         self._server = ""
         self._ready = False
         self._stopped = False
         self._answers: Any = None
-        """The subscription to the server's questions, from the first `admit` on."""
+        """The subscription to the server's questions, from the first rule on."""
+        self._answering = asyncio.Lock()
+        self._limited = False
+        """Whether limits are known: before that no consumer is let in or cut off."""
         self._admission: Any = None
         self._changed = asyncio.Event()
         self._poller: asyncio.Task[None] | None = None
         self._resync: asyncio.Task[None] | None = None
         self._strangers: dict[int, str] = {}
-        self._delivered: dict[str, _Delivered] = {}
+        self._delivered: dict[str, Delivered] = {}
         self._away = ""
 
     # --- life
@@ -125,6 +129,7 @@ class Admission:
             user=ADMISSION_USER,
             password=self._secrets.agent_password,
             life=self._life,
+            tls=self._tls,
         )
         await self.system.refuse_company()
         await self._learn()
@@ -133,7 +138,7 @@ class Admission:
 
     async def close(self) -> None:
         """Answer nobody any more; who is in stays in."""
-        self._ready, self._answers = False, None
+        self._ready, self._limited, self._answers = False, False, None
         await end(*(task for task in (self._poller, self._resync) if task is not None))
         await leave(self._admission)
         await self.system.close()
@@ -169,6 +174,7 @@ class Admission:
         server = self.system.server
         if server != self._server:
             self.book.clear()
+            self.links.clear()
             self._strangers.clear()
             self._server = server
             for counted in self._delivered.values():
@@ -196,12 +202,12 @@ class Admission:
                 if self._away:
                     log.info("admission: the broker answers again")
                 self._away = ""
-                if self._answers is not None and self._ready:
+                if self._limited and self._ready:
                     now = time.time()
                     margin = max(self._lease_s / 10, 2.5 * POLL_S)
                     for place in self.book.renew(now, margin_s=margin) + self.book.excess():
                         await self.system.kick(place.connection)
-                    await self._turn_out_strangers()
+                    await self._turn_out()
             except Retryable as error:
                 if not self._away:
                     log.warning("admission: %s", error)
@@ -212,20 +218,19 @@ class Admission:
 
     # --- what drivers use
 
-    async def admit(self, classes: Mapping[str, ClassSpec], *, unmanaged: str = "report") -> None:
+    async def admit(self, classes: Mapping[str, ClassSpec], *, unmanaged: str = "refuse") -> None:
         """These limits hold from now on; returns when nobody is above them.
 
         Raises Retryable when evicted consumers have not left in time; the limits hold all the
         same, and the eviction goes on.
         """
-        self._policy = unmanaged
+        self._policy = Unmanaged.of(unmanaged)
         before = self.book.classes
         excess = self.book.rule(classes)
         if classes != before:
             log.info("admission: limits %s", {name: s.limit for name, s in classes.items()})
-        if self._answers is None:
-            self._answers = await self._admission.subscribe("$SYS.REQ.USER.AUTH", cb=self._asked)
-        await flush(self._admission)
+        self._limited = True
+        await self._answer()
         deadline = time.monotonic() + EVICT_S
         while excess:
             if time.monotonic() > deadline:
@@ -238,7 +243,15 @@ class Admission:
                     await self._changed.wait()
             await self.refresh()
             excess = self.book.excess()
-        await self._turn_out_strangers()
+        await self._turn_out()
+
+    async def trust(self, public_keys: Mapping[str, str]) -> None:
+        """These neighbours may open links, each with its key; other links are cut off, now or
+        within the next polls. Raises Retryable when the server is away."""
+        self.links.rule(public_keys)
+        await self._answer()
+        for number in self.links.stale():
+            await self.system.kick(number)
 
     async def revoke(self, name: str, consumer: str) -> None:
         """Cut off one consumer of a class; he may ask again."""
@@ -267,10 +280,22 @@ class Admission:
         return {name: counted.total for name, counted in self._delivered.items()}
 
     def unmanaged(self) -> tuple[str, ...]:
-        """Names of the clients that were let in without belonging to a class."""
+        """Names of the clients that were let in without belonging to a class; empty where the
+        system does not want them reported."""
+        if self._policy is Unmanaged.ALLOW:
+            return ()
         return tuple(sorted(self._strangers.values()))
 
     # --- the server's questions and news
+
+    async def _answer(self) -> None:
+        """The server asks us from now on. Raises Retryable."""
+        async with self._answering:
+            if self._answers is None:
+                self._answers = await self._admission.subscribe(
+                    "$SYS.REQ.USER.AUTH", cb=self._asked
+                )
+            await flush(self._admission)
 
     async def _asked(self, message: Any) -> None:
         if self._stopped:
@@ -289,11 +314,18 @@ class Admission:
     def _decide(self, request: ConnectRequest, now: float) -> bytes:
         if not self._ready or request.server_id != self._server:
             return self._issuer.refuse(request, reason="the agent is not ready", now=now)
+        if request.nkey:
+            return self._neighbour(request, now)
+        if not self._limited:
+            return self._issuer.refuse(request, reason="the limits are not known yet", now=now)
         name = unquote(request.user)
+        if request.user in RESERVED:
+            reason = f"{request.user} is a name of Weir's own, and this is not its password"
+            return self._issuer.refuse(request, reason=reason, now=now)
         managed = name in self.book.classes or request.user == PUBLISHER_USER
         if not managed:
             return self._stranger(request, now)
-        if not hmac.compare_digest(request.password.encode(), self._secrets.client_key.encode()):
+        if not hmac.compare_digest(_bytes(request.password), _bytes(self._secrets.client_key)):
             return self._issuer.refuse(request, reason="wrong client key", now=now)
         if request.user == PUBLISHER_USER:
             return self._issuer.admit(
@@ -319,21 +351,38 @@ class Admission:
         return self._issuer.admit(
             request,
             account=ACCOUNT,
-            name=_record(place),
-            permissions=permissions.consumer(place.flow),
+            name=record(place),
+            permissions=permissions.consumer(place.name, place.flow),
             now=now,
             expires=place.expires,
         )
 
+    def _neighbour(self, request: ConnectRequest, now: float) -> bytes:
+        neighbour = self.links.neighbour(request)
+        if neighbour is None:
+            reason = (
+                f"no neighbour has the key {request.nkey[:60]}, or it did not sign for this link"
+            )
+            log.info("admission: refused %r: %s", request.name or request.host, reason)
+            return self._issuer.refuse(request, reason=reason, now=now)
+        return self._issuer.admit(
+            request,
+            account=ACCOUNT,
+            name=self.links.record(neighbour),
+            permissions=permissions.link(neighbour),
+            now=now,
+            expires=None,
+        )
+
     def _stranger(self, request: ConnectRequest, now: float) -> bytes:
         shown = request.name or request.user or request.host
-        if self._policy == "refuse":
+        if self._policy is Unmanaged.REFUSE:
             log.info("admission: refused %r, which names no class", shown)
             reason = f"{request.user or 'a client without user'} names no class"
             return self._issuer.refuse(request, reason=reason, now=now)
         return self._issuer.admit(
             request,
-            account=ACCOUNT,
+            account=GUEST_ACCOUNT,
             name=f"unmanaged/{names.token(shown)}",
             permissions=permissions.UNMANAGED,
             now=now,
@@ -347,9 +396,10 @@ class Admission:
     def _left(self, event: Mapping[str, Any]) -> None:
         number = event.get("client", {}).get("id")
         self._strangers.pop(number, None)
+        self.links.gone(number)
         place = self.book.gone(number, time.time())
         if place is not None:
-            counted = self._delivered.setdefault(place.name, _Delivered())
+            counted = self._delivered.setdefault(place.name, Delivered())
             counted.running.pop(number, None)
             counted.ended += int(event.get("sent", {}).get("msgs", 0))
         self._changed.set()
@@ -360,8 +410,8 @@ class Admission:
             return
         if user.startswith("unmanaged/"):
             self._strangers[number] = names.name_of(user.partition("/")[2])
-        elif self.book.place(number) is None:
-            place = _place(number, user, name)
+        elif not self.links.meet(number, user) and self.book.place(number) is None:
+            place = place_of(number, user, name)
             if place is not None:
                 self.book.adopt([place])
 
@@ -383,39 +433,23 @@ class Admission:
             self._meet(number, user, connection.get("name", ""), connection)
             place = self.book.place(number)
             if place is not None:
-                counted = self._delivered.setdefault(place.name, _Delivered())
+                counted = self._delivered.setdefault(place.name, Delivered())
                 counted.running[number] = int(connection.get("out_msgs", 0))
         here = {connection["cid"] for connection in connections}
         self.book.present(here, as_of=as_of, now=time.time())
+        self.links.present(here)
         self._strangers = {n: name for n, name in self._strangers.items() if n in here}
         for counted in self._delivered.values():
-            for number in [n for n in counted.running if n not in here]:
-                counted.ended += counted.running.pop(number)
+            counted.keep(here)
         return pending
 
-    async def _turn_out_strangers(self) -> None:
-        if self._policy == "refuse":
-            for number in tuple(self._strangers):
-                await self.system.kick(number)
+    async def _turn_out(self) -> None:
+        """Cut off whoever may not be in any more: unmanaged clients, and former neighbours."""
+        strangers = tuple(self._strangers) if self._policy is Unmanaged.REFUSE else ()
+        for number in (*strangers, *self.links.stale()):
+            await self.system.kick(number)
 
 
-def _record(place: Place) -> str:
-    """What the server remembers of a place, as the name of the token."""
-    expires = f"{place.expires:.3f}" if place.expires is not None else "-"
-    name, flow = names.token(place.name), names.token(place.flow)
-    return f"consumer/{name}/{flow}/{place.since:.3f}/{expires}"
-
-
-def _place(connection: int, record: str, consumer: str) -> Place | None:
-    """The inverse of `_record`; None for users that are no consumers."""
-    parts = record.split("/")
-    if len(parts) != 5 or parts[0] != "consumer":
-        return None
-    return Place(
-        connection=connection,
-        name=names.name_of(parts[1]),
-        flow=names.name_of(parts[2]),
-        consumer=consumer or f"#{connection}",
-        since=float(parts[3]),
-        expires=None if parts[4] == "-" else float(parts[4]),
-    )
+def _bytes(text: str) -> bytes:
+    # A password may hold halves of surrogate pairs: JSON knows them, UTF-8 does not.
+    return text.encode(errors="surrogatepass")

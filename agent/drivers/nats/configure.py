@@ -1,8 +1,8 @@
 """`python -m agent.drivers.nats.configure`: the files of a NATS server that an agent drives.
 
-Writes `secrets.json` (for the agent) and `nats.conf` (for the server) into a folder. Secrets that
-are there stay, so that repeating it changes nothing but what was asked to change. All brokers of a
-system share two keys: give the same `--client-key-file` and `--link-key-file` to each.
+Writes `secrets.json` (for the agent) and `nats.conf` (for the server). Secrets that are there stay,
+so that repeating it changes nothing but what was asked to change. All brokers of a system share the
+key of its clients: give the same `--client-key-file` to each. Everything else is this broker's own.
 """
 
 import argparse
@@ -10,7 +10,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from agent.drivers.nats.server_config import BrokerSecrets, render
+from agent.drivers.nats.server_config import BrokerSecrets, ServerTLS, render
 
 
 def _key(path: Path | None, option: str) -> str | None:
@@ -31,19 +31,16 @@ def configure(
     monitor_port: int,
     store_dir: Path,
     client_key: str | None = None,
-    link_key: str | None = None,
+    secrets_folder: Path | None = None,
+    tls: ServerTLS | None = None,
 ) -> None:
     """Write both files. Raises OSError, ValueError."""
-    path = folder / "secrets.json"
+    path = (secrets_folder or folder) / "secrets.json"
     if path.exists():
         secrets = BrokerSecrets.load(path)
-        secrets = replace(
-            secrets,
-            client_key=client_key or secrets.client_key,
-            link_key=link_key or secrets.link_key,
-        )
+        secrets = replace(secrets, client_key=client_key or secrets.client_key)
     else:
-        secrets = BrokerSecrets.generate(client_key=client_key, link_key=link_key)
+        secrets = BrokerSecrets.generate(client_key=client_key)
     secrets.save(path)
     text = render(
         name=name,
@@ -52,7 +49,9 @@ def configure(
         monitor_port=monitor_port,
         store_dir=store_dir,
         secrets=secrets,
+        tls=tls,
     )
+    folder.mkdir(parents=True, exist_ok=True)
     config = folder / "nats.conf"
     config.touch(mode=0o600)
     config.chmod(0o600)
@@ -71,8 +70,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--port", type=int, default=4222)
     parser.add_argument("--monitor-port", type=int, default=8222)
     parser.add_argument("--client-key-file", type=Path, help="shared by the system's clients")
-    parser.add_argument("--link-key-file", type=Path, help="shared by the system's agents")
+    parser.add_argument("--secrets-out", type=Path, help="folder of secrets.json (default --out)")
+    parser.add_argument("--tls-cert", type=Path, help="the server's certificate chain (PEM)")
+    parser.add_argument("--tls-key", type=Path, help="the certificate's private key (PEM)")
     given = parser.parse_args(arguments)
+    if (given.tls_cert is None) is not (given.tls_key is None):
+        parser.error("--tls-cert and --tls-key belong together: give both or neither")
     try:
         configure(
             given.out,
@@ -82,12 +85,17 @@ def main(arguments: list[str] | None = None) -> int:
             monitor_port=given.monitor_port,
             store_dir=given.store_dir,
             client_key=_key(given.client_key_file, "--client-key-file"),
-            link_key=_key(given.link_key_file, "--link-key-file"),
+            secrets_folder=given.secrets_out,
+            tls=None
+            if given.tls_cert is None
+            else ServerTLS(certificate=given.tls_cert, key=given.tls_key),
         )
     except (OSError, ValueError) as error:
         print(f"configure: {error}", file=sys.stderr)
         return 2
-    print(f"wrote {given.out / 'secrets.json'} and {given.out / 'nats.conf'}")
+    print(
+        f"wrote {(given.secrets_out or given.out) / 'secrets.json'} and {given.out / 'nats.conf'}"
+    )
     return 0
 
 

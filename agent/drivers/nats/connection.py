@@ -22,6 +22,8 @@ from agent.drivers.nats import wire
 log = logging.getLogger(__name__)
 
 Handler = Callable[[list[wire.Frame]], None]
+Proof = Callable[[str], dict[str, str]]
+"""What to add to CONNECT, given the nonce that the server sent."""
 
 _BUFFER_BYTES = 8 << 20
 """More than this unsent: the server or the network is slower than we are."""
@@ -32,8 +34,12 @@ PING_S = 5.0
 class Connection(asyncio.Protocol):
     """Connected from `open` until `lost`; handlers are called with all frames of a chunk."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = "_INBOX") -> None:
+        """`prefix` of the inboxes, without the closing dot."""
+        self._prefix = prefix
         self.info: dict[str, Any] = {}
+        self.nonce = ""
+        """What the server sent to be signed; only its first word has it."""
         self.lost = asyncio.Event()
         self._on_lost: set[Callable[[], None]] = set()
         self.reason = ""
@@ -55,17 +61,33 @@ class Connection(asyncio.Protocol):
     # --- life
 
     @classmethod
-    async def open(cls, url: str, *, name: str, timeout_s: float = 2.0) -> Connection:
-        """Connect and log in. Raises Retryable: nobody there, or we are refused."""
+    async def open(
+        cls,
+        url: str,
+        *,
+        name: str,
+        inbox: str = "_INBOX",
+        tls: ssl.SSLContext | None = None,
+        proof: Proof | None = None,
+        timeout_s: float = 2.0,
+    ) -> Connection:
+        """Connect and log in. Raises Retryable: nobody there, or we are refused.
+
+        `tls`: by what to verify the server, instead of the system's certificates. With `proof` a
+        name and password in `url` are not sent.
+        """
         loop = asyncio.get_running_loop()
         parts = urlsplit(url)
         try:
             async with asyncio.timeout(timeout_s):
                 _, self = await loop.create_connection(
-                    cls, parts.hostname or "127.0.0.1", parts.port or 4222
+                    lambda: cls(inbox), parts.hostname or "127.0.0.1", parts.port or 4222
                 )
                 try:
-                    await self._log_in(parts.scheme, parts.hostname, name, url)
+                    await self._greeting
+                    if parts.scheme == "tls" or self.info.get("tls_required"):
+                        await self._encrypt(tls or ssl.create_default_context(), parts.hostname)
+                    await self._log_in(name, url, proof)
                 except BaseException:
                     self.close("not logged in")
                     raise
@@ -74,15 +96,18 @@ class Connection(asyncio.Protocol):
         self._heartbeat()
         return self
 
-    async def _log_in(self, scheme: str, host: str | None, name: str, url: str) -> None:
-        await self._greeting
-        if scheme == "tls" or self.info.get("tls_required"):
-            assert self._transport is not None
-            self._transport = await asyncio.get_running_loop().start_tls(
-                self._transport, self, ssl.create_default_context(), server_hostname=host
-            )
+    async def _encrypt(self, context: ssl.SSLContext, host: str | None) -> None:
+        assert self._transport is not None
+        transport = await asyncio.get_running_loop().start_tls(
+            self._transport, self, context, server_hostname=host
+        )
+        if transport is None:
+            raise Retryable("connection lost before it was encrypted")
+        self.connection_made(transport)
+
+    async def _log_in(self, name: str, url: str, proof: Proof | None) -> None:
         parts = urlsplit(url)
-        options = {
+        options: dict[str, Any] = {
             "verbose": False,
             "pedantic": False,
             "lang": "weir",
@@ -92,13 +117,25 @@ class Connection(asyncio.Protocol):
             "no_responders": True,
             "name": name,
         }
-        if parts.username:
+        if proof is not None:
+            options |= self._proven(proof)
+        elif parts.username:
             options["user"] = unquote(parts.username)
             options["pass"] = unquote(parts.password or "")
         self.write(b"CONNECT " + json.dumps(options).encode() + b"\r\n")
         await self._pong()
-        self._inbox = f"_INBOX.{id(self):x}{self.info.get('client_id', 0)}".encode()
+        self._inbox = f"{self._prefix}.{id(self):x}{self.info.get('client_id', 0)}".encode()
         self._inbox_sid = self.subscribe(self._inbox.decode() + ".*", self._answered)
+
+    def _proven(self, proof: Proof) -> dict[str, str]:
+        if self.nonce:
+            return proof(self.nonce)
+        if self.info.get("auth_required"):
+            raise Retryable(
+                "the broker there sends no nonce to be signed: its configuration is of an older "
+                "Weir; render it anew (docs/agent.md)"
+            )
+        return {}
 
     def close(self, reason: str = "closed", *, at_once: bool = False) -> None:
         """Leave; what was written is still sent where the socket takes it, `at_once` nothing is."""
@@ -187,6 +224,7 @@ class Connection(asyncio.Protocol):
         elif word == b"INFO":
             self.info = wire.server_info(line)
             if not self._greeting.done():
+                self.nonce = str(self.info.get("nonce") or "")
                 self._greeting.set_result(None)
         elif word == b"-ERR":
             text = line[4:].decode(errors="replace").strip(" '")
@@ -292,7 +330,7 @@ class Connection(asyncio.Protocol):
     def inbox(self) -> str:
         """A subject nobody else uses."""
         self._number += 1
-        return f"_INBOX.{id(self):x}{self.info.get('client_id', 0)}b.{self._number:x}"
+        return f"{self._prefix}.{id(self):x}{self.info.get('client_id', 0)}b.{self._number:x}"
 
 
 def _where(url: str) -> str:

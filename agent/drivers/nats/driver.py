@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
@@ -33,11 +34,12 @@ from agent.drivers.nats.core_reader import CoreReader
 from agent.drivers.nats.core_writer import CoreWriter
 from agent.drivers.nats.inquiries import inquiries
 from agent.drivers.nats.interests import Said
+from agent.drivers.nats.keys import LinkKey
 from agent.drivers.nats.link import Link
 from agent.drivers.nats.lives import Lives
 from agent.drivers.nats.losses import INGRESS_FULL, TOO_LARGE, UNREADABLE, Losses
 from agent.drivers.nats.own_server import OPEN_S, OwnServer
-from agent.drivers.nats.server_config import AGENT_USER, LINK_USER, BrokerSecrets
+from agent.drivers.nats.server_config import AGENT_USER, BrokerSecrets
 from agent.drivers.nats.set_aside import SetAside
 from agent.drivers.nats.settler import Settler
 from agent.drivers.nats.stream_reader import StreamReader
@@ -60,15 +62,18 @@ class NatsDriver:
         secrets: BrokerSecrets | None = None,
         lease_s: float = 3600.0,
         memory: Memory | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         """`broker`: our name in documents. Without `secrets` the server asks nobody: whoever
-        connects is in, and limits are refused as unsupported."""
+        connects is in, and limits are refused as unsupported. `tls`: by what to verify brokers,
+        ours and the neighbours', instead of the system's certificates."""
         self._broker = broker
         self._memory = memory or Memory()
-        self._secrets = secrets
+        self._tls = tls
         own = _with_user(url, AGENT_USER, secrets.agent_password) if secrets else url
+        self._key = LinkKey(secrets.link_seed) if secrets is not None else None
         self._server = OwnServer(
-            url=url, own_url=own, broker=broker, secrets=secrets, lease_s=lease_s
+            url=url, own_url=own, broker=broker, secrets=secrets, lease_s=lease_s, tls=tls
         )
         self._own, self._admission = self._server.session, self._server.admission
         self._links: dict[str, Link] = {}
@@ -175,24 +180,26 @@ class NatsDriver:
             raise Retryable(f"{state.messages} reliable messages of {flow} have to pass first")
         await jetstream.delete_stream(connection, stream)
 
+    async def trust(self, public_keys: Mapping[str, str]) -> None:
+        if self._admission is not None:
+            await self._admission.trust(public_keys)
+
     async def ensure_link(self, neighbour: str, address: str) -> None:
         link = self._links.get(neighbour)
         if link is not None and link.address != address:
-            await self._links.pop(neighbour).close()
+            await self.close_link(neighbour)
             link = None
         if link is None:
-            url = address
-            if self._secrets is not None:
-                url = _with_user(address, LINK_USER, self._secrets.link_key)
             link = self._links[neighbour] = Link(
                 neighbour,
                 address,
-                url,
                 own=self._broker,
                 reliable=self._jetstream,
                 incarnation=lambda: self._server.incarnation,
                 losses=self._losses,
                 memory=self._memory,
+                key=self._key,
+                tls=self._tls,
             )
         if self._jetstream:
             await self.ensure_channel(
@@ -200,7 +207,7 @@ class NatsDriver:
             )
         await link.ready()
 
-    async def drop_link(self, neighbour: str) -> None:
+    async def close_link(self, neighbour: str) -> None:
         link = self._links.pop(neighbour, None)
         for delivery in Delivery:
             settler = self._settlers.pop(Source(delivery=delivery, neighbour=neighbour), None)
@@ -208,6 +215,9 @@ class NatsDriver:
                 await settler.close()
         if link is not None:
             await link.close()
+
+    async def drop_link(self, neighbour: str) -> None:
+        await self.close_link(neighbour)
         stream = names.outbox_stream(neighbour)
         writer = self._writers.pop(stream, None)
         if writer is not None:

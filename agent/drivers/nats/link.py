@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from agent.drivers.base import Retryable, Source
 from agent.drivers.nats import interests, jetstream, names
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.core_reader import CoreReader
 from agent.drivers.nats.interests import Said
+from agent.drivers.nats.keys import LinkKey
 from agent.drivers.nats.losses import LINK_FULL, Losses
 from agent.drivers.nats.session import Session
 from agent.memory import Memory
@@ -30,15 +33,17 @@ class Link:
         self,
         neighbour: str,
         address: str,
-        url: str,
         *,
         own: str,
         reliable: bool,
         incarnation: Callable[[], int],
         losses: Losses,
         memory: Memory,
+        key: LinkKey | None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
-        """`incarnation`: as which we speak there now."""
+        """`incarnation`: as which we speak there now. `key` proves who we are; without one the
+        neighbour's server must ask nobody. Nothing secret is sent there, whoever answers."""
         self.neighbour = neighbour
         self.address = address
         self._own = own
@@ -47,7 +52,15 @@ class Link:
         self._said: Said | None = None
         self._said_to = ""
         """The server process that keeps what we said."""
-        self.session = Session(url, name=f"weir link {own}", greet=self._greet).start()
+        self._key = key
+        self.session = Session(
+            _place(address),
+            name=f"weir link {own}",
+            greet=self._greet,
+            inbox=names.link_inbox(own),
+            tls=tls,
+            proof=self._proof,
+        ).start()
         self.core = CoreReader(
             self.session,
             f"{names.OUT}.{names.token(own)}.*",
@@ -58,6 +71,12 @@ class Link:
             reason=LINK_FULL,
             memory=memory.best_effort,
         )
+
+    def _proof(self, nonce: str) -> dict[str, str]:
+        if self._key is None:
+            return {}
+        signature = self._key.sign(reader=self._own, owner=self.neighbour, nonce=nonce)
+        return {"nkey": self._key.public, "sig": signature}
 
     async def say(self, said: Said) -> None:
         """What we want of the neighbour: kept at its broker, and said again to every new process
@@ -95,6 +114,14 @@ class Link:
         """Leave the neighbour's server."""
         await self.core.close()
         await self.session.close()
+
+
+def _place(address: str) -> str:
+    """The address without anything but scheme, host and port. Raises Retryable."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("nats", "tls") or not parts.hostname:
+        raise Retryable(f"{address!r} is no nats:// or tls:// address")
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 class FlowOfOutbox:

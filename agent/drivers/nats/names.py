@@ -11,6 +11,9 @@
 | who acts for the broker | | `weir.fence` | `WEIR_FENCE`, one message |
 | what could not be carried, of flow F | | `weir.dead.F` | `WEIR_DEAD` |
 
+Answers come to inboxes: an agent's at its own broker to `_WEIR.agent`, a neighbour's agent's to
+`_WEIR.link.A`, those of consumers of class C to `_INBOX_C`, publishers' to `_INBOX`.
+
 Names may hold any character, tokens not. Reliable messages have one token more, so that the last
 message of an origin O can be asked for: the ingress broker and the life of its ingress stream.
 """
@@ -30,6 +33,8 @@ DEAD = "weir.dead"
 INTEREST_STREAM = "WEIR_INTEREST"
 FENCE_STREAM = "WEIR_FENCE"
 DEAD_STREAM = "WEIR_DEAD"
+
+AGENT_INBOX = "_WEIR.agent"
 
 MARK = "!"
 """In place of a flow; no name is quoted to it."""
@@ -83,3 +88,13 @@ def delivery_stream(flow: str) -> str:
 def outbox_stream(neighbour: str) -> str:
     """The stream of all reliable messages for one neighbour, in one order."""
     return f"WEIR_TO_{token(neighbour)}"
+
+
+def link_inbox(reader: str) -> str:
+    """The prefix of a neighbour's inboxes at the broker whose outbox it reads."""
+    return f"_WEIR.link.{token(reader)}"
+
+
+def class_inbox(name: str) -> str:
+    """The prefix of the inboxes of a class' consumers; clients set it as their inbox prefix."""
+    return f"_INBOX_{token(name)}"

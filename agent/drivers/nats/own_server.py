@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import secrets as random
+import ssl
 
 from agent.drivers.base import Fenced, Retryable, Unsupported
+from agent.drivers.nats import names
 from agent.drivers.nats.admission import Admission
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.fence import Fence
@@ -23,15 +25,36 @@ class OwnServer:
     """The server that this agent stands beside."""
 
     def __init__(
-        self, *, url: str, own_url: str, broker: str, secrets: BrokerSecrets | None, lease_s: float
+        self,
+        *,
+        url: str,
+        own_url: str,
+        broker: str,
+        secrets: BrokerSecrets | None,
+        lease_s: float,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         """`own_url` holds the agent's user; `url` nobody's. Without `secrets` there is no
-        admission, and a predecessor's connections cannot be closed."""
+        admission, and a predecessor's connections cannot be closed. `tls`: by what to verify it."""
         life = random.token_hex(8)
         self.guard = Fence(life, self._end)
-        self.session = Session(own_url, name=f"weir agent {broker} {life}", greet=self._greet)
+        self.session = Session(
+            own_url,
+            name=f"weir agent {broker} {life}",
+            greet=self._greet,
+            inbox=names.AGENT_INBOX,
+            tls=tls,
+        )
         self.admission = (
-            Admission(url=url, secrets=secrets, lease_s=lease_s, life=life, ours=self.ours)
+            Admission(
+                url=url,
+                secrets=secrets,
+                broker=broker,
+                lease_s=lease_s,
+                tls=tls,
+                life=life,
+                ours=self.ours,
+            )
             if secrets is not None
             else None
         )
@@ -81,6 +104,12 @@ class OwnServer:
         reason = company(connection.info)
         if reason:
             raise Unsupported(reason)
+        if self.admission is not None and not connection.nonce:
+            raise Unsupported(
+                "the broker's configuration is of an older Weir, under which neighbours cannot "
+                "prove who they are: render it anew (python -m agent.drivers.nats.configure) and "
+                "restart the broker"
+            )
         await self.guard.admit(connection)
 
     def _end(self, error: Fenced) -> None:

@@ -1,6 +1,7 @@
 """What broker answers under an address, and how fast."""
 
 import asyncio
+import ssl
 import time
 
 import nats
@@ -9,7 +10,9 @@ from agent.drivers.base import BrokerFacts, Unsupported
 from agent.drivers.nats.system_account import company
 
 
-async def probe(url: str, *, timeout_s: float = 2.0) -> BrokerFacts:
+async def probe(
+    url: str, *, tls: ssl.SSLContext | None = None, timeout_s: float = 2.0
+) -> BrokerFacts:
     """Connect, read the server's INFO, time one round trip.
 
     Raises OSError, nats.errors.Error, Unsupported (no agent may stand beside this server).
@@ -22,7 +25,7 @@ async def probe(url: str, *, timeout_s: float = 2.0) -> BrokerFacts:
     try:
         # The client tries for ever by itself; for a question that is no answer.
         client = await asyncio.wait_for(
-            nats.connect(url, connect_timeout=timeout_s, error_cb=remember), timeout_s
+            nats.connect(url, tls=tls, connect_timeout=timeout_s, error_cb=remember), timeout_s
         )
     except TimeoutError as error:
         raise (problems or [error])[-1] from error

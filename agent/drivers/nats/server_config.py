@@ -4,10 +4,11 @@
 |---|---|---|
 | `SYS` | `system`: the agent's eyes and hand (connections, load, kick) | the server's own |
 | `ADMISSION` | `admission`: the agent, which answers the auth callout | requests hold passwords |
-| `WEIR` | `agent`, `link` (neighbours' agents), whoever the callout lets in | messages |
+| `WEIR` | `agent`, and by the callout neighbours' agents, publishers, consumers | messages |
+| `GUESTS` | by the callout clients of no class, where they may come in | they hear nothing |
 
-Everybody but those four users is asked of the agent (auth callout): consumers as `<class>`,
-publishers as `publisher`. See docs/agent.md, and
+Everybody but those three users is asked of the agent (auth callout): consumers as `<class>`,
+publishers as `publisher`, neighbours' agents by a signature of their key. See docs/agent.md, and
 https://docs.nats.io/running-a-nats-service/configuration/securing_nats/auth_callout.
 """
 
@@ -21,13 +22,16 @@ from pathlib import Path
 
 import nkeys
 
+from agent.drivers.nats.keys import new_seed, public_key
+
 ACCOUNT = "WEIR"
 """The account messages and streams live in."""
 ADMISSION_ACCOUNT = "ADMISSION"
 SYSTEM_ACCOUNT = "SYS"
+GUEST_ACCOUNT = "GUESTS"
+"""Of unmanaged clients; without streams, and no subject of it is one of Weir's."""
 
 AGENT_USER = "agent"
-LINK_USER = "link"
 ADMISSION_USER = "admission"
 SYSTEM_USER = "system"
 PUBLISHER_USER = "publisher"
@@ -43,42 +47,60 @@ def _password() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSecrets:
-    """What a broker and its agent know and nobody else, and the two keys a whole system shares."""
+    """What a broker and its agent know and nobody else, and the key of the system's clients."""
 
     agent_password: str
     """Of the users `agent` and `admission`."""
     system_password: str
     issuer_seed: str
     """Account nkey with which the agent signs whom it lets in; the server knows its public half."""
+    link_seed: str
+    """User nkey by which the neighbours' agents know this one; it never leaves the machine."""
     client_key: str
     """Password of the system's publishers and consumers; the same at all its brokers."""
-    link_key: str
-    """Password of the user `link`: the neighbours' agents; the same at all its brokers."""
 
     @classmethod
-    def generate(
-        cls, *, client_key: str | None = None, link_key: str | None = None
-    ) -> BrokerSecrets:
-        """New secrets; give the two keys that the other brokers of the system already have."""
-        seed = nkeys.encode_seed(random.token_bytes(32), nkeys.PREFIX_BYTE_ACCOUNT)
+    def generate(cls, *, client_key: str | None = None) -> BrokerSecrets:
+        """New secrets; give the client key that the other brokers of the system already have."""
         return cls(
             agent_password=_password(),
             system_password=_password(),
-            issuer_seed=seed.decode(),
+            issuer_seed=new_seed(nkeys.PREFIX_BYTE_ACCOUNT),
+            link_seed=new_seed(),
             client_key=client_key or _password(),
-            link_key=link_key or _password(),
         )
 
     @classmethod
     def load(cls, path: Path) -> BrokerSecrets:
-        """From the JSON file that `save` wrote. Raises OSError, ValueError naming the entry."""
+        """From the JSON file that `save` wrote. Raises OSError, ValueError naming the entry.
+
+        A file from before links had keys is completed on the spot: `link_seed` is made and saved,
+        and the `link_key` in it, which all agents shared, is forgotten.
+        """
         plain = json.loads(path.read_text())
         if not isinstance(plain, dict):
             raise ValueError(f"{path}: must be an object")
+        old = "link_key" in plain and "link_seed" not in plain
+        if old:
+            plain["link_seed"] = new_seed()
         for field in fields(cls):
             if not isinstance(plain.get(field.name), str) or not plain[field.name]:
                 raise ValueError(f"{path}: {field.name} is missing")
-        return cls(**{field.name: plain[field.name] for field in fields(cls)})
+        secrets = cls(**{field.name: plain[field.name] for field in fields(cls)})
+        for name in ("issuer_seed", "link_seed"):
+            try:
+                public_key(plain[name])
+            except ValueError as error:
+                raise ValueError(f"{path}: {name}: {error}") from error
+        if old:
+            try:
+                secrets.save(path)
+            except OSError as error:
+                raise ValueError(
+                    f"{path}: link_seed is missing and cannot be added ({error}); run "
+                    "`python -m agent.drivers.nats.configure` again where the file may be written"
+                ) from error
+        return secrets
 
     def save(self, path: Path) -> None:
         """As JSON, readable by its owner only, never half written."""
@@ -94,11 +116,19 @@ class BrokerSecrets:
         """The public half of `issuer_seed`."""
         return public_key(self.issuer_seed)
 
+    @property
+    def challenge(self) -> str:
+        """A user's key that the configuration names so that the server sends nonces: it does so
+        once it knows any such key. The agent turns everybody away who comes with this one."""
+        return public_key(self.issuer_seed, nkeys.PREFIX_BYTE_USER)
 
-def public_key(seed: str) -> str:
-    """The public nkey of a seed."""
-    public: bytes = nkeys.from_seed(bytearray(seed.encode())).public_key
-    return public.decode()
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerTLS:
+    """The server's certificate (with its chain) and key, as files that the server can read."""
+
+    certificate: Path
+    key: Path
 
 
 def render(
@@ -110,23 +140,30 @@ def render(
     store_dir: Path | str,
     secrets: BrokerSecrets,
     sync_always: bool = True,
+    tls: ServerTLS | None = None,
 ) -> str:
     """The complete configuration file; it holds passwords, so keep it readable by its owner only.
 
     `port` or `monitor_port` -1 lets the server choose (see its `--ports_file_dir`). `sync_always`
-    makes JetStream acknowledge only what is on disk: the reliable class asks for it.
+    makes JetStream acknowledge only what is on disk: the reliable class asks for it. With `tls`
+    everybody has to come encrypted, clients, neighbours and the agent itself.
     """
 
     def text(value: object) -> str:
         return json.dumps(str(value))
 
     sync = "always" if sync_always else '"2m"'
+    encrypted = ""
+    if tls is not None:
+        encrypted = (
+            f"tls {{ cert_file: {text(tls.certificate)}, key_file: {text(tls.key)}, timeout: 5 }}\n"
+        )
     return f"""\
 server_name: {text(name)}
 listen: {text(f"{host}:{port}")}
 http: {text(f"{host}:{monitor_port}")}
 max_payload: {MAX_PAYLOAD_BYTES}
-system_account: {SYSTEM_ACCOUNT}
+{encrypted}system_account: {SYSTEM_ACCOUNT}
 
 jetstream {{
   store_dir: {text(store_dir)}
@@ -145,13 +182,12 @@ accounts {{
     users: [
       {{ user: {AGENT_USER}, password: {text(secrets.agent_password)} }}
       {{
-        user: {LINK_USER}, password: {text(secrets.link_key)}
-        permissions {{
-          publish: ["weir.>", "$JS.API.>", "$JS.ACK.>", "$JS.FC.>", "_INBOX.>"]
-          subscribe: ["weir.>", "_INBOX.>"]
-        }}
+        nkey: {secrets.challenge}
+        permissions {{ publish {{ deny: ">" }}, subscribe {{ deny: ">" }} }}
       }}
     ]
+  }}
+  {GUEST_ACCOUNT} {{
   }}
 }}
 
@@ -160,7 +196,7 @@ authorization {{
   auth_callout {{
     issuer: {secrets.issuer}
     account: {ADMISSION_ACCOUNT}
-    auth_users: [{SYSTEM_USER}, {ADMISSION_USER}, {AGENT_USER}, {LINK_USER}]
+    auth_users: [{SYSTEM_USER}, {ADMISSION_USER}, {AGENT_USER}]
   }}
 }}
 """

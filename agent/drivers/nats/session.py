@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import ssl
 from collections.abc import Awaitable, Callable
 
 from agent.drivers.base import DriverError, Fenced, Retryable
-from agent.drivers.nats.connection import Connection
+from agent.drivers.nats.connection import Connection, Proof
 
 log = logging.getLogger(__name__)
 
@@ -21,11 +22,22 @@ class Session:
     """Reconnects for as long as it is open; whoever needs the server waits in `connection`."""
 
     def __init__(
-        self, url: Callable[[], str] | str, *, name: str, greet: Greet | None = None
+        self,
+        url: Callable[[], str] | str,
+        *,
+        name: str,
+        greet: Greet | None = None,
+        inbox: str = "_INBOX",
+        tls: ssl.SSLContext | None = None,
+        proof: Proof | None = None,
     ) -> None:
         """`greet` is the first thing done on every connection, before anybody may use it. It
         raises Unsupported (nobody may use this server, until it is another one), Fenced (nobody
-        may use it any more: the session does not connect again) or Retryable."""
+        may use it any more: the session does not connect again) or Retryable. `inbox`, `tls`,
+        `proof`: see `Connection.open`."""
+        self._inbox = inbox
+        self._tls = tls
+        self._proof = proof
         self._url = url if callable(url) else lambda: url
         self._greet = greet
         self.name = name

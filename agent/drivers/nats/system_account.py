@@ -9,16 +9,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlsplit
 
-import nats
 import nats.errors
+from nats.aio.client import Client
 
 from agent.drivers.base import Retryable, Unsupported
-from agent.drivers.nats.server_config import ACCOUNT, SYSTEM_USER
+from agent.drivers.nats.server_config import ACCOUNT, GUEST_ACCOUNT, SYSTEM_USER
 from agent.tasks import end
 
 REQUEST_S = 2.0
@@ -50,12 +52,21 @@ async def connect(
     user: str,
     password: str,
     life: str = "",
+    tls: ssl.SSLContext | None = None,
     lost: Callable[[], None] = lambda: None,
     back: Callable[[], None] = lambda: None,
 ) -> Any:
     """A client that reconnects for ever, its name ending in `life`. Raises Retryable, Unsupported
     (the server says no)."""
     problems: list[str] = []
+    client: Any = Client()
+    encrypted = urlsplit(url).scheme == "tls"
+
+    def say_password() -> str:
+        # The library would send it readable when the server, or somebody between, wants no TLS.
+        if encrypted and not client._server_info.get("tls_required"):
+            raise nats.errors.Error(f"{urlsplit(url).hostname} does not speak TLS")
+        return password
 
     async def remember(error: Exception) -> None:
         problems.append(str(error))
@@ -67,10 +78,11 @@ async def connect(
         back()
 
     connecting = asyncio.create_task(
-        nats.connect(
+        client.connect(
             url,
             user=user,
-            password=password,
+            password=say_password,
+            tls=tls or (ssl.create_default_context() if encrypted else None),
             name=f"weir-agent {user} {life}".strip(),
             connect_timeout=REQUEST_S,
             reconnect_time_wait=0.2,
@@ -86,7 +98,8 @@ async def connect(
         await asyncio.wait((connecting,), timeout=REQUEST_S)
         if not connecting.done():
             raise TimeoutError
-        return connecting.result()
+        connecting.result()
+        return client
     except (OSError, TimeoutError, nats.errors.Error) as error:
         # The server hangs up right after it has said no: some tries see only that.
         if any("authorization violation" in said.lower() for said in [*problems, str(error)]):
@@ -111,9 +124,12 @@ async def leave(client: Any) -> None:
 class SystemAccount:
     """One server, seen from its system account."""
 
-    def __init__(self, *, url: str, password: str, life: str = "") -> None:
+    def __init__(
+        self, *, url: str, password: str, life: str = "", tls: ssl.SSLContext | None = None
+    ) -> None:
         self._url = url
         self._life = life
+        self._tls = tls
         self._password = password
         self._client: Any = None
 
@@ -125,19 +141,21 @@ class SystemAccount:
     async def open(
         self, *, came: News, left: News, lost: Callable[[], None], back: Callable[[], None]
     ) -> None:
-        """`came` and `left` hear of connections of the account `WEIR`; `lost` and `back` when
+        """`came` and `left` hear of connections of clients; `lost` and `back` when
         the server is away, so that events were missed. Raises Retryable, Unsupported."""
         self._client = await connect(
             self._url,
             user=SYSTEM_USER,
             password=self._password,
             life=self._life,
+            tls=self._tls,
             lost=lost,
             back=back,
         )
-        for event, tell in (("CONNECT", came), ("DISCONNECT", left)):
-            subject = f"$SYS.ACCOUNT.{ACCOUNT}.{event}"
-            await self._client.subscribe(subject, cb=self._telling(tell))
+        for account in (ACCOUNT, GUEST_ACCOUNT):
+            for event, tell in (("CONNECT", came), ("DISCONNECT", left)):
+                subject = f"$SYS.ACCOUNT.{account}.{event}"
+                await self._client.subscribe(subject, cb=self._telling(tell))
         await flush(self._client)
 
     async def close(self) -> None:

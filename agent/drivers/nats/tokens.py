@@ -31,6 +31,11 @@ class ConnectRequest:
     """The connection's name, as the client gave it."""
     user: str
     password: str
+    nkey: str = ""
+    """The public key that the client says is its own; nobody has verified that."""
+    signature: str = ""
+    nonce: str = ""
+    """What the server sent this connection to be signed; given when there is a signature."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +63,9 @@ def read_request(token: bytes) -> ConnectRequest:
             name=options.get("name", ""),
             user=options.get("user", ""),
             password=options.get("pass", ""),
+            nkey=options.get("nkey", ""),
+            signature=options.get("sig", ""),
+            nonce=client.get("nonce", ""),
         )
     except (KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
         raise ValueError(f"not an authorization request: {error!r}") from error

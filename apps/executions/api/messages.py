@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
@@ -42,11 +43,19 @@ def introduction(plain: Mapping[str, Any]) -> Introduction:
         agent_version=_text(plain.get("agent_version", ""), "agent_version", longest=64),
         product=_text(plain.get("product", ""), "product", longest=32),
         address=_text(plain.get("address", ""), "address", longest=300),
+        key=_key(plain.get("key", "")),
         facts=_json(_object(plain.get("facts", {}), "facts"), "facts"),
         capabilities=_json(_object(plain.get("capabilities", {}), "capabilities"), "capabilities"),
         incarnation=incarnation(plain.get("incarnation", 0)),
         number=number(plain.get("number", 0), "number"),
     )
+
+
+def _key(value: object) -> str:
+    text = _text(value, "key", longest=56)
+    if text and not re.fullmatch(r"U[A-Z2-7]{55}", text):
+        raise InvalidProblem("key", "must be the public nkey of a user")
+    return text
 
 
 def incarnation(value: object) -> int:

@@ -5,6 +5,7 @@ from typing import Any
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status, viewsets
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -14,8 +15,8 @@ from apps.accounts.roles import Permission
 from apps.common.api.filters import NameSearch, Ordering
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, REASON, object_commands, reason_of
-from apps.systems.models import System
-from apps.systems.services import system_create, system_delete, system_update
+from apps.systems.models import System, UnmanagedAccess
+from apps.systems.services import system_create, system_delete, system_update, unmanaged_set
 
 
 class SystemSerializer(serializers.ModelSerializer[System]):
@@ -39,12 +40,13 @@ class SystemSerializer(serializers.ModelSerializer[System]):
             "resources",
             "model_version",
             "version",
+            "unmanaged",
             "created_at",
             "updated_at",
             "allowed_commands",
             "reason",
         ]
-        read_only_fields = ["model_version", "version"]
+        read_only_fields = ["model_version", "version", "unmanaged"]
 
     def get_allowed_commands(self, system: System) -> list[str]:
         request = self.context.get("request")
@@ -53,12 +55,24 @@ class SystemSerializer(serializers.ModelSerializer[System]):
             commands = [*commands, "add"]
         if request is not None and Permission.START_RUN in granted(request):
             commands.append("optimize")
+        if request is not None and Permission.ADMINISTER in granted(request):
+            commands.append("set_access")
         return commands
 
     def validate_resources(self, value: list[str]) -> list[str]:
         if len(set(value)) != len(value):
             raise serializers.ValidationError("A resource is named twice.")
         return value
+
+
+class AccessSerializer(serializers.Serializer[dict[str, Any]]):
+    """What clients that belong to no consumer class may do at the brokers."""
+
+    unmanaged = serializers.ChoiceField(choices=UnmanagedAccess.choices)
+    confirm = serializers.BooleanField(
+        default=False, help_text="Needed for what opens the brokers further than they are now."
+    )
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=500, default="")
 
 
 class SystemFilter(filters.FilterSet):
@@ -82,7 +96,10 @@ class SystemViewSet(viewsets.GenericViewSet[System]):
     search_fields = ["name", "description"]
     ordering_fields = ["name", "product", "updated_at", "created_at"]
     ordering = ["name"]
-    needs = dict.fromkeys(["create", "partial_update", "destroy"], Permission.EDIT_MODEL)
+    needs = {
+        **dict.fromkeys(["create", "partial_update", "destroy"], Permission.EDIT_MODEL),
+        "access": Permission.ADMINISTER,
+    }
 
     def _answer(self, system: System, http_status: int = status.HTTP_200_OK) -> Response:
         headers = {"ETag": etag(system.version)}
@@ -125,6 +142,25 @@ class SystemViewSet(viewsets.GenericViewSet[System]):
                 reason=reason,
             )
         )
+
+    @extend_schema(request=AccessSerializer, responses=SystemSerializer, parameters=[IF_MATCH])
+    @action(detail=True, methods=["put"])
+    def access(self, request: Request, id: str) -> Response:
+        """Say what unmanaged clients may do, in force at once. None of them ever hears Weir's
+        subjects, and a wrong password is always refused."""
+        version = expected_version(request)
+        form = AccessSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        given = form.validated_data
+        system = unmanaged_set(
+            system=self.get_object(),
+            actor=self._actor(),
+            expected_version=version,
+            unmanaged=given["unmanaged"],
+            confirmed=given["confirm"],
+            reason=given["reason"],
+        )
+        return self._answer(system)
 
     @extend_schema(parameters=[IF_MATCH, REASON])
     def destroy(self, request: Request, id: str) -> Response:

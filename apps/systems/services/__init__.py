@@ -1,5 +1,6 @@
 """Edit systems and what belongs to them: one transaction, a new model version, an audit entry."""
 
+from apps.systems.services.access import unmanaged_set
 from apps.systems.services.editing import one_edit
 from apps.systems.services.entities import (
     Change,
@@ -23,4 +24,5 @@ __all__ = [
     "system_create",
     "system_delete",
     "system_update",
+    "unmanaged_set",
 ]

@@ -10,6 +10,8 @@ from apps.accounts.api.permissions import granted
 from apps.accounts.roles import Permission
 from apps.common.api.fields import instant
 from apps.systems.api.entities import SystemReference
+from apps.systems.models import Product
+from apps.telemetry.addresses import LONGEST, address_fault
 from apps.telemetry.models import AGENT_STATES, Agent, Sample
 from apps.topology.models import Broker
 
@@ -44,6 +46,18 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
     broker = serializers.UUIDField(source="broker.public_id", read_only=True)
     broker_name = serializers.CharField(source="broker.name", read_only=True)
     state = serializers.SerializerMethodField()
+    address = serializers.CharField(
+        read_only=True, help_text="Where neighbours' agents reach the broker; fixed by a person."
+    )
+    said_address = serializers.CharField(
+        read_only=True, help_text="Where the agent says that it is; only compared with `address`."
+    )
+    address_problem = serializers.CharField(
+        read_only=True, help_text="What to do about the address; empty: nothing."
+    )
+    public_key = serializers.CharField(
+        read_only=True, help_text="By which neighbours' agents know this one."
+    )
     facts = serializers.DictField(read_only=True)
     capabilities = serializers.DictField(read_only=True)
     observed = ObservedSerializer(read_only=True, allow_null=True)
@@ -70,6 +84,9 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
             "agent_version",
             "product",
             "address",
+            "said_address",
+            "address_problem",
+            "public_key",
             "facts",
             "capabilities",
             "observed",
@@ -90,7 +107,8 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
         request = self.context.get("request")
         if request is None or Permission.ADMINISTER not in granted(request):
             return []
-        return ["enrol"] if agent.revoked_at is not None else ["enrol", "revoke"]
+        ended = agent.revoked_at is not None
+        return ["enrol", "edit"] if ended else ["enrol", "edit", "revoke"]
 
 
 class NewAgentSerializer(AgentSerializer):
@@ -107,6 +125,40 @@ class EnrolSerializer(serializers.Serializer[dict[str, Any]]):
     """Which broker the agent runs beside."""
 
     broker = SystemReference(queryset=Broker.objects.select_related("system"))
+    address = serializers.CharField(
+        required=False,
+        max_length=LONGEST,
+        help_text="Where neighbours' agents reach the broker, such as nats://10.1.2.3:4222. May be "
+        "left out where one is fixed already, and for simulated brokers.",
+    )
+
+    def validate_address(self, value: str) -> str:
+        return _no_fault(value)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        broker: Broker = attrs["broker"]
+        fixed = Agent.objects.filter(broker=broker).exclude(address="").exists()
+        simulated = broker.system.product == Product.SIMULATED
+        if not (attrs.get("address") or fixed or simulated):
+            raise serializers.ValidationError({"address": address_fault("")})
+        return attrs
+
+
+class AgentAddressSerializer(serializers.Serializer[dict[str, Any]]):
+    """Where neighbours' agents reach the broker."""
+
+    address = serializers.CharField(max_length=LONGEST)
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=500, default="")
+
+    def validate_address(self, value: str) -> str:
+        return _no_fault(value)
+
+
+def _no_fault(address: str) -> str:
+    fault = address_fault(address)
+    if fault:
+        raise serializers.ValidationError(fault)
+    return address
 
 
 class FlowSampleSerializer(serializers.Serializer[dict[str, Any]]):

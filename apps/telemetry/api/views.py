@@ -15,6 +15,7 @@ from apps.accounts.roles import Permission
 from apps.common.api.filters import NameSearch, Ordering
 from apps.systems.api.entities import SystemReference
 from apps.telemetry.api.serializers import (
+    AgentAddressSerializer,
     AgentSerializer,
     EnrolSerializer,
     LevelsSerializer,
@@ -25,7 +26,7 @@ from apps.telemetry.api.serializers import (
 from apps.telemetry.levels import SPANS, levels
 from apps.telemetry.models import Agent
 from apps.telemetry.selectors import latest_samples, series
-from apps.telemetry.services import agent_enrol, agent_revoke
+from apps.telemetry.services import agent_address_set, agent_enrol, agent_revoke
 from apps.topology.models import Broker
 
 SYSTEM = OpenApiParameter("system", OpenApiTypes.UUID, required=True)
@@ -78,7 +79,7 @@ class AgentViewSet(
     search_fields = ["broker__name", "address", "product"]
     ordering_fields = ["broker__name", "lease_until", "last_report_at"]
     ordering = ["broker__name"]
-    needs = dict.fromkeys(["create", "destroy"], Permission.ADMINISTER)
+    needs = dict.fromkeys(["create", "partial_update", "destroy"], Permission.ADMINISTER)
 
     @extend_schema(request=EnrolSerializer, responses={201: NewAgentSerializer})
     def create(self, request: Request) -> Response:
@@ -86,15 +87,31 @@ class AgentViewSet(
         assert isinstance(request.user, User)
         form = EnrolSerializer(data=request.data)
         form.is_valid(raise_exception=True)
-        agent, secret = agent_enrol(broker=form.validated_data["broker"], actor=request.user)
+        agent, secret = agent_enrol(
+            broker=form.validated_data["broker"],
+            actor=request.user,
+            address=form.validated_data.get("address"),
+        )
         return Response(
             {**self.get_serializer(agent).data, "credential": secret},
             status=status.HTTP_201_CREATED,
             headers={"Location": f"/api/v1/agents/{agent.public_id}"},
         )
 
+    @extend_schema(request=AgentAddressSerializer, responses=AgentSerializer)
+    def partial_update(self, request: Request, id: str) -> Response:
+        """Fix where neighbours' agents reach the broker; they connect there at once."""
+        assert isinstance(request.user, User)
+        form = AgentAddressSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        agent = agent_address_set(
+            agent=self.get_object(), actor=request.user, **form.validated_data
+        )
+        return Response(self.get_serializer(agent).data)
+
     def destroy(self, request: Request, id: str) -> Response:
-        """Revoke the credential at once; the broker goes on as it was told last."""
+        """Revoke the credential at once: neighbours end their links with the broker, and what is
+        reliable waits for it. The broker itself goes on as it was told last."""
         assert isinstance(request.user, User)
         agent_revoke(agent=self.get_object(), actor=request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)

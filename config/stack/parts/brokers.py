@@ -44,15 +44,15 @@ def secrets_file(site: Site, broker: str) -> Path:
 
 
 def secrets_of(site: Site, broker: str) -> BrokerSecrets:
-    """The broker's secrets; new ones when there are none, or none that match the fleet's keys."""
+    """The broker's secrets; new ones when there are none, or none with the fleet's client key."""
     path = secrets_file(site, broker)
-    keys = {"client_key": site.secrets["clients"], "link_key": site.secrets["links"]}
+    key = site.secrets["clients"]
     try:
         known = BrokerSecrets.load(path)
     except (FileNotFoundError, ValueError):
         known = None
-    if known is None or (known.client_key, known.link_key) != tuple(keys.values()):
-        known = BrokerSecrets.generate(**keys)
+    if known is None or known.client_key != key:
+        known = BrokerSecrets.generate(client_key=key)
         known.save(path)
     return known
 

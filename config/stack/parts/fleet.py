@@ -29,6 +29,11 @@ def credential_file(site: Site, broker: str) -> Path:
     return credentials_dir(site) / f"{broker}.credential"
 
 
+def addresses(site: Site) -> dict[str, str]:
+    """Broker -> where the other brokers' agents reach it."""
+    return {name: brokers.address_of(site, name) for name in brokers.NAMES}
+
+
 def traffic_file(site: Site) -> Path:
     """Where `manage.py load_demo` writes who publishes and who consumes."""
     return site.data_dir / "fleet" / "traffic.json"
@@ -95,7 +100,7 @@ def _traffic_prepare(site: Site) -> None:
     write_json(
         _access_file(site),
         {
-            "brokers": {name: brokers.address_of(site, name) for name in brokers.NAMES},
+            "brokers": addresses(site),
             "publisher": PUBLISHER_USER,
             "client_key": site.secrets["clients"],
         },

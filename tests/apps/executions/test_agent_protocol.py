@@ -46,7 +46,7 @@ class TestSession:
             "restored": "",
         }
         row = agent_row(agent)
-        assert (row.address, row.product) == ("nats://127.0.0.1:4222", "nats")
+        assert (row.said_address, row.product) == ("nats://127.0.0.1:4222", "nats")
         assert row.state() == "live"
 
     def test_the_next_one_fences_the_former(self, agent):
@@ -163,7 +163,7 @@ class TestDocument:
         waiting = agent.asking()
         time.sleep(0.2)
         enrol(loop, harbour.brokers["b"]).come()
-        assert waiting.result(2).json()["neighbours"] == {"b": {"address": "sim://b"}}
+        assert waiting.result(2).json()["neighbours"] == {"b": {"address": "sim://b", "key": ""}}
 
     def test_a_system_that_is_deleted_ends_the_waiting(self, agent, harbour):
         agent.come().poll()

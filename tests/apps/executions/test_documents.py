@@ -8,27 +8,47 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.executions.documents import document_for, document_of, facts_of, stamp_of
 from apps.systems.models import System
+from apps.systems.services import unmanaged_set
 from apps.telemetry.models import Agent
-from apps.telemetry.services import Introduction, agent_enrol, agent_session
+from apps.telemetry.services import (
+    Introduction,
+    agent_address_set,
+    agent_enrol,
+    agent_revoke,
+    agent_session,
+)
 from tests.factories import make_broker, make_class, make_system, make_topic
 from tests.factories.fleet import make_harbour, make_overlay, population, rate, shift, start
-from weir.coordination.wire import ClassSpec, Delivery, FlowSpec, Gate, document_from_dict, to_dict
+from weir.coordination.wire import (
+    ClassSpec,
+    Delivery,
+    FlowSpec,
+    Gate,
+    Neighbour,
+    document_from_dict,
+    to_dict,
+)
 
 pytestmark = pytest.mark.django_db
 
 
-def come(broker, **facts) -> Agent:
+KEY = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
+NOWHERE = Neighbour(address="", key="")
+
+
+def come(broker, *, said: str = "", key: str = "", **facts) -> Agent:
     agent, _ = agent_enrol(broker=broker, actor=None)
-    return agent_session(agent=agent, introduction=introduction(broker.name, **facts))
+    return agent_session(agent=agent, introduction=introduction(said, key, **facts))
 
 
-def introduction(name, **facts) -> Introduction:
+def introduction(said: str = "", key: str = "", **facts) -> Introduction:
     return Introduction(
         agent_version="1",
         product="simulated",
-        address=f"sim://{name}",
+        address=said,
         facts=facts,
         capabilities={},
+        key=key,
     )
 
 
@@ -79,6 +99,56 @@ def test_neighbours_are_those_of_the_overlay_in_force_also_where_nobody_came_yet
     assert addresses == {"a": "sim://a", "c": ""}
 
 
+def test_what_an_agent_says_of_its_address_is_handed_to_nobody(harbour):
+    b = come(harbour.brokers["b"])
+    come(harbour.brokers["a"], said="nats://attacker:4222", key=KEY)
+    assert document_for(b).neighbours == {"a": Neighbour(address="sim://a", key=KEY)}
+
+
+def test_a_revoked_neighbour_stays_one_without_address_and_key(harbour):
+    b, a = come(harbour.brokers["b"]), come(harbour.brokers["a"], key=KEY)
+    before = stamp_of(harbour.system.pk)
+    agent_revoke(agent=a, actor=None)
+    assert document_for(b).neighbours == {"a": Neighbour(address="", key="")}
+    assert document_for(b).keys == {}
+    assert stamp_of(harbour.system.pk) > before
+    start(harbour.system, [shift("a", "b", "c")])
+    for order in document_for(b).orders:
+        assert "a" not in {**order.addresses, **order.keys}
+
+
+def test_an_agent_enrolled_anew_is_linked_again_when_it_has_come(harbour):
+    b, a = come(harbour.brokers["b"]), come(harbour.brokers["a"], key=KEY)
+    agent_enrol(broker=a.broker, actor=None)
+    assert document_for(b).neighbours == {"a": Neighbour(address="", key="")}
+    other = KEY[:-1] + "A"
+    come(harbour.brokers["a"], key=other)
+    assert document_for(b).neighbours == {"a": Neighbour(address="sim://a", key=other)}
+
+
+def test_orders_name_the_keys_of_all_who_take_part(harbour):
+    agents = {name: come(broker, key=KEY) for name, broker in harbour.brokers.items()}
+    start(harbour.system, [shift("a", "b", "c")])
+    (order,) = document_for(agents["a"]).orders
+    assert order.keys == dict.fromkeys("abc", KEY)
+    assert document_for(agents["a"]).keys == dict.fromkeys("bc", KEY)
+
+
+def test_says_what_unmanaged_clients_may_do(harbour, agents):
+    assert document_for(agents["a"]).unmanaged == "refuse"
+    before = stamp_of(harbour.system.pk)
+    system = System.objects.get(pk=harbour.system.pk)
+    unmanaged_set(
+        system=system,
+        actor=None,
+        expected_version=system.version,
+        unmanaged="report",
+        confirmed=True,
+    )
+    assert document_for(agents["a"]).unmanaged == "report"
+    assert stamp_of(harbour.system.pk) > before
+
+
 def test_a_system_without_an_overlay_has_documents_all_the_same():
     system = make_system()
     agent = come(make_broker(system, "alone"))
@@ -116,7 +186,11 @@ class TestStamp:
         seen.append(self.stamp(harbour))
         start(harbour.system, [rate(None, 90.0)])
         seen.append(self.stamp(harbour))
-        come(harbour.brokers["b"])
+        b = come(harbour.brokers["b"])
+        seen.append(self.stamp(harbour))
+        agent_address_set(agent=b, actor=None, address="nats://10.0.0.1:4222")
+        seen.append(self.stamp(harbour))
+        agent_revoke(agent=b, actor=None)
         seen.append(self.stamp(harbour))
         for before, after in pairwise(seen):
             assert after != before

@@ -97,7 +97,7 @@ class TestCredential:
         agent, secret = agent_enrol(broker=broker, actor=admin)
         (entry,) = AuditEntry.objects.filter(object_id=agent.public_id)
         assert (entry.action, entry.actor_name) == ("enrol", admin.display_name)
-        assert entry.after == {"prefix": secret[:12]}
+        assert entry.after == {"prefix": secret[:12], "address": "sim://quay"}
 
 
 class TestSession:
@@ -184,7 +184,7 @@ class TestApi:
         assert (body["state"], body["broker_name"]) == ("never", "quay")
         shown = api.get(answer["Location"]).json()
         assert "credential" not in shown
-        assert shown["allowed_commands"] == ["enrol", "revoke"]
+        assert shown["allowed_commands"] == ["enrol", "edit", "revoke"]
 
     def test_revokes(self, api, live):
         address = f"/api/v1/agents/{live.public_id}"
@@ -208,7 +208,8 @@ class TestApi:
         assert body["state"] == "live"
         assert body["observed"]["gates"]["tides"]["rate_per_s"] == 9.0
         assert body["observed"]["problems"] == ["the stream is full"]
-        assert body["address"] == "nats://127.0.0.1:4222"
+        assert body["address"] == "sim://quay"
+        assert body["said_address"] == "nats://127.0.0.1:4222"
 
     @pytest.mark.parametrize("role", [r for r in Role if r != Role.ADMIN])
     def test_only_admins_enrol_and_revoke(self, as_role, agent, role):

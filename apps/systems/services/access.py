@@ -1,0 +1,68 @@
+"""What unmanaged clients may do at a system's brokers: a setting of access, not of the model."""
+
+from django.db import transaction
+
+from apps.accounts.models import User
+from apps.audit.services import record
+from apps.common.errors import Conflict, PreconditionFailed
+from apps.common.events import publish
+from apps.systems.models import System, UnmanagedAccess
+from apps.systems.services.editing import lock
+
+OPENNESS = (UnmanagedAccess.REFUSE, UnmanagedAccess.REPORT, UnmanagedAccess.ALLOW)
+"""From the strictest on."""
+CONSEQUENCES = {
+    UnmanagedAccess.REFUSE: "clients that name no consumer class are turned away",
+    UnmanagedAccess.REPORT: "anybody who reaches a broker may use subjects of their own there, and "
+    "is named on the broker's page",
+    UnmanagedAccess.ALLOW: "anybody who reaches a broker may use subjects of their own there, and "
+    "nobody is told who does",
+}
+
+
+@transaction.atomic
+def unmanaged_set(
+    *,
+    system: System,
+    actor: User | None,
+    expected_version: int,
+    unmanaged: str,
+    confirmed: bool = False,
+    reason: str = "",
+) -> System:
+    """Refuse, report or allow clients of no class, in force at once. Plans stay as they are.
+
+    Raises Conflict for what opens the brokers and was not confirmed, PreconditionFailed when
+    somebody changed the system meanwhile.
+    """
+    row = lock(system)
+    if row.version != expected_version:
+        raise PreconditionFailed(
+            "version_mismatch", f"{row} was changed meanwhile (version {row.version}). Reload."
+        )
+    wanted, before = UnmanagedAccess(unmanaged), UnmanagedAccess(row.unmanaged)
+    if wanted == before:
+        return row
+    if OPENNESS.index(wanted) > OPENNESS.index(before) and not confirmed:
+        raise Conflict(
+            "confirmation_needed",
+            f"This opens the brokers of {row}: {CONSEQUENCES[wanted]}. Send `confirm: true` if "
+            "that is what you want.",
+        )
+    row.unmanaged = wanted
+    row.access_version += 1
+    row.version += 1
+    row.save(update_fields=["unmanaged", "access_version", "version", "updated_at"])
+    record(
+        actor=actor,
+        action="set_access",
+        object_kind="system",
+        object_id=row.public_id,
+        object_name=row.name,
+        system_id=row.public_id,
+        before={"unmanaged": before.value},
+        after={"unmanaged": wanted.value},
+        reason=reason,
+    )
+    publish("system", id=row.public_id, model_version=row.model_version)
+    return row
