@@ -226,6 +226,7 @@ def test_agent_accepts_the_environment_of_its_service(
     shown = {
         "/run/secrets": secrets,
         "/broker": tmp_path / "broker",
+        "/secrets": tmp_path / "agent-secrets",
         "/agents": tmp_path / "agents",
         "/state": tmp_path / "state",
     }
@@ -250,12 +251,43 @@ def test_agent_accepts_the_environment_of_its_service(
     config.add_arguments(parser)
     options = config.options(parser.parse_args([]), environment)
     assert options.control_plane == "http://web:8000"
-    assert options.broker == options.address == "nats://nats:4222"
+    assert (options.broker, options.address) == ("nats://nats:4222", "")
     assert options.secrets is not None
     assert options.secrets.client_key == (secrets / "client_key").read_text()
     # Nothing is set that nobody reads.
     known = {f"{config.PREFIX}{action.dest.upper()}" for action in parser._actions}
     assert set(environment) <= known
+
+
+def test_credentials_and_secrets_reach_whom_they_are_for_and_nobody_else(
+    compose: dict[str, Any],
+) -> None:
+    """Volume -> who sees it, and who may write to it."""
+    sees: dict[str, set[str]] = {}
+    writes: dict[str, set[str]] = {}
+    for name, service in compose["services"].items():
+        for volume in service.get("volumes", []):
+            source, _, *how = volume.split(":")
+            sees.setdefault(source, set()).add(name)
+            if how != ["ro"]:
+                writes.setdefault(source, set()).add(name)
+    assert sees["agent-credential"] == {"enrol", "agent"}
+    assert writes["agent-credential"] == {"enrol"}
+    assert sees["agent-secrets"] == {"broker-config", "agent"}
+    assert writes["agent-secrets"] == {"broker-config"}
+    assert sees["broker"] == {"broker-config", "nats"}
+    assert sees["agent-state"] == {"agent"}
+    clients = {n for n, s in compose["services"].items() if "client_key" in s.get("secrets", [])}
+    assert clients == {"broker-config"}
+
+
+def test_enrolment_writes_where_the_agent_reads(compose: dict[str, Any]) -> None:
+    services = compose["services"]
+    runs(services["enrol"]["entrypoint"])
+    options = dict(word.split("=", 1) for word in services["enrol"]["entrypoint"] if "=" in word)
+    environment = services["agent"]["environment"]
+    file = default_values(environment["WEIR_AGENT_CREDENTIAL_FILE"])
+    assert file == f"{options['--out']}/{default_values(options['--broker'])}.credential"
 
 
 def test_spark_reads_what_its_service_sets(compose: dict[str, Any]) -> None:
