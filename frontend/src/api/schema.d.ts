@@ -38,14 +38,20 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * @description Revoke the credential at once; the broker goes on as it was told last.
+         * @description Revoke the credential at once: neighbours end their links with the broker, and what is
+         *     reliable waits for it. The broker itself goes on as it was told last.
          *
          *     Role: admin.
          */
         delete: operations["agents_destroy"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * @description Fix where neighbours' agents reach the broker; they connect there at once.
+         *
+         *     Role: admin.
+         */
+        patch: operations["agents_partial_update"];
         trace?: never;
     };
     "/api/v1/allocations": {
@@ -2067,6 +2073,28 @@ export interface paths {
         patch: operations["systems_partial_update"];
         trace?: never;
     };
+    "/api/v1/systems/{id}/access": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * @description Say what unmanaged clients may do, in force at once. None of them ever hears Weir's
+         *     subjects, and a wrong password is always refused.
+         *
+         *     Role: admin.
+         */
+        put: operations["systems_access_update"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/systems/{id}/preview": {
         parameters: {
             query?: never;
@@ -2447,6 +2475,17 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description What clients that belong to no consumer class may do at the brokers. */
+        AccessRequest: {
+            unmanaged: components["schemas"]["UnmanagedEnum"];
+            /**
+             * @description Needed for what opens the brokers further than they are now.
+             * @default false
+             */
+            confirm: boolean;
+            /** @default  */
+            reason: string;
+        };
         /** @enum {string} */
         ActionStateEnum: "pending" | "preparing" | "committed" | "done" | "aborting" | "aborted" | "dead";
         /** @description An agent; `state` is as of now, the lease included. */
@@ -2469,7 +2508,14 @@ export interface components {
             readonly lease_until: string | null;
             readonly agent_version: string;
             readonly product: string;
+            /** @description Where neighbours' agents reach the broker; fixed by a person. */
             readonly address: string;
+            /** @description Where the agent says that it is; only compared with `address`. */
+            readonly said_address: string;
+            /** @description What to do about the address; empty: nothing. */
+            readonly address_problem: string;
+            /** @description By which neighbours' agents know this one. */
+            readonly public_key: string;
             readonly facts: {
                 [key: string]: unknown;
             };
@@ -3368,6 +3414,8 @@ export interface components {
         EnrolRequest: {
             /** Format: uuid */
             broker: string;
+            /** @description Where neighbours' agents reach the broker, such as nats://10.1.2.3:4222. May be left out where one is fixed already, and for simulated brokers. */
+            address?: string;
         };
         /** @description An evaluation; its candidates have a list of their own. */
         Evaluation: {
@@ -4217,7 +4265,14 @@ export interface components {
             readonly lease_until: string | null;
             readonly agent_version: string;
             readonly product: string;
+            /** @description Where neighbours' agents reach the broker; fixed by a person. */
             readonly address: string;
+            /** @description Where the agent says that it is; only compared with `address`. */
+            readonly said_address: string;
+            /** @description What to do about the address; empty: nothing. */
+            readonly address_problem: string;
+            /** @description By which neighbours' agents know this one. */
+            readonly public_key: string;
             readonly facts: {
                 [key: string]: unknown;
             };
@@ -4705,6 +4760,12 @@ export interface components {
             help: string;
             required: boolean;
             default: unknown;
+        };
+        /** @description Where neighbours' agents reach the broker. */
+        PatchedAgentAddressRequest: {
+            address?: string;
+            /** @default  */
+            reason: string;
         };
         /** @description A broker with its capacities. */
         PatchedBrokerRequest: {
@@ -6235,6 +6296,7 @@ export interface components {
             resources?: string[];
             readonly model_version: number;
             readonly version: number;
+            readonly unmanaged: components["schemas"]["UnmanagedEnum"];
             /** Format: date-time */
             readonly created_at: string;
             /** Format: date-time */
@@ -6719,6 +6781,8 @@ export interface components {
              */
             cooldown_s?: number;
         };
+        /** @enum {string} */
+        UnmanagedEnum: "refuse" | "report" | "allow";
         /** @description A person. */
         User: {
             /** Format: uuid */
@@ -7033,6 +7097,40 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    agents_partial_update: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedAgentAddressRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"];
+                };
             };
             /** @description The request was refused or failed. */
             default: {
@@ -13913,6 +14011,45 @@ export interface operations {
                      *       "description": "Quotes and orders of the London desk."
                      *     }
                      */
+                    "application/json": components["schemas"]["System"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    systems_access_update: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AccessRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
                     "application/json": components["schemas"]["System"];
                 };
             };

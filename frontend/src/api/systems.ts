@@ -54,3 +54,18 @@ export const systemDelete = (id: string, version: number, reason: string) =>
       params: { path: { id }, header: ifMatch(version), query: reason ? { reason } : {} },
     }),
   );
+
+export type Unmanaged = System["unmanaged"];
+
+/** What unmanaged clients may do; `confirm` where that opens the brokers further. */
+export const accessSet = (
+  id: string,
+  version: number,
+  body: { unmanaged: Unmanaged; confirm: boolean; reason: string },
+) =>
+  take(
+    client.PUT("/api/v1/systems/{id}/access", {
+      params: { path: { id }, header: ifMatch(version) },
+      body,
+    }),
+  );

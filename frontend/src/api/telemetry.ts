@@ -102,6 +102,16 @@ export const seriesQuery = (broker: string, minutes: number, only?: "links") =>
     gcTime: 0,
   });
 
-/** A credential for the agent of this broker; one that exists is replaced. */
-export const agentEnrol = (broker: string) =>
-  take(client.POST("/api/v1/agents", { body: { broker } }));
+/** A credential for the agent of this broker; one that exists is replaced. Without an address the
+ * one that is fixed stays. */
+export const agentEnrol = (broker: string, address: string) =>
+  take(client.POST("/api/v1/agents", { body: address ? { broker, address } : { broker } }));
+
+/** Where neighbours' agents reach the broker. */
+export const agentAddressSet = (id: string, address: string, reason: string) =>
+  take(
+    client.PATCH("/api/v1/agents/{id}", {
+      params: { path: { id } },
+      body: { address, reason },
+    }),
+  );

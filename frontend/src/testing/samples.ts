@@ -31,6 +31,7 @@ export const system = (change: Partial<Schemas["System"]> = {}): Schemas["System
   resources: ["cpu"],
   model_version: 42,
   version: 1,
+  unmanaged: "refuse",
   created_at: TIME,
   updated_at: TIME,
   allowed_commands: ["edit", "delete", "add", "optimize"],

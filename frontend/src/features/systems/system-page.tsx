@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 
+import { AccessPanel } from "./access-panel";
 import { SystemForm, type SystemDraft } from "./system-form";
 
 import { auditQuery } from "@/api/administration";
@@ -190,11 +191,21 @@ function SystemView({ latest }: { latest: System }) {
               </ul>
             </Panel>
           </div>
-          <Panel title="History">
-            <QueryBody query={audit} what="History" rows={3}>
-              {(page) => <AuditTrail entries={page.results} />}
-            </QueryBody>
-          </Panel>
+          <div className="stack">
+            <AccessPanel
+              system={latest}
+              onSaved={async (saved) => {
+                // The form keeps what was typed; only the version that it is based on moves.
+                setBase((known) => ({ ...known, version: saved.version }));
+                await refresh();
+              }}
+            />
+            <Panel title="History">
+              <QueryBody query={audit} what="History" rows={3}>
+                {(page) => <AuditTrail entries={page.results} />}
+              </QueryBody>
+            </Panel>
+          </div>
         </div>
       </div>
       <ConfirmDialog

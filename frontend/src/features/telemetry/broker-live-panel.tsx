@@ -1,6 +1,8 @@
 /** One broker as its agent measures it: health, admitted and waiting consumers, links, problems. */
+import { useState } from "react";
 import { Link } from "react-router";
 
+import { AddressDialog } from "./address-dialog";
 import { classRows, type FleetRow } from "./fleet";
 
 import { AdmissionBar } from "@/components/ui/bars";
@@ -19,6 +21,7 @@ export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow
   const load = latest?.broker_load;
   const problems = agent?.observed?.problems ?? [];
   const unmanaged = load?.unmanaged ?? [];
+  const [addressing, setAddressing] = useState(false);
   const links = Object.entries(latest?.links ?? {});
   return (
     <>
@@ -30,6 +33,7 @@ export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow
         }
         right={<Link to={to.object(system, "brokers", broker.id)}>Open broker</Link>}
       >
+        {agent?.address_problem ? <Note tone="warn">{agent.address_problem}</Note> : null}
         {problems.map((problem) => (
           <Note key={problem} tone="warn">
             {problem}
@@ -53,7 +57,18 @@ export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow
             <dt>Sessions of the agent</dt>
             <dd>{fixed(agent.incarnation)}</dd>
             <dt>Address for neighbours</dt>
-            <dd className="mono">{agent.address || UNKNOWN}</dd>
+            <dd>
+              <span className="mono">{agent.address || UNKNOWN}</span>{" "}
+              {agent.allowed_commands.includes("edit") ? (
+                <button type="button" className="link" onClick={() => setAddressing(true)}>
+                  Set address
+                </button>
+              ) : null}
+            </dd>
+            <dt>Key for links</dt>
+            <dd className="mono" title={agent.public_key}>
+              {agent.public_key ? `${agent.public_key.slice(0, 12)}…` : UNKNOWN}
+            </dd>
             <dt>Connections</dt>
             <dd>{fixed(load?.connections)}</dd>
             <dt>Into the broker</dt>
@@ -90,11 +105,15 @@ export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow
           <Note tone="warn">
             {countText(unmanaged.length, "client")} of no consumer class:{" "}
             {unmanaged.slice(0, 8).join(", ")}
-            {unmanaged.length > 8 ? ` and ${unmanaged.length - 8} more` : ""}. Weir sees them but
-            does not limit them.
+            {unmanaged.length > 8 ? ` and ${unmanaged.length - 8} more` : ""}. They are among
+            themselves and hear nothing of this system’s topics. The page of the system says whether
+            they may come in.
           </Note>
         ) : null}
       </Panel>
+      {agent ? (
+        <AddressDialog agent={agent} open={addressing} onClose={() => setAddressing(false)} />
+      ) : null}
       <Panel title="Consumers" sub={`at ${broker.name}`} flush>
         {classRows(row).length === 0 ? (
           <Empty>No consumer class is known at this broker.</Empty>

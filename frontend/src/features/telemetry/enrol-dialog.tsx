@@ -2,6 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
+import { AddressField } from "./address-dialog";
 import type { FleetRow } from "./fleet";
 
 import { keys } from "@/api/query-keys";
@@ -10,7 +11,7 @@ import { Command } from "@/components/ui/command";
 import { Dialog, Note } from "@/components/ui/dialogs";
 import { ChoiceField } from "@/components/ui/fields";
 import { SecretOnce } from "@/components/ui/secret-once";
-import { problemOf } from "@/lib/problem";
+import { messageFor, problemOf } from "@/lib/problem";
 
 export function EnrolDialog({
   system,
@@ -46,11 +47,13 @@ function EnrolForm({
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
   const known = rows.find((row) => row.broker.id === broker)?.agent ?? null;
+  const [typed, setTyped] = useState<string | null>(null);
+  const address = typed ?? known?.address ?? "";
   const enrol = async () => {
     setBusy(true);
     setError(null);
     try {
-      setSecret((await agentEnrol(broker)).credential);
+      setSecret((await agentEnrol(broker, address.trim())).credential);
       await queries.invalidateQueries({ queryKey: keys.agents.list(system) });
     } catch (caught) {
       setError(caught);
@@ -77,8 +80,16 @@ function EnrolForm({
       <ChoiceField
         label="Broker"
         value={broker}
-        onChange={setBroker}
+        onChange={(id) => {
+          setBroker(id);
+          setTyped(null);
+        }}
         options={rows.map((row) => ({ value: row.broker.id, label: row.broker.name }))}
+      />
+      <AddressField
+        value={address}
+        onChange={setTyped}
+        error={error ? messageFor(problemOf(error).errors, "address") : undefined}
       />
       {known && known.state !== "revoked" ? (
         <Note tone="warn">
@@ -86,7 +97,9 @@ function EnrolForm({
           it: the agent that uses the old one is refused from now on.
         </Note>
       ) : null}
-      {error ? <Note tone="bad">{problemOf(error).detail}</Note> : null}
+      {error && !messageFor(problemOf(error).errors, "address") ? (
+        <Note tone="bad">{problemOf(error).detail}</Note>
+      ) : null}
       <div className="formfoot">
         <span className="r">
           <button type="button" className="btn" onClick={onClose}>

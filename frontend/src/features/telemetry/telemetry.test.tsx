@@ -7,7 +7,7 @@ import type { Agent, Telemetry } from "@/api/telemetry";
 import type { CatalogTypes } from "@/api/catalog";
 import { renderPage } from "@/testing/render";
 import { page, session, system } from "@/testing/samples";
-import { ok, serve, type Asked } from "@/testing/server";
+import { ok, problem, serve, type Asked } from "@/testing/server";
 
 const S = system().id;
 const TIME = "2026-03-18T14:00:00Z";
@@ -37,6 +37,9 @@ const agent = (name: string, change: Partial<Agent> = {}): Agent => ({
   agent_version: "0.2.0",
   product: "nats",
   address: "nats://127.0.0.1:4222",
+  said_address: "",
+  address_problem: "",
+  public_key: "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4",
   facts: {},
   capabilities: {},
   observed: {
@@ -138,11 +141,76 @@ it("gives an agent its credential and shows it once", async () => {
   await user.click(await screen.findByRole("button", { name: "Enrol agent" }));
   const dialog = within(await screen.findByRole("dialog", { name: "Enrol agent" }));
   await user.selectOptions(dialog.getByLabelText("Broker"), "id-ham-1");
+  await user.type(dialog.getByLabelText("Address for neighbours"), "nats://10.1.2.3:4222");
   await user.click(dialog.getByRole("button", { name: "Enrol agent" }));
   expect(await dialog.findByDisplayValue("wa_secret")).toBeInTheDocument();
   await waitFor(() =>
-    expect(asked.find((one: Asked) => one.method === "POST")?.body).toEqual({ broker: "id-ham-1" }),
+    expect(asked.find((one: Asked) => one.method === "POST")?.body).toEqual({
+      broker: "id-ham-1",
+      address: "nats://10.1.2.3:4222",
+    }),
   );
+});
+
+it("shows what is wrong with an address at its field", async () => {
+  serve({
+    ...answers([], []),
+    "POST /api/v1/agents": problem(400, "invalid", "address: The port is missing.", [
+      { field: "address", message: "The port is missing." },
+    ]),
+  });
+  const { user } = renderPage(
+    <TelemetryPage />,
+    "/systems/:systemId/telemetry",
+    `/systems/${S}/telemetry`,
+  );
+  await screen.findByRole("table", { name: "Brokers" });
+  await user.click(await screen.findByRole("button", { name: "Enrol agent" }));
+  const dialog = within(await screen.findByRole("dialog", { name: "Enrol agent" }));
+  await user.click(dialog.getByRole("button", { name: "Enrol agent" }));
+  expect(await dialog.findByText("The port is missing.")).toBeInTheDocument();
+  expect(dialog.getByLabelText("Address for neighbours")).toBeInvalid();
+});
+
+it("shows an address that differs from what the agent says, and fixes another", async () => {
+  const said = "The agent says that it is reached at nats://other:4222.";
+  const known = agent("rot-1", {
+    said_address: "nats://other:4222",
+    address_problem: said,
+    allowed_commands: ["enrol", "edit", "revoke"],
+  });
+  const asked = serve({
+    ...answers([known], [sample("rot-1")]),
+    "PATCH /api/v1/agents/agent-rot-1": ok(known),
+  });
+  const { user } = renderPage(
+    <TelemetryPage />,
+    "/systems/:systemId/telemetry",
+    `/systems/${S}/telemetry`,
+  );
+  expect(await screen.findByText(said)).toBeInTheDocument();
+  await user.click(screen.getByRole("button", { name: "Set address" }));
+  const dialog = within(await screen.findByRole("dialog", { name: "Address of rot-1" }));
+  const field = dialog.getByLabelText("Address for neighbours");
+  expect(field).toHaveValue("nats://127.0.0.1:4222");
+  expect(dialog.getByRole("button", { name: "Set address" })).toBeDisabled();
+  await user.clear(field);
+  await user.type(field, "tls://rot-1:4222");
+  expect(dialog.getByText(/and leave nats:\/\/127.0.0.1:4222/)).toBeInTheDocument();
+  await user.click(dialog.getByRole("button", { name: "Set address" }));
+  await waitFor(() =>
+    expect(asked.find((one: Asked) => one.method === "PATCH")?.body).toEqual({
+      address: "tls://rot-1:4222",
+      reason: "",
+    }),
+  );
+});
+
+it("offers no change of an address to whoever may not change it", async () => {
+  serve(answers([agent("rot-1")], [sample("rot-1")]));
+  renderPage(<TelemetryPage />, "/systems/:systemId/telemetry", `/systems/${S}/telemetry`);
+  await screen.findByText("Address for neighbours");
+  expect(screen.queryByRole("button", { name: "Set address" })).toBeNull();
 });
 
 it("shows nothing of the past for an agent that fell silent", () => {

@@ -1,0 +1,114 @@
+/** What clients of no consumer class may do at the brokers, in force as soon as it is saved. */
+import { useState } from "react";
+
+import { accessSet, type System, type Unmanaged } from "@/api/systems";
+import { Command } from "@/components/ui/command";
+import { ConfirmDialog } from "@/components/ui/dialogs";
+import { ChoiceField } from "@/components/ui/fields";
+import { Panel } from "@/components/ui/panel";
+
+const MODES: readonly { value: Unmanaged; label: string; says: string }[] = [
+  {
+    value: "refuse",
+    label: "Refuse",
+    says: "They are turned away.",
+  },
+  {
+    value: "report",
+    label: "Let in, and report",
+    says:
+      "Anybody who reaches a broker may use subjects of their own there. Telemetry names them and " +
+      "counts them.",
+  },
+  {
+    value: "allow",
+    label: "Let in",
+    says:
+      "Anybody who reaches a broker may use subjects of their own there. Nobody is told who does.",
+  },
+];
+
+const placeOf = (mode: Unmanaged) => MODES.findIndex((each) => each.value === mode);
+const modeOf = (mode: Unmanaged) => MODES[placeOf(mode)]!;
+
+export function AccessPanel({
+  system,
+  onSaved,
+}: {
+  system: System;
+  onSaved: (system: System) => Promise<void>;
+}) {
+  const inForce = modeOf(system.unmanaged);
+  const [picked, setPicked] = useState<Unmanaged | null>(null);
+  const [asking, setAsking] = useState(false);
+  const wanted = modeOf(picked ?? system.unmanaged);
+  const opens = placeOf(wanted.value) > placeOf(inForce.value);
+  const maySet = system.allowed_commands.includes("set_access");
+
+  const save = async (reason: string) => {
+    await onSaved(
+      await accessSet(system.id, system.version, {
+        unmanaged: wanted.value,
+        confirm: opens,
+        reason,
+      }),
+    );
+    setPicked(null);
+  };
+
+  return (
+    <Panel title="Access" sub="clients that name no consumer class">
+      <div className="form">
+        {maySet ? (
+          <ChoiceField
+            label="Unmanaged clients"
+            hint={wanted.says}
+            value={wanted.value}
+            onChange={(value) => setPicked(value as Unmanaged)}
+            options={MODES}
+          />
+        ) : (
+          <dl className="kv">
+            <dt>Unmanaged clients</dt>
+            <dd>{inForce.label}</dd>
+          </dl>
+        )}
+        <p className="muted">
+          Whatever is set here, they hear nothing of this system’s topics, and whoever gives a wrong
+          password or finds a class full is turned away.
+        </p>
+        {maySet ? (
+          <div className="formfoot">
+            <span className="r">
+              <Command
+                onClick={() => setAsking(true)}
+                disabled={wanted === inForce}
+                reason="Nothing is changed yet."
+              >
+                Set access
+              </Command>
+            </span>
+          </div>
+        ) : null}
+      </div>
+      <ConfirmDialog
+        title={`Set access of ${system.name}`}
+        command="Set access"
+        dangerous={opens}
+        open={asking}
+        onClose={() => setAsking(false)}
+        askReason
+        run={save}
+      >
+        <p>
+          Unmanaged clients: <b>{inForce.label}</b> becomes <b>{wanted.label}</b>, at every broker of{" "}
+          {system.name} and at once. No plan is needed and none goes stale.
+        </p>
+        <p>
+          {wanted.says}
+          {wanted.value === "refuse" ? " Those that are connected now are cut off." : ""}
+        </p>
+      </ConfirmDialog>
+    </Panel>
+  );
+}
