@@ -69,12 +69,13 @@ class Connection(asyncio.Protocol):
         inbox: str = "_INBOX",
         tls: ssl.SSLContext | None = None,
         proof: Proof | None = None,
-        timeout_s: float = 2.0,
+        timeout_s: float = 3.0,
     ) -> Connection:
         """Connect and log in. Raises Retryable: nobody there, or we are refused.
 
         `tls`: by what to verify the server, instead of the system's certificates. With `proof` a
-        name and password in `url` are not sent.
+        name and password in `url` are not sent. The server itself waits two seconds for whoever
+        decides; we wait longer, so that we hear what it says.
         """
         loop = asyncio.get_running_loop()
         parts = urlsplit(url)
