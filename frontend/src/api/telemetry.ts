@@ -115,3 +115,7 @@ export const agentAddressSet = (id: string, address: string, reason: string) =>
       body: { address, reason },
     }),
   );
+
+/** End the agent's credential; neighbours end their links with its broker. */
+export const agentRevoke = (id: string) =>
+  take(client.DELETE("/api/v1/agents/{id}", { params: { path: { id } } }));

@@ -1,13 +1,16 @@
 /** One broker as its agent measures it: health, admitted and waiting consumers, links, problems. */
+import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
 
 import { AddressDialog } from "./address-dialog";
 import { classRows, type FleetRow } from "./fleet";
 
+import { keys } from "@/api/query-keys";
+import { agentRevoke } from "@/api/telemetry";
 import { AdmissionBar } from "@/components/ui/bars";
 import { DataTable } from "@/components/ui/data-table";
-import { Note } from "@/components/ui/dialogs";
+import { ConfirmDialog, Note } from "@/components/ui/dialogs";
 import { Empty, Panel } from "@/components/ui/panel";
 import { StateBadge } from "@/components/ui/state-badge";
 import { to } from "@/lib/kinds";
@@ -21,7 +24,13 @@ export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow
   const load = latest?.broker_load;
   const problems = agent?.observed?.problems ?? [];
   const unmanaged = load?.unmanaged ?? [];
+  const queries = useQueryClient();
   const [addressing, setAddressing] = useState(false);
+  const [revoking, setRevoking] = useState(false);
+  const revoke = async (id: string) => {
+    await agentRevoke(id);
+    await queries.invalidateQueries({ queryKey: keys.agents.list(system) });
+  };
   const links = Object.entries(latest?.links ?? {});
   return (
     <>
@@ -31,7 +40,16 @@ export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow
             {broker.name} {agent ? <StateBadge state={agent.state} /> : null}
           </>
         }
-        right={<Link to={to.object(system, "brokers", broker.id)}>Open broker</Link>}
+        right={
+          <>
+            {agent?.allowed_commands.includes("revoke") ? (
+              <button type="button" className="link" onClick={() => setRevoking(true)}>
+                Revoke agent
+              </button>
+            ) : null}{" "}
+            <Link to={to.object(system, "brokers", broker.id)}>Open broker</Link>
+          </>
+        }
       >
         {agent?.address_problem ? <Note tone="warn">{agent.address_problem}</Note> : null}
         {problems.map((problem) => (
@@ -112,7 +130,22 @@ export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow
         ) : null}
       </Panel>
       {agent ? (
-        <AddressDialog agent={agent} open={addressing} onClose={() => setAddressing(false)} />
+        <>
+          <AddressDialog agent={agent} open={addressing} onClose={() => setAddressing(false)} />
+          <ConfirmDialog
+            title={`Revoke agent of ${broker.name}`}
+            command="Revoke agent"
+            open={revoking}
+            onClose={() => setRevoking(false)}
+            run={() => revoke(agent.id)}
+          >
+            <p>
+              The credential that begins with {agent.prefix} ends at once. Neighbours end their links
+              with <b>{broker.name}</b>: reliable messages for it wait, best-effort ones are lost.
+              The broker itself goes on as it was told last. Enrol the agent anew to bring it back.
+            </p>
+          </ConfirmDialog>
+        </>
       ) : null}
       <Panel title="Consumers" sub={`at ${broker.name}`} flush>
         {classRows(row).length === 0 ? (

@@ -206,11 +206,31 @@ it("shows an address that differs from what the agent says, and fixes another", 
   );
 });
 
+it("revokes an agent after it has said what that ends", async () => {
+  const asked = serve({
+    ...answers([agent("rot-1", { allowed_commands: ["revoke"] })], [sample("rot-1")]),
+    "DELETE /api/v1/agents/agent-rot-1": { status: 204, body: null },
+  });
+  const { user } = renderPage(
+    <TelemetryPage />,
+    "/systems/:systemId/telemetry",
+    `/systems/${S}/telemetry`,
+  );
+  await user.click(await screen.findByRole("button", { name: "Revoke agent" }));
+  const dialog = within(await screen.findByRole("dialog", { name: "Revoke agent of rot-1" }));
+  expect(dialog.getByText(/reliable messages for it wait/)).toBeInTheDocument();
+  await user.click(dialog.getByRole("button", { name: "Revoke agent" }));
+  await waitFor(() =>
+    expect(asked.some((one: Asked) => one.method === "DELETE")).toBe(true),
+  );
+});
+
 it("offers no change of an address to whoever may not change it", async () => {
   serve(answers([agent("rot-1")], [sample("rot-1")]));
   renderPage(<TelemetryPage />, "/systems/:systemId/telemetry", `/systems/${S}/telemetry`);
   await screen.findByText("Address for neighbours");
   expect(screen.queryByRole("button", { name: "Set address" })).toBeNull();
+  expect(screen.queryByRole("button", { name: "Revoke agent" })).toBeNull();
 });
 
 it("shows nothing of the past for an agent that fell silent", () => {
