@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 from agent import fleet
 from agent.client import ControlPlane
 from agent.drivers.nats.driver import NatsDriver
-from agent.drivers.nats.keys import LinkKey
+from agent.drivers.nats.keys import LinkKey, new_seed
 from agent.drivers.nats.names import class_inbox
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.fleet import FleetOptions
@@ -23,7 +25,7 @@ from agent.runtime import Runtime
 from agent.store import Store
 from apps.executions.services import executions_tick
 from apps.telemetry.models import Agent, Sample
-from apps.telemetry.services import agent_enrol
+from apps.telemetry.services import agent_enrol, agent_revoke
 from tests.agent.brokers import Broker
 from tests.factories.fleet import Harbour, Loop, make_harbour, population, rate, shift, start
 
@@ -173,6 +175,30 @@ class Traffic:
         for number in numbers:
             await stream.publish("weir.in.tides", str(number).encode())
 
+    def open_the_way(self) -> int:
+        """Send one message after the other until one arrives: interest has come all the way to a.
+        Returns its number; all after it arrive."""
+        number = -1
+        while not self.got:
+            number += 1
+            self.publish(number)
+            with contextlib.suppress(AssertionError):
+                until(lambda: bool(self.got), "a message", 1.0)
+        return self.got[0]
+
+    def waiting(self, broker: str, neighbour: str) -> int:
+        """Reliable messages in a broker's outbox for another."""
+        return self.loop.run(self._waiting(broker, neighbour))
+
+    async def _waiting(self, broker: str, neighbour: str) -> int:
+        at = self.brokers[broker]
+        client = await nats.connect(at.url, user="agent", password=at.secrets.agent_password)
+        try:
+            info = await client.jetstream(timeout=5).stream_info(f"WEIR_TO_{neighbour}")
+            return int(info.state.messages)
+        finally:
+            await client.close()
+
     def consume(self) -> None:
         self.loop.run(self._consume())
 
@@ -275,6 +301,28 @@ def test_two_processes_for_one_broker_do_not_act_at_once(
     second.stop()
     until(lambda: first.row.incarnation > incarnation + 2, "the first comes back after a pause")
     until(lambda: first.acts, "and acts")
+
+
+def test_messages_for_a_broker_whose_agent_was_revoked_wait_until_it_is_enrolled_anew(
+    agents: dict[str, Beside], traffic: Traffic
+) -> None:
+    b, c = agents["b"], agents["c"]
+    traffic.consume()
+    first = traffic.open_the_way()
+    agent_revoke(agent=c.row, actor=None)
+    until(lambda: any("link to c rests" in p for p in b.observed["problems"]), "it rests")
+    before = len(traffic.got)
+    traffic.publish(*range(100, 120))
+    until(lambda: traffic.waiting("b", "c") == 20, "what is for c waits at b")
+    assert len(traffic.got) == before
+    # The process under the old credential is refused; one with the new one takes over.
+    c.stop()
+    c.broker.secrets = replace(c.broker.secrets, link_seed=new_seed())
+    _, c.credential = agent_enrol(broker=c.row.broker, actor=None)
+    c.start()
+    wanted = [*range(first, first + before), *range(100, 120)]
+    until(lambda: traffic.got == wanted, "everything arrives once, in order")
+    until(lambda: b.observed["problems"] == [], "nothing is wrong any more")
 
 
 def test_a_simulated_fleet_executes_settings_and_a_shift(
