@@ -24,6 +24,7 @@ from agent.drivers.base import (
     Interest,
     Message,
     Place,
+    Retryable,
     Source,
 )
 from agent.intake import Intake
@@ -95,7 +96,7 @@ class Router:
             self.tasks,
             self.problems,
             wanted=lambda neighbour: neighbour in self._tables.links,
-            connect=self.ensure_link,
+            connect=self._reach,
         )
         self._listening = Listening(
             driver,
@@ -215,16 +216,12 @@ class Router:
 
     # --- what a participant of an action wants
 
-    async def ensure_link(self, neighbour: str, address: str, moved: bool = False) -> None:
+    async def ensure_link(self, neighbour: str, address: str) -> None:
         """Both directions can be used, and nothing moves yet if the tables do not have the link.
-        `moved`: it was somewhere else before. Without address it rests: see `meet`. Raises
-        DriverError when it cannot be made in time."""
-        if moved:
-            await self._close_pumps(neighbour)
-        self._linking.met(neighbour, address)
+        Raises DriverError when it cannot be made in time, or nobody speaks for the neighbour."""
         if not address:
-            await self._rest(neighbour)
-            return
+            raise Retryable(f"{neighbour} has no address: enrol its agent and start it")
+        self._linking.met(neighbour, address)
         await self._driver.ensure_link(neighbour, address)
         self._start_link(neighbour)
 
@@ -365,6 +362,15 @@ class Router:
             ]
             self._refresh()
             self._tell(neighbour)
+
+    async def _reach(self, neighbour: str, address: str, moved: bool) -> None:
+        """A link of the tables: made anew where the neighbour was somewhere else before."""
+        if moved:
+            await self._close_pumps(neighbour)
+        if address:
+            await self.ensure_link(neighbour, address)
+        else:
+            await self._rest(neighbour)
 
     async def _rest(self, neighbour: str) -> None:
         """Nobody speaks for the neighbour now: leave it, keep what is for it."""
