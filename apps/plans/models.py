@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
@@ -51,6 +52,12 @@ class Plan(BaseModel):
     # Who set up the schedule or trigger that made the plan: no more a judge of it than its author.
     answerable = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
+    )
+    # Everybody who had a hand in that schedule or trigger; not told who is who, only kept apart.
+    shaped_by: "ArrayField[list[int], list[int]]" = ArrayField(
+        models.BigIntegerField(),
+        default=list,
+        help_text="Keys of the people who had a hand in what made it.",
     )
     state = models.CharField(max_length=16, default=PlanState.DRAFT)
 

@@ -1,6 +1,7 @@
 """Schedules, triggers, and the record of every time one of them fired."""
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
@@ -88,9 +89,14 @@ class Rule(BaseModel):
     )
     time_limit_s = models.FloatField(null=True, blank=True)
     then = models.CharField(max_length=8, choices=Then.choices, default=Then.DRAFT)
-    # Who changed it last answers for the plans that it makes.
+    # Who made it, or took it over since, answers for the plans that it makes.
     answerable = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    shaped_by: "ArrayField[list[int], list[int]]" = ArrayField(
+        models.BigIntegerField(),
+        default=list,
+        help_text="Keys of the people who made or changed it.",
     )
     version = models.PositiveIntegerField(default=1, editable=False)
 
@@ -180,6 +186,9 @@ class Firing(BaseModel):
     account = models.CharField(max_length=16, help_text="In whose name: schedule or trigger.")
     answerable = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    shaped_by: "ArrayField[list[int], list[int]]" = ArrayField(
+        models.BigIntegerField(), default=list, help_text="Keys of the people who had a hand in it."
     )
     state = models.CharField(max_length=16, default=FiringState.WAITING)
     outcome = models.CharField(max_length=16, blank=True)

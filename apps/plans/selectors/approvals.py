@@ -81,25 +81,29 @@ def enough(plan: Plan, ruling: Ruling, now: datetime) -> bool:
 
 def is_own(plan: Plan, person_id: int | None) -> bool:
     """Who made a plan, sent it for review or answers for what made it does not judge it."""
-    return person_id is not None and person_id in (person.pk for person in people_behind(plan))
+    return person_id is not None and person_id in people_behind(plan)
 
 
-def people_behind(plan: Plan) -> list[User]:
-    """Whose plan it is: who made it, sent it for review, or answers for what made it."""
-    found = {p.pk: p for p in (plan.author, plan.submitted_by, plan.answerable) if p is not None}
-    return list(found.values())
+def people_behind(plan: Plan) -> frozenset[int]:
+    """Whose plan it is: who made it, sent it for review, or had a hand in what made it."""
+    named = (plan.author_id, plan.submitted_by_id, plan.answerable_id)
+    return frozenset(key for key in (*named, *plan.shaped_by) if key is not None)
 
 
 def made_by_author(plan: Plan, hands: Hands) -> User | None:
     """Whose plan it is and who also made the reviewer: four eyes of one person."""
-    return next((person for person in people_behind(plan) if person.pk in hands.makers), None)
+    return _one_of(people_behind(plan) & hands.makers)
 
 
 def author_held(plan: Plan, hands: Hands) -> User | None:
     """Whose plan it is and as whom the reviewer can sign in."""
-    return next((person for person in people_behind(plan) if person.pk in hands.held), None)
+    return _one_of(people_behind(plan) & hands.held)
+
+
+def _one_of(keys: frozenset[int]) -> User | None:
+    return User.objects.filter(pk__in=keys).order_by("pk").first() if keys else None
 
 
 def is_independent(plan: Plan, hands: Hands) -> bool:
     """Whether the reviewer and those whose plan it is are not in each other's hands."""
-    return made_by_author(plan, hands) is None and author_held(plan, hands) is None
+    return not people_behind(plan) & (hands.makers | hands.held)

@@ -211,6 +211,7 @@ def waiting_for(plans: QuerySet[Plan], person: User, now: datetime) -> QuerySet[
         ~Q(author__in=not_for) | Q(author=None),
         ~Q(submitted_by__in=not_for) | Q(submitted_by=None),
         ~Q(answerable__in=not_for) | Q(answerable=None),
+        ~Q(shaped_by__overlap=not_for),
         ~MOVED,
         state=PlanState.PENDING_REVIEW.value,
     )

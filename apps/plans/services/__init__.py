@@ -2,7 +2,7 @@
 
 from apps.plans.services.carrying_out import plan_dry_run, plan_execute
 from apps.plans.services.holding import windows_hold
-from apps.plans.services.making import plan_create
+from apps.plans.services.making import plan_create, plan_shaped
 from apps.plans.services.review import (
     plan_approve,
     plan_discard,
@@ -20,6 +20,7 @@ __all__ = [
     "plan_dry_run",
     "plan_execute",
     "plan_reject",
+    "plan_shaped",
     "plan_submit",
     "plan_undo",
     "plan_withdraw",

@@ -2,6 +2,7 @@
 
 import hashlib
 import uuid
+from collections.abc import Iterable
 
 from django.db import transaction
 from django.utils import timezone
@@ -73,6 +74,14 @@ def plan_create(
     tell(plan, "create", actor=actor, title=f"made the plan {source}")
     _supersede(plan, actor)
     return plan
+
+
+@transaction.atomic
+def plan_shaped(*, plan: Plan, people: Iterable[int]) -> None:
+    """Keep who had a hand in what made the plan: none of them decides about it."""
+    row = Plan.objects.select_for_update(of=("self",)).defer("document").get(pk=plan.pk)
+    row.shaped_by = sorted({*row.shaped_by, *people})
+    row.save(update_fields=["shaped_by", "updated_at"])
 
 
 def _check(document: Document, system: System) -> None:

@@ -88,7 +88,13 @@ class RuleSerializer(serializers.Serializer[Any]):
         read_only=True,
         allow_null=True,
         default=None,
-        help_text="Who changed it last: they do not decide about its plans.",
+        help_text="Who made it or took it over. Nobody who made or changed it decides about its "
+        "plans.",
+    )
+    take_over = serializers.BooleanField(
+        write_only=True,
+        required=False,
+        help_text="Answer for its plans from now on; without it whoever answers stays the same.",
     )
     last_firing = serializers.SerializerMethodField()
     version = serializers.IntegerField(read_only=True)

@@ -84,6 +84,7 @@ class RuleViewSet(viewsets.GenericViewSet[Any]):
 
         def run() -> Response:
             values, reason = self._checked(request)
+            values.pop("take_over", None)
             row = type(self).make(actor=_person(request), reason=reason, **values)
             return self._answer(row, status.HTTP_201_CREATED)
 
@@ -91,13 +92,19 @@ class RuleViewSet(viewsets.GenericViewSet[Any]):
 
     @extend_schema(parameters=[IF_MATCH])
     def partial_update(self, request: Request, id: str) -> Response:
-        """Change what is given; who changes it answers for its plans from then on."""
+        """Change what is given; with `take_over` one answers for its plans from then on."""
         version = expected_version(request)
         row = self.get_object()
         values, reason = self._checked(request, row)
+        take_over = values.pop("take_over", False)
         return self._answer(
             type(self).change(
-                row, actor=_person(request), expected_version=version, values=values, reason=reason
+                row,
+                actor=_person(request),
+                expected_version=version,
+                values=values,
+                take_over=take_over,
+                reason=reason,
             )
         )
 

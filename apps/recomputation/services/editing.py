@@ -53,19 +53,24 @@ def schedule_update(
     actor: User,
     expected_version: int,
     values: Mapping[str, Any],
+    take_over: bool = False,
     reason: str = "",
 ) -> Schedule:
-    """Change what is given. A new time, or being enabled again, counts from now."""
+    """Change what is given. A new time, or being enabled again, counts from now.
+
+    `take_over`: the actor answers for its plans from then on.
+    """
     row = _latest(schedule, expected_version)
     before = _plain(row)
+    answered = row.answerable
     _set(row, values)
     if {"every_s", "cron", "timezone", "enabled"} & {
         name for name in before if before[name] != getattr(row, name)
     }:
         _rewind(row)
-    _save(row, actor)
+    _save(row, actor, takes_over=take_over)
     beat_sync(row)
-    _tell_change(row, actor, before, reason)
+    _tell_change(row, actor, before, answered, reason)
     return row
 
 
@@ -87,16 +92,21 @@ def trigger_update(
     actor: User,
     expected_version: int,
     values: Mapping[str, Any],
+    take_over: bool = False,
     reason: str = "",
 ) -> Trigger:
-    """Change what is given. What was seen so far no longer counts."""
+    """Change what is given. What was seen so far no longer counts.
+
+    `take_over`: the actor answers for its plans from then on.
+    """
     row = _latest(trigger, expected_version)
     before = _plain(row)
+    answered = row.answerable
     _set(row, values)
     row.above_since, row.looked_at = None, None
     row.value, row.detail, row.basis = None, "", None
-    _save(row, actor)
-    _tell_change(row, actor, before, reason)
+    _save(row, actor, takes_over=take_over)
+    _tell_change(row, actor, before, answered, reason)
     return row
 
 
@@ -156,13 +166,17 @@ def _check_time(row: Schedule) -> None:
         raise _refused("timezone", message)
 
 
-def _save(row: Rule, actor: User) -> None:
+def _save(row: Rule, actor: User, *, takes_over: bool = False) -> None:
+    """Whoever changes it has a hand in its plans and decides about none of them; who answers for
+    them stays the same person, unless the change takes that over."""
     try:
         if row.method:
             FINDS[Subject(row.subject)](row.method)
     except UnknownMethod as error:
         raise _refused("method", str(error)) from error
-    row.answerable = actor
+    if row.pk is None or takes_over:
+        row.answerable = actor
+    row.shaped_by = sorted({*row.shaped_by, actor.pk})
     same = type(row)._default_manager.filter(system=row.system, name=row.name).exclude(pk=row.pk)
     if same.exists():
         message = f'"{row.name}" is taken; choose another name.'
@@ -186,8 +200,11 @@ def _plain(row: Rule) -> dict[str, Any]:
     return {name: getattr(row, name) for name in FIELDS[type(row)]}
 
 
-def _tell_change(row: Rule, actor: User, before: dict[str, Any], reason: str) -> None:
-    after = _plain(row)
+def _tell_change(
+    row: Rule, actor: User, before: dict[str, Any], answered: User | None, reason: str
+) -> None:
+    after = {**_plain(row), "answerable": _name(row.answerable)}
+    before = {**before, "answerable": _name(answered)}
     moved = [name for name in after if after[name] != before[name]]
     _tell(
         row,
@@ -197,6 +214,10 @@ def _tell_change(row: Rule, actor: User, before: dict[str, Any], reason: str) ->
         after={name: after[name] for name in moved},
         reason=reason,
     )
+
+
+def _name(person: User | None) -> str | None:
+    return person.display_name if person else None
 
 
 def _tell(row: Rule, action: str, actor: User, **said: Any) -> None:

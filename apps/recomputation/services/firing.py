@@ -1,6 +1,7 @@
 """Schedules that came due become firings; a firing that finds another one waiting joins it."""
 
 import logging
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -77,6 +78,7 @@ def fire(
         then=rule.then,
         account=SCHEDULE if isinstance(rule, Schedule) else TRIGGER,
         answerable=person or rule.answerable,
+        shaped_by=_people(rule.shaped_by, rule.answerable, person),
     )
     waiting = Firing.objects.filter(
         system=system, subject=rule.subject, state=FiringState.WAITING
@@ -84,6 +86,7 @@ def fire(
     if waiting is None:
         firing.save()
     elif STRENGTH[Then(firing.then)] > STRENGTH[Then(waiting.then)]:
+        firing.shaped_by = _people([*firing.shaped_by, *waiting.shaped_by], waiting.answerable)
         # The row that waits is unique: the old one leaves before the new one comes.
         move(waiting, FiringCommand.MERGE, detail="Joined a later one that waits, too.")
         firing.save()
@@ -93,6 +96,8 @@ def fire(
         firing.ended_at, firing.merged_into = timezone.now(), waiting
         firing.detail = f"Joined {waiting}, which waits already."
         firing.save()
+        waiting.shaped_by = _people([*firing.shaped_by, *waiting.shaped_by])
+        waiting.save(update_fields=["shaped_by", "updated_at"])
     record(
         actor=person or automatic_account(firing.account),
         action="fire",
@@ -180,3 +185,8 @@ def schedule_run(*, schedule: Schedule, actor: User) -> Firing:
     system = lock_system(schedule.system_id)
     row = Schedule.objects.get(pk=schedule.pk)
     return fire(rule=row, system=system, why=f"{actor.display_name} asked.", person=actor)
+
+
+def _people(keys: Iterable[int], *more: User | None) -> list[int]:
+    """Keys of all of them, each once."""
+    return sorted({*keys, *(person.pk for person in more if person is not None)})

@@ -13,7 +13,7 @@ from django.db import InterfaceError, OperationalError, transaction
 from apps.accounts.services import automatic_account
 from apps.common.errors import ApplicationError, Conflict
 from apps.plans.models import Plan
-from apps.plans.services import plan_submit
+from apps.plans.services import plan_shaped, plan_submit
 from apps.recomputation.models import Firing, Outcome, Subject, Then
 from apps.recomputation.services import of_allocation, of_overlay
 from apps.recomputation.services.firing import lock_system, move
@@ -115,6 +115,7 @@ def _settle(row: Firing) -> bool:
     try:
         with transaction.atomic():
             plan = _planned(row, lambda: subject.planned(row, proposal))
+            plan_shaped(plan=plan, people=row.shaped_by)
             outcome = _submitted(row, plan)
     except Conflict as refusal:
         if refusal.code not in REFUSED:

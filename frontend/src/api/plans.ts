@@ -141,12 +141,16 @@ export function useDryRun(id: string) {
 
 export type ExecutionCommand = "pause" | "resume" | "stop" | "roll-back";
 
-function order(id: string, command: ExecutionCommand): Promise<Execution> {
+/** Why a command cannot wait for the maintenance window, where it does not. */
+export type ExecutionOrder = { command: ExecutionCommand; reason?: string };
+
+function order(id: string, { command, reason }: ExecutionOrder): Promise<Execution> {
+  const body = { override_window: reason !== undefined, reason: reason ?? "" };
   switch (command) {
     case "pause":
       return take(client.POST("/api/v1/executions/{id}/pause", at(id)));
     case "resume":
-      return take(client.POST("/api/v1/executions/{id}/resume", at(id)));
+      return take(client.POST("/api/v1/executions/{id}/resume", { ...at(id), body }));
     case "stop":
       return take(client.POST("/api/v1/executions/{id}/stop", at(id)));
     case "roll-back":
@@ -157,7 +161,7 @@ function order(id: string, command: ExecutionCommand): Promise<Execution> {
 export function useExecutionCommand(id: string) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (command: ExecutionCommand) => order(id, command),
+    mutationFn: (asked: ExecutionOrder) => order(id, asked),
     onSuccess: (execution) => queries.setQueryData(keys.executions.one(id), execution),
     onSettled: () =>
       Promise.all([

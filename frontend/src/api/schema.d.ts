@@ -683,7 +683,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Go on where it was paused.
+         * @description Go on where it was paused; outside a maintenance window only with a reason.
          *
          *     Role: operator.
          */
@@ -704,7 +704,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description End after the running step and undo what is done, last first.
+         * @description End after the running step and undo what is done, last first; waits for no window.
          *
          *     Role: operator.
          */
@@ -1525,7 +1525,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * @description Change what is given; who changes it answers for its plans from then on.
+         * @description Change what is given; with `take_over` one answers for its plans from then on.
          *
          *     Role: editor.
          */
@@ -1595,7 +1595,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * @description Change what is given; who changes it answers for its plans from then on.
+         * @description Change what is given; with `take_over` one answers for its plans from then on.
          *
          *     Role: editor.
          */
@@ -1726,6 +1726,23 @@ export interface paths {
         post: operations["session_create"];
         /** @description Sign out. */
         delete: operations["session_destroy"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Change one's own password; ends one's other sessions and all tokens. Needs a session. */
+        post: operations["session_password"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2095,6 +2112,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/systems/{id}/adopt-restored": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Let agents obey this database again, and take back what they have obeyed beyond it.
+         *
+         *     Role: operator.
+         */
+        post: operations["systems_adopt_restored"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/systems/{id}/preview": {
         parameters: {
             query?: never;
@@ -2110,6 +2148,23 @@ export interface paths {
          *     Role: editor.
          */
         post: operations["system_preview"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/systems/{id}/restored": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Which agents have obeyed documents that this database does not know. */
+        get: operations["systems_restored_retrieve"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2334,7 +2389,7 @@ export interface paths {
         get: operations["users_list"];
         put?: never;
         /**
-         * @description Add a person with a first password.
+         * @description Add a person with a first password; needs a session.
          *
          *     Role: admin.
          */
@@ -2365,6 +2420,9 @@ export interface paths {
         head?: never;
         /**
          * @description Change names, roles, password, or whether the person may sign in.
+         *
+         *     A new password ends the sessions and tokens of the account. What lets somebody in or gives
+         *     them a role needs a session; with a token one may change names and end an account.
          *
          *     Role: admin.
          */
@@ -2488,6 +2546,15 @@ export interface components {
         };
         /** @enum {string} */
         ActionStateEnum: "pending" | "preparing" | "committed" | "done" | "aborting" | "aborted" | "dead";
+        /** @description Agents make true what this database says, although they have obeyed newer documents. */
+        AdoptRequest: {
+            /** @description Why; it stands in the audit. */
+            reason: string;
+        };
+        /** @description Documents from this number on are obeyed again. */
+        Adopted: {
+            number: number;
+        };
         /** @description An agent; `state` is as of now, the lease included. */
         Agent: {
             /** Format: uuid */
@@ -2527,6 +2594,10 @@ export interface components {
             readonly observed_at: string | null;
             /** Format: date-time */
             readonly last_report_at: string | null;
+            readonly served_number: number;
+            readonly obeyed_number: number;
+            /** @description It has obeyed a document that this database does not know. */
+            readonly database_restored: boolean;
             readonly allowed_commands: string[];
         };
         /** @description The agent process itself, since it started. */
@@ -3556,6 +3627,14 @@ export interface components {
             readonly ended_at: string | null;
             readonly failure: string;
             /**
+             * Format: date-time
+             * @description From then on no further step begins.
+             */
+            readonly hold_at: string | null;
+            readonly hold_because: string;
+            /** @description Paused by that; goes on when it ends. */
+            readonly held: boolean;
+            /**
              * Format: double
              * @description Pause between two steps, s.
              */
@@ -3626,6 +3705,14 @@ export interface components {
             /** Format: date-time */
             readonly ended_at: string | null;
             readonly failure: string;
+            /**
+             * Format: date-time
+             * @description From then on no further step begins.
+             */
+            readonly hold_at: string | null;
+            readonly hold_because: string;
+            /** @description Paused by that; goes on when it ends. */
+            readonly held: boolean;
             /**
              * Format: double
              * @description Pause between two steps, s.
@@ -4284,6 +4371,10 @@ export interface components {
             readonly observed_at: string | null;
             /** Format: date-time */
             readonly last_report_at: string | null;
+            readonly served_number: number;
+            readonly obeyed_number: number;
+            /** @description It has obeyed a document that this database does not know. */
+            readonly database_restored: boolean;
             readonly allowed_commands: string[];
             readonly credential: string;
         };
@@ -4319,6 +4410,11 @@ export interface components {
         /** @description What is really in force at the broker, by its agent's own look. */
         Observed: {
             version: string;
+            /**
+             * @description Of the document that it goes by.
+             * @default 0
+             */
+            number: number;
             gates: {
                 [key: string]: components["schemas"]["Gate"];
             };
@@ -4761,6 +4857,11 @@ export interface components {
             required: boolean;
             default: unknown;
         };
+        /** @description The password one has, and the one to have. */
+        PasswordRequest: {
+            current: string;
+            password: string;
+        };
         /** @description Where neighbours' agents reach the broker. */
         PatchedAgentAddressRequest: {
             address?: string;
@@ -4914,6 +5015,8 @@ export interface components {
              */
             auto_approve_max_change?: number;
             windows?: components["schemas"]["WindowRequest"][];
+            /** @description A plan under way pauses after its running step when changes are no longer allowed, and goes on when they are; false: it is carried out to its end. */
+            pause_when_window_closes?: boolean;
             max_parallel_actions?: number;
             /**
              * Format: double
@@ -4993,6 +5096,8 @@ export interface components {
             /** Format: double */
             time_limit_s?: number | null;
             then?: components["schemas"]["ThenEnum"];
+            /** @description Answer for its plans from now on; without it whoever answers stays the same. */
+            take_over?: boolean;
             reason?: string;
             /** @description Either this or `cron`. */
             every_s?: number | null;
@@ -5117,6 +5222,8 @@ export interface components {
             /** Format: double */
             time_limit_s?: number | null;
             then?: components["schemas"]["ThenEnum"];
+            /** @description Answer for its plans from now on; without it whoever answers stays the same. */
+            take_over?: boolean;
             reason?: string;
             kind?: components["schemas"]["TriggerKindEnum"];
             /**
@@ -5447,6 +5554,8 @@ export interface components {
              */
             auto_approve_max_change?: number;
             windows?: components["schemas"]["Window"][];
+            /** @description A plan under way pauses after its running step when changes are no longer allowed, and goes on when they are; false: it is carried out to its end. */
+            pause_when_window_closes?: boolean;
             max_parallel_actions?: number;
             /**
              * Format: double
@@ -5697,8 +5806,36 @@ export interface components {
             /** Format: double */
             price: number;
         };
+        /** @description Whether agents of the system have obeyed more than this database knows. */
+        Restored: {
+            /** @description No documents are sent to the system's agents. */
+            restored: boolean;
+            /** @description Which agents, which numbers, and what to do; empty: nothing. */
+            problem: string;
+        };
+        /** @description Whether it shall go on although a maintenance window forbids it. */
+        ResumeRequest: {
+            /**
+             * @description For the record.
+             * @default
+             */
+            reason: string;
+            /**
+             * @description Go on outside the window; needs a reason.
+             * @default false
+             */
+            override_window: boolean;
+        };
         /** @enum {string} */
         RoleEnum: "viewer" | "editor" | "approver" | "operator" | "admin";
+        /** @description Why it is taken back, for the record. */
+        RollBackRequest: {
+            /**
+             * @description For the record.
+             * @default
+             */
+            reason: string;
+        };
         /** @description A run. */
         Run: {
             /** Format: uuid */
@@ -5864,7 +6001,7 @@ export interface components {
             /** Format: double */
             time_limit_s?: number | null;
             then?: components["schemas"]["ThenEnum"];
-            /** @description Who changed it last: they do not decide about its plans. */
+            /** @description Who made it or took it over. Nobody who made or changed it decides about its plans. */
             readonly answerable: string | null;
             readonly last_firing: components["schemas"]["Firing"] | null;
             readonly version: number;
@@ -5907,6 +6044,8 @@ export interface components {
             /** Format: double */
             time_limit_s?: number | null;
             then?: components["schemas"]["ThenEnum"];
+            /** @description Answer for its plans from now on; without it whoever answers stays the same. */
+            take_over?: boolean;
             reason?: string;
             /** @description Either this or `cron`. */
             every_s?: number | null;
@@ -6704,7 +6843,7 @@ export interface components {
             /** Format: double */
             time_limit_s?: number | null;
             then?: components["schemas"]["ThenEnum"];
-            /** @description Who changed it last: they do not decide about its plans. */
+            /** @description Who made it or took it over. Nobody who made or changed it decides about its plans. */
             readonly answerable: string | null;
             readonly last_firing: components["schemas"]["Firing"] | null;
             readonly version: number;
@@ -6763,6 +6902,8 @@ export interface components {
             /** Format: double */
             time_limit_s?: number | null;
             then?: components["schemas"]["ThenEnum"];
+            /** @description Answer for its plans from now on; without it whoever answers stays the same. */
+            take_over?: boolean;
             reason?: string;
             kind: components["schemas"]["TriggerKindEnum"];
             /**
@@ -9276,7 +9417,17 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "override_window": true,
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ResumeRequest"];
+            };
+        };
         responses: {
             200: {
                 headers: {
@@ -9306,7 +9457,16 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["RollBackRequest"];
+            };
+        };
         responses: {
             200: {
                 headers: {
@@ -12453,6 +12613,43 @@ export interface operations {
             };
         };
     };
+    session_password: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "current": "correct horse battery staple",
+                 *       "password": "another phrase nobody guesses"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PasswordRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     slos_list: {
         parameters: {
             query?: {
@@ -14064,6 +14261,40 @@ export interface operations {
             };
         };
     };
+    systems_adopt_restored: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AdoptRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Adopted"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     system_preview: {
         parameters: {
             query?: never;
@@ -14097,6 +14328,36 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Preview"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    systems_restored_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Restored"];
                 };
             };
             /** @description The request was refused or failed. */

@@ -23,6 +23,7 @@ from apps.recomputation.services import (
 )
 from apps.recomputation.timing import in_words, next_time
 from apps.runs.models import Run
+from tests.conftest import client_of
 from tests.factories import make_user
 from tests.factories.plans import make_policy
 from weir.lifecycle.firings import FiringState
@@ -99,6 +100,61 @@ def test_a_draft_is_in_the_name_of_the_schedule_and_nobody_answerable_approves_i
     third = make_user("third", Role.APPROVER)
     plan = plan_approve(plan=plan, actor=third, content_hash=plan.content_hash)
     assert plan.state == PlanState.APPROVED
+
+
+def test_an_edit_leaves_who_answers_and_keeps_the_editor_from_deciding(clockwork):
+    editor = make_user("editor", Role.EDITOR, Role.APPROVER)
+    schedule = clockwork.schedule(then="submit")
+    schedule = schedule_update(
+        schedule=schedule, actor=editor, expected_version=1, values={"time_limit_s": 30.0}
+    )
+    assert schedule.answerable == clockwork.quay.author
+    Schedule.objects.exclude(pk=schedule.pk).delete()
+    make_policy(clockwork.system, enactment_threshold=0.0)
+    clockwork.change_capacity(800.0)
+    clockwork.due(schedule)
+    recomputation_tick()
+    clockwork.work()
+    recomputation_tick()
+    plan = clockwork.firings()[0].plan
+    assert plan.answerable == clockwork.quay.author
+    assert set(plan.shaped_by) == {clockwork.quay.author.pk, editor.pk}
+    with pytest.raises(ApplicationError) as refusal:
+        plan_approve(plan=plan, actor=editor, content_hash=plan.content_hash)
+    assert refusal.value.code == "author_cannot_approve"
+
+
+def test_whose_rule_it_is_does_not_decide_where_somebody_else_fired_it(clockwork):
+    owner = clockwork.quay.author
+    owner.roles = [Role.EDITOR.value, Role.APPROVER.value]
+    owner.save()
+    schedule = clockwork.schedule(then="submit")
+    make_policy(clockwork.system, enactment_threshold=0.0)
+    clockwork.change_capacity(800.0)
+    other = make_user("other", Role.EDITOR)
+    schedule_run(schedule=schedule, actor=other)
+    recomputation_tick()
+    clockwork.work()
+    recomputation_tick()
+    plan = clockwork.firings()[0].plan
+    assert plan.answerable == other
+    with pytest.raises(ApplicationError) as refusal:
+        plan_approve(plan=plan, actor=owner, content_hash=plan.content_hash)
+    assert refusal.value.code == "author_cannot_approve"
+
+
+def test_taking_over_is_asked_for_and_in_the_record(clockwork):
+    from apps.audit.models import AuditEntry
+
+    editor = make_user("editor", Role.EDITOR)
+    schedule = clockwork.schedule()
+    client = client_of(editor)
+    address = f"/api/v1/recomputation/schedules/{schedule.public_id}"
+    answer = client.patch(address, {"take_over": True}, format="json", headers={"if-match": '"1"'})
+    assert (answer.status_code, answer.json()["answerable"]) == (200, "editor")
+    entry = AuditEntry.objects.filter(object_id=schedule.public_id, action="update").get()
+    was = clockwork.quay.author.display_name
+    assert (entry.before, entry.after) == ({"answerable": was}, {"answerable": "editor"})
 
 
 def test_the_database_too_refuses_a_decision_of_who_is_answerable(clockwork):

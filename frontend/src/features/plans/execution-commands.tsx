@@ -48,7 +48,7 @@ function RollBackText({ plan, execution }: { plan: PlanDetail; execution: Execut
   );
 }
 
-type Asked = "pause" | "stop" | "roll-back";
+type Asked = "pause" | "resume" | "stop" | "roll-back";
 
 export function ExecutionCommands({ plan, execution }: { plan: PlanDetail; execution: Execution }) {
   const command = useExecutionCommand(execution.id);
@@ -63,7 +63,8 @@ export function ExecutionCommands({ plan, execution }: { plan: PlanDetail; execu
   const confirm = (name: Asked) => ({
     open: asking === name,
     onClose: () => setAsking(null),
-    run: () => command.mutateAsync(name),
+    run: (reason: string) =>
+      command.mutateAsync(name === "resume" ? { command: name, reason } : { command: name }),
   });
   return (
     <>
@@ -77,9 +78,11 @@ export function ExecutionCommands({ plan, execution }: { plan: PlanDetail; execu
           icon="play"
           primary
           disabled={command.isPending}
-          onClick={() => command.mutate("resume")}
+          onClick={() =>
+            execution.held ? setAsking("resume") : command.mutate({ command: "resume" })
+          }
         >
-          Resume
+          {execution.held ? "Resume outside the window" : "Resume"}
         </Command>
       ) : null}
       {may("stop") ? (
@@ -101,6 +104,18 @@ export function ExecutionCommands({ plan, execution }: { plan: PlanDetail; execu
         <p>
           {midStep ? `${running?.name ?? "The step"} goes on to its end; then nothing` : "Nothing"}{" "}
           new begins until somebody resumes. {countText(left, "action")} wait.
+        </p>
+      </ConfirmDialog>
+      <ConfirmDialog
+        title={`Resume ${plan.name} outside the window`}
+        command="Resume now"
+        askReason
+        {...confirm("resume")}
+      >
+        <p>
+          {execution.hold_because} {plan.name} goes on by itself when changes are allowed again.
+          Resumed now it carries out {countText(left, "action")} at a time when the policy forbids
+          changes.
         </p>
       </ConfirmDialog>
       <ConfirmDialog title={`Stop ${plan.name}`} command={stopWord} {...confirm("stop")}>

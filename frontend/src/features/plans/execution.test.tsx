@@ -108,6 +108,33 @@ it("offers resume while paused, and nothing that is not allowed", async () => {
   expect(screen.queryByRole("button", { name: "Discard" })).toBeNull();
 });
 
+it("resumes outside a maintenance window only after a reason was asked for", async () => {
+  const held = execution({
+    state: "paused",
+    allowed_commands: ["resume"],
+    held: true,
+    hold_because: "The window forbids changes now.",
+  });
+  const asked = serve({
+    ...answers(executing, held),
+    [`POST ${executionPath}/resume`]: ok(execution()),
+  });
+  const { user } = open();
+  await user.click(await screen.findByRole("button", { name: "Resume outside the window" }));
+  const dialog = within(
+    await screen.findByRole("dialog", { name: "Resume P-118 outside the window" }),
+  );
+  expect(dialog.getByText(/The window forbids changes now\./)).toBeInTheDocument();
+  expect(posts(asked)).toHaveLength(0);
+  await user.type(dialog.getByRole("textbox", { name: /Reason/ }), "The berth is blocked.");
+  await user.click(dialog.getByRole("button", { name: "Resume now" }));
+  await waitFor(() => expect(posts(asked)).toHaveLength(1));
+  expect(posts(asked)[0]?.body).toEqual({
+    override_window: true,
+    reason: "The berth is blocked.",
+  });
+});
+
 it("keeps the dialog and says why a command was refused", async () => {
   serve({
     ...answers(executing, execution()),

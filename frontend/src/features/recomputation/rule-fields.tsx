@@ -16,16 +16,20 @@ type Shared = {
   limit: string;
   then: string;
   enabled: boolean;
+  takeOver: boolean;
 };
 
 export function RuleFields({
   draft,
   set,
   errors,
+  answerable,
 }: {
   draft: Shared;
   set: (change: Partial<Shared>) => void;
   errors: readonly FieldProblem[];
+  /** Who answers for its plans now; nobody yet where it is new. */
+  answerable?: string | null;
 }) {
   const overlay = draft.subject === "overlay";
   const optimizers = useQuery({ ...optimizersQuery, enabled: !overlay });
@@ -91,6 +95,15 @@ export function RuleFields({
         onChange={(enabled) => set({ enabled })}
         error={messageFor(errors, "enabled")}
       />
+      {answerable ? (
+        <CheckField
+          label="Answer for its plans from now on"
+          value={draft.takeOver}
+          onChange={(takeOver) => set({ takeOver })}
+          hint={`${answerable} answers for them now and stays so unless you take it over. Nobody who changed this decides about its plans.`}
+          error={messageFor(errors, "take_over")}
+        />
+      ) : null}
     </>
   );
 }

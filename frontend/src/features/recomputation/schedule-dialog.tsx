@@ -17,7 +17,7 @@ import { exactTime } from "@/lib/time";
 
 const DRAWN = [
   ...["name", "every_s", "cron", "timezone", "subject", "method", "least_benefit"],
-  ...["time_limit_s", "then", "enabled"],
+  ...["time_limit_s", "then", "enabled", "take_over"],
 ];
 
 function NextTimes({ timing }: { timing: Timing | null }) {
@@ -139,7 +139,7 @@ export function ScheduleDialog({
           </div>
         )}
         <NextTimes timing={timingOf(draft)} />
-        <RuleFields draft={draft} set={set} errors={errors} />
+        <RuleFields draft={draft} set={set} errors={errors} answerable={row?.answerable} />
         <div className="formfoot">
           <span className="r">
             <button type="button" className="btn" onClick={onClose}>

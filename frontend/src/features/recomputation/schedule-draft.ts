@@ -16,6 +16,7 @@ export type ScheduleDraft = {
   limit: string;
   then: string;
   enabled: boolean;
+  takeOver: boolean;
 };
 
 export const UNITS = [
@@ -52,6 +53,7 @@ export function scheduleDraft(row: Schedule | null): ScheduleDraft {
       row?.time_limit_s === null || row?.time_limit_s === undefined ? "" : String(row.time_limit_s),
     then: row?.then ?? "draft",
     enabled: row?.enabled ?? true,
+    takeOver: false,
   };
 }
 
@@ -111,6 +113,7 @@ export function scheduleBody(
       time_limit_s: limit.limit,
       then: draft.then as Then,
       ...timing,
+      ...(draft.takeOver ? { take_over: true } : {}),
     },
   };
 }

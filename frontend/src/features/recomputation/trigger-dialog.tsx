@@ -23,7 +23,7 @@ import { messageFor, unclaimed, type FieldProblem } from "@/lib/problem";
 
 const DRAWN = [
   ...["name", "kind", "threshold", "for_s", "cooldown_s"],
-  ...["subject", "method", "least_benefit", "time_limit_s", "then", "enabled"],
+  ...["subject", "method", "least_benefit", "time_limit_s", "then", "enabled", "take_over"],
 ];
 
 type Draft = {
@@ -38,6 +38,7 @@ type Draft = {
   limit: string;
   then: string;
   enabled: boolean;
+  takeOver: boolean;
 };
 
 const isShare = (kind: TriggerKind) => TRIGGER_KINDS[kind].unit === "%";
@@ -59,6 +60,7 @@ function draftOf(row: Trigger | null): Draft {
       row?.time_limit_s === null || row?.time_limit_s === undefined ? "" : plain(row.time_limit_s),
     then: row?.then ?? "draft",
     enabled: row?.enabled ?? true,
+    takeOver: false,
   };
 }
 
@@ -88,6 +90,7 @@ function bodyOf(draft: Draft): { body: Body } | { errors: FieldProblem[] } {
     time_limit_s: "limit" in limit ? limit.limit : null,
     then: draft.then as Then,
     enabled: draft.enabled,
+    ...(draft.takeOver ? { take_over: true } : {}),
   };
   if ("errors" in limit) errors.push(...limit.errors);
   if ("errors" in benefit) errors.push(...benefit.errors);
@@ -173,7 +176,7 @@ export function TriggerDialog({
             error={messageFor(errors, "cooldown_s")}
           />
         </div>
-        <RuleFields draft={draft} set={set} errors={errors} />
+        <RuleFields draft={draft} set={set} errors={errors} answerable={row?.answerable} />
         <div className="formfoot">
           <span className="r">
             <button type="button" className="btn" onClick={onClose}>

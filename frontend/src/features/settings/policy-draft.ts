@@ -25,6 +25,7 @@ export type PolicyDraft = {
   perConsumer: string;
   perRate: string;
   ttl: string;
+  pauses: boolean;
   rateControl: boolean;
   band: string;
 };
@@ -47,6 +48,7 @@ export const draftOf = (policy: Policy): PolicyDraft => ({
     timezone: window.timezone,
     note: window.note,
   })),
+  pauses: policy.pause_when_window_closes ?? true,
   autoShare: percent(policy.auto_approve_max_share),
   autoChange: percent(policy.auto_approve_max_change),
   parallel: plain(policy.max_parallel_actions ?? 1),
@@ -64,6 +66,7 @@ export const draftOf = (policy: Policy): PolicyDraft => ({
 export type PolicyBody = {
   approval_rules: ApprovalRule[];
   windows: Window[];
+  pause_when_window_closes: boolean;
   auto_approve_max_share: number;
   auto_approve_max_change: number;
   max_parallel_actions: number;
@@ -103,6 +106,7 @@ export function bodyOf(draft: PolicyDraft): { body: PolicyBody } | { errors: Fie
       timezone: window.timezone,
       note: window.note,
     })),
+    pause_when_window_closes: draft.pauses,
     auto_approve_max_share: number(draft.autoShare, "auto_approve_max_share", 0.01),
     auto_approve_max_change: number(draft.autoChange, "auto_approve_max_change", 0.01),
     max_parallel_actions: number(draft.parallel, "max_parallel_actions"),

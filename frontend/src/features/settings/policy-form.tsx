@@ -29,6 +29,7 @@ const DRAWN = [
   "churn_per_consumer",
   "churn_per_rate_change",
   "approval_ttl_s",
+  "pause_when_window_closes",
   "rate_control",
   "rate_control_band",
   "reason",
@@ -138,6 +139,13 @@ export function PolicyForm({ policy, name }: { policy: Policy; name: string }) {
               "Never two on one link or broker of the overlay.",
             )}
             {field("Pause between steps", "pace", "pace_s", "s", "Time to look before the next.")}
+            <CheckField
+              label="Pause when a maintenance window closes"
+              hint="The running step ends first; the plan goes on when the window opens. Without it a plan that has begun is carried out to its end."
+              value={draft.pauses}
+              onChange={(pauses) => (may ? set({ pauses }) : undefined)}
+              error={messageFor(errors, "pause_when_window_closes")}
+            />
           </div>
         </Panel>
         <Panel title="Rate control" sub="every second, between two plans">

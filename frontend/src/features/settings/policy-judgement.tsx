@@ -3,7 +3,7 @@ import type { PolicyDraft } from "./policy-draft";
 
 import { Panel } from "@/components/ui/panel";
 
-export type Figure = Exclude<keyof PolicyDraft, "rules" | "windows" | "rateControl">;
+export type Figure = Exclude<keyof PolicyDraft, "rules" | "windows" | "rateControl" | "pauses">;
 
 type DrawField = (
   label: string,
