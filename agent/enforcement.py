@@ -212,7 +212,7 @@ class Enforcer:
 
     async def _forget(self, problems: dict[str, str], flow: str) -> None:
         try:
-            await self._router.forget_flow(flow)
+            await self._router.intake.forget_flow(flow)
             del self._channels[flow]
         except DriverError as error:
             problems[f"forget {flow}"] = f"flow {flow} cannot be taken away: {error}"

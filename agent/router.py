@@ -164,10 +164,6 @@ class Router:
         """See `Intake.ensure_flow`. Raises DriverError."""
         await self.intake.ensure_flow(flow, spec)
 
-    async def forget_flow(self, flow: str) -> None:
-        """No document knows the flow any more."""
-        await self.intake.forget_flow(flow)
-
     def set_gate(self, flow: str, gate: Gate | None) -> None:
         """Rate and burst of a flow's gate; None takes it away."""
         self.intake.set_gate(flow, gate)
@@ -186,7 +182,9 @@ class Router:
     async def add_link(self, neighbour: str, address: str) -> None:
         """A link of the tables; made in the background for as long as it takes, with an empty
         `address` once there is one. Raises StoreError."""
-        self._leaving.discard(neighbour)
+        if neighbour in self._leaving:
+            self._leaving.discard(neighbour)
+            self.swap(self._tables)
         if neighbour not in self._tables.links:
             async with self.changing:
                 await self._change(lambda tables: tables.with_unheard(neighbour))
@@ -320,7 +318,7 @@ class Router:
         return known
 
     def _unsure(self, source: Source) -> bool:
-        """Whether somebody may want a message of this source of whom we do not know it yet."""
+        """Whether somebody of whom we do not know it yet may want what comes from this source."""
         return bool(self._tables.unheard - self._leaving - {source.neighbour})
 
     def _may_move(self, source: Source) -> bool:

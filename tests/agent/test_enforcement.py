@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from agent.drivers.base import Channel, Retryable, Stats, Unsupported
+from agent.drivers.base import Channel, Message, Place, Retryable, Stats, Unsupported
 from agent.drivers.simulated.broker import VirtualBroker, VirtualNetwork
 from agent.drivers.simulated.driver import SimulatedDriver
 from agent.enforcement import NOT_ON_DISK, Enforcer
@@ -139,6 +139,31 @@ async def test_what_gives_waits_until_the_evicted_have_left(here: Here) -> None:
     observed = here.enforcer.observed(await here.driver.stats())
     assert (observed.limits, observed.gates["f"].rate_per_s) == ({"k": 1}, 99.0)
     assert observed.problems == ()
+
+
+async def test_flows_come_until_the_last_of_their_consumers_has_left(here: Here) -> None:
+    """A class goes; as long as somebody of it is still in, its messages are still wanted."""
+    await here.apply(FULL)
+    here.driver.keeps_evicted = True
+    gone = replace(FULL, version="v2", classes={"open": ClassSpec(flow="g")})
+    await here.apply(gone)
+    assert here.router.local == {"f", "g"}
+    here.driver.keeps_evicted = False
+    await here.apply(gone)
+    assert here.router.local == {"g"}
+
+
+async def test_a_link_on_which_messages_wait_is_a_problem_that_counts_them(here: Here) -> None:
+    await here.apply(FULL)
+    outbox = Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour="b")
+    here.broker.line(outbox).append([Message("f", b"1", "a", 1), Message("f", b"2", "a", 2)])
+    alone = replace(FULL, version="v2", neighbours={})
+    assert not await here.apply(alone)
+    observed = here.enforcer.observed(await here.driver.stats())
+    assert observed.links == ("b",)
+    assert any("2 reliable messages still wait" in problem for problem in observed.problems)
+    assert await here.apply(replace(alone, abandoned=("b",)))
+    assert here.router.tables.links == frozenset()
 
 
 async def test_one_flow_that_cannot_be_does_not_hold_up_the_rest(here: Here) -> None:

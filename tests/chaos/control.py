@@ -154,11 +154,11 @@ class Control:
         document = replace(
             standing,
             neighbours={
-                other: Neighbour(address=addresses[other], key=keys[other])
+                # Also where nobody has come yet: what is for it has to wait.
+                other: Neighbour(address=addresses.get(other, ""), key=keys.get(other, ""))
                 for edge in state.edges
                 if broker in edge
                 for other in edge - {broker}
-                if other in addresses
             },
             orders=tuple(
                 order

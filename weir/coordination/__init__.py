@@ -10,5 +10,4 @@
 | `effects` | what a participant asks of the agent around it |
 | `tables` | forwarding tables and interest |
 | `reconcile` | the difference between what a broker should do and what it does |
-| `lease` | who may still act in a broker's name |
 """

@@ -213,6 +213,12 @@ class AgentLoadSerializer(serializers.Serializer[dict[str, Any]]):
 
     cpu_s = serializers.FloatField(required=False)
     forwarded = serializers.FloatField(required=False, help_text="Messages.")
+    lost = serializers.FloatField(
+        required=False, help_text="Best-effort messages lost here since the agent began."
+    )
+    waiting_bytes = serializers.FloatField(
+        required=False, help_text="Of messages that wait in the agent."
+    )
 
 
 PARTS = ("flows", "classes", "links", "broker", "agent")

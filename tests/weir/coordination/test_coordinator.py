@@ -15,7 +15,7 @@ from weir.coordination.decisions import (
     PrepareAction,
 )
 from weir.coordination.rollback import roll_back_steps
-from weir.coordination.views import order_for
+from weir.coordination.views import Direction, order_for
 from weir.coordination.wire import OrderPhase, ReportPhase
 from weir.lifecycle.executions import EXECUTIONS, ExecutionCommand, ExecutionState
 from weir.lifecycle.steps import ActionState, StepState
@@ -358,3 +358,24 @@ def test_orders_go_to_participants_only_and_follow_the_state() -> None:
     assert order_for(action, "z", addresses) is None
     assert order_for(replace(action, state=ActionState.PENDING), "a", addresses) is None
     assert order_for(setting("r", "a", state=ActionState.PREPARING), "a", {}) is None
+
+
+@pytest.mark.parametrize(
+    ("undone", "again"),
+    [
+        (ActionState.COMMITTED, ()),
+        (ActionState.DONE, ()),
+        (ActionState.DEAD, ()),
+        (ActionState.ABORTED, (("x",),)),
+        (ActionState.PREPARING, (("x",),)),
+    ],
+)
+def test_what_has_been_taken_back_from_the_commit_on_is_not_taken_back_again(
+    undone: ActionState, again: tuple[tuple[str, ...], ...]
+) -> None:
+    done = shift("x", state=ActionState.DONE)
+    back = shift("u", state=undone, inverts="x")
+    view = execution([done], [back])
+    forward, undo = view.steps
+    view = replace(view, steps=(forward, replace(undo, direction=Direction.UNDO)))
+    assert roll_back_steps(view) == again
