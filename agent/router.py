@@ -392,10 +392,14 @@ class Router:
         for neighbour, said in (self._heard or {}).items():
             if said.unreadable:
                 continue
-            if said.stale and neighbour in tables.interest:
-                # An older disk may be speaking: rather too much than what somebody still wants.
-                said = replace(said, flows=said.flows | tables.interest[neighbour])
-            if neighbour in tables.unheard and not said.stale:
+            if said.stale:
+                # An older disk may be speaking. The neighbour itself says it again soon; until
+                # then rather too much than too little, and nothing where nothing is known.
+                if neighbour in tables.unheard:
+                    continue
+                before = tables.interest.get(neighbour, frozenset())
+                said = replace(said, flows=said.flows | before)
+            if neighbour in tables.unheard:
                 # We know nothing of this link, so whatever was said last is true.
                 tables = tables.with_link(neighbour, said.flows, said.epoch)
             tables = interest_accepted(tables, neighbour, said.epoch, said.flows)

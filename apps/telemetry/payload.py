@@ -20,7 +20,6 @@ LOST = (
     "too_large",
     "ingress_full",
     "link_full",
-    "on_the_way",
     "not_read",
     "unreadable",
     "unheard",

@@ -16,6 +16,7 @@ import nats
 import pytest
 import pytest_asyncio
 
+from agent.drivers.nats.keys import LinkKey
 from agent.drivers.nats.server_config import BrokerSecrets
 from tests.agent.brokers import Broker
 from tests.agent.planes import Plane, flows, join, stored, stored_count
@@ -40,7 +41,7 @@ class Disks:
             name: Broker(
                 name,
                 directory / name,
-                BrokerSecrets.generate(client_key=shared.client_key, link_key=shared.link_key),
+                BrokerSecrets.generate(client_key=shared.client_key),
             )
             for name in "ab"
         }
@@ -89,8 +90,10 @@ class Agents:
         broker = self._disks.brokers[name]
         plane = Plane(name, broker, tables=tables, secrets=broker.secrets)
         self.planes[name] = await plane.open()
-        await flows(plane, ingress=("rel",) if name == "a" else (), local=("rel",) * (name == "b"))
         other = "b" if name == "a" else "a"
+        key = LinkKey(self._disks.brokers[other].secrets.link_seed)
+        await plane.driver.trust({other: key.public})
+        await flows(plane, ingress=("rel",) if name == "a" else (), local=("rel",) * (name == "b"))
         if before is not None:
             plane.router.add_link(other, self._disks.brokers[other].url)
 

@@ -7,7 +7,6 @@ import contextlib
 import ssl
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NoReturn
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -32,6 +31,7 @@ from agent.drivers.nats import interests, jetstream, names, streams, wire
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.core_reader import CoreReader
 from agent.drivers.nats.core_writer import CoreWriter
+from agent.drivers.nats.figures import figures
 from agent.drivers.nats.inquiries import inquiries
 from agent.drivers.nats.interests import Said
 from agent.drivers.nats.keys import LinkKey
@@ -411,42 +411,12 @@ class NatsDriver:
         await self._admission.revoke(name, consumer)
 
     async def stats(self) -> Stats:
-        stats = Stats(
-            ingress_backlog={flow: reader.waiting for flow, reader in self._ingress.items()},
-            ingress_shed={flow: reader.shed for flow, reader in self._ingress.items()},
-            lost=self._losses.counts,
-            problems=self._losses.said,
+        return await figures(
+            ingress=self._ingress,
+            losses=self._losses,
+            admission=self._admission,
+            connection=self._own.current if self._jetstream else None,
         )
-        if self._admission is not None:
-            load = self._admission.load
-            stats = replace(
-                stats,
-                connections=load.connections,
-                in_messages=load.in_messages,
-                out_messages=load.out_messages,
-                cpu_ratio=load.cpu_ratio,
-                cores=load.cores,
-                memory_bytes=load.memory_bytes,
-                sync_always=load.sync_always,
-                delivered=self._admission.delivered(),
-                classes=self._admission.classes(),
-                unmanaged=self._admission.unmanaged(),
-            )
-        connection = self._own.current
-        if connection is not None and self._jetstream:
-            with contextlib.suppress(DriverError, asyncio.TimeoutError):
-                stats = await self._with_backlogs(connection, stats)
-        return stats
-
-    async def _with_backlogs(self, connection: Connection, stats: Stats) -> Stats:
-        held = await jetstream.message_counts(connection)
-        ingress, outbox = dict(stats.ingress_backlog), dict(stats.outbox_backlog)
-        for name, count in held.items():
-            if name.startswith("WEIR_IN_"):
-                ingress[names.name_of(name[8:])] = count
-            elif name.startswith("WEIR_TO_"):
-                outbox[names.name_of(name[8:])] = count
-        return replace(stats, ingress_backlog=ingress, outbox_backlog=outbox)
 
 
 def _with_user(url: str, user: str, password: str) -> str:
