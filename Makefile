@@ -131,8 +131,8 @@ SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs 2 --output-sync=target
 test: package ## everything that CI asks
 	$(SIDE_BY_SIDE) dev node_modules chromium
 	$(SIDE_BY_SIDE) compiled frontend check-python check-frontend test-frontend
-	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/weir tests/simulation -n 2
-	$(BIN)/python -m pytest --ignore tests/weir --ignore tests/simulation --ignore tests/chaos --ignore tests/e2e \
+	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/weir tests/simulation tests/lives -n 2
+	$(BIN)/python -m pytest --ignore tests/weir --ignore tests/simulation --ignore tests/lives --ignore tests/chaos --ignore tests/e2e \
 	  -n 2 --dist loadfile
 	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/chaos
 	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/e2e
@@ -171,6 +171,7 @@ test-frontend: node_modules
 
 chaos: install dev ## hours of it: 100,000 simulated lives, a million messages on killed brokers, a million on the whole system
 	$(BIN)/python -m tests.simulation --seeds 100000 --jobs $$(nproc)
+	$(BIN)/python -m tests.lives --seeds 100000 --jobs $$(nproc)
 	$(BIN)/python -m tests.chaos --deliveries 1000000 --shifts 50 --kills 20
 	$(BIN)/python -m tests.e2e.chaos --deliveries 1000000
 

@@ -59,6 +59,8 @@ class LivesControl(Control):
     """The control plane's side."""
 
     world: World  # type: ignore[assignment]
+    hides_who_never_came = False
+    """A broker whose agent has never said where it is reached is in no document."""
 
     def __init__(self, world: World, edges: Any, settings: Any) -> None:
         super().__init__(world, edges, settings)  # type: ignore[arg-type]
@@ -112,9 +114,9 @@ class LivesControl(Control):
             classes=classes,
             gates=gates,
             neighbours={
-                n: Neighbour(address=self.addresses[n])
+                n: Neighbour(address=self.addresses.get(n, ""))
                 for n in sorted(self.neighbours(broker))
-                if n in self.addresses
+                if n in self.addresses or not self.hides_who_never_came
             },
             orders=tuple(orders),
             asked=max(asked, default=0),

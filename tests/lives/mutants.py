@@ -165,6 +165,10 @@ MUTANTS |= {
         patches={"agent.router.Router.known": property(lambda self: True)},
         cold_share=1.0,
     ),
+    "hides brokers that never came": _mutant(
+        control_class=type("Hiding", (LivesControl,), {"hides_who_never_came": True}),
+        cold_share=1.0,
+    ),
     "says what is not on the disk": _mutant(
         store_class=_SaysWhatIsNotOnTheDisk, kinds=("sync", "full", "power", "sync")
     ),
