@@ -1,4 +1,4 @@
-"""The agent beside a broker: `python -m agent run | check | fleet`; see docs/agent.md."""
+"""The agent beside a broker: `python -m agent run | check | decide | fleet`; see docs/agent.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import nats.errors
 
-from agent import config, fleet
+from agent import config, decide, fleet
 from agent.client import ControlPlane, transport
 from agent.drivers.base import Unsupported
 from agent.drivers.nats.driver import NatsDriver
@@ -40,10 +40,14 @@ def main(arguments: list[str] | None = None) -> int:
     check.add_argument("--broker-ca-file", help="certificates (PEM) to verify a tls:// broker by")
     many = commands.add_parser("fleet", help="be the agents of many simulated brokers")
     config.add_fleet_arguments(many)
+    hand = commands.add_parser("decide", help="end an attempt whose outcome no agent knows")
+    decide.add_arguments(hand)
     options = parser.parse_args(arguments)
     try:
         if options.command == "check":
             return _check(options.url, options.broker_ca_file)
+        if options.command == "decide":
+            return decide.run(options)
         if options.command == "fleet":
             return _fleet(config.fleet_options(options, os.environ))
         return _run(config.options(options, os.environ))

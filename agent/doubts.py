@@ -16,16 +16,15 @@ from typing import Any, Protocol
 
 from agent.drivers.base import Driver, DriverError
 from weir.coordination.effects import AskPeer
-from weir.coordination.termination import (
+from weir.coordination.questions import (
     Answer,
-    Outcome,
     Question,
-    Wait,
     answer_from_dict,
     answer_to_dict,
     question_from_dict,
     question_to_dict,
 )
+from weir.coordination.termination import Outcome, Wait
 from weir.errors import InvalidProblem
 
 log = logging.getLogger("weir.agent")

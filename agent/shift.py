@@ -45,7 +45,8 @@ from weir.coordination.effects import (
 )
 from weir.coordination.order_book import OrderBook
 from weir.coordination.participant import Here
-from weir.coordination.termination import Answer, Outcome, Question
+from weir.coordination.questions import Answer, Question
+from weir.coordination.termination import Outcome
 from weir.coordination.wire import Delivery, Order, Report
 
 log = logging.getLogger(__name__)

@@ -8,6 +8,7 @@ from weir.coordination.decisions import (
     AbortAction,
     AbortStep,
     ActionDecision,
+    AdoptAction,
     AppendUndoSteps,
     BeginStep,
     BuryAction,
@@ -17,6 +18,7 @@ from weir.coordination.decisions import (
     Decision,
     MoveExecution,
     PrepareAction,
+    RevertAction,
     SettleStep,
     SkipStep,
     StepDecision,
@@ -90,6 +92,16 @@ def action_after(action: ActionView, decision: ActionDecision) -> ActionView:
                 detail=decision.reason,
                 confirmed_by=frozenset(),
             )
+        case AdoptAction():
+            return replace(
+                action,
+                deadline=decision.deadline,
+                interests=decision.interests,
+                detail=decision.reason,
+                by_hand=decision.reason,
+            )
+        case RevertAction():
+            return replace(action, detail=decision.reason, by_hand=decision.reason)
         case BuryAction():
             return replace(action, detail=decision.reason)
     return action

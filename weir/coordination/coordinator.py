@@ -25,6 +25,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from weir.coordination.applying import applied
+from weir.coordination.by_hand import decided_elsewhere
 from weir.coordination.decisions import (
     AbortAction,
     AbortStep,
@@ -105,6 +106,12 @@ class Coordinator:
 
     def _following(self, view: ExecutionView, now: float) -> tuple[Decision, ...]:
         """The next decision, with those that must be applied together with it."""
+        for step in view.steps:
+            for action in step.actions:
+                deadline = now + self.limits.bury_after_s
+                elsewhere = decided_elsewhere(view, step, action, deadline)
+                if elsewhere:
+                    return elsewhere
         for action in (a for step in view.steps for a in step.actions if a.state is _A.DEAD):
             if not self._missing(action, _P.SWITCHED):
                 return (FinishAction(action=action.id),)
@@ -208,12 +215,13 @@ class Coordinator:
         if action.protocol is Protocol.SETTING:
             missing = action.awaited - action.confirmed_by
         else:
-            refused = self._said(action, _P.REFUSED)
+            # Who has released was told by a peer that somebody refuses.
+            refused = self._said(action, _P.REFUSED, _P.RELEASED)
             if refused:
                 yield self._abort(
                     action,
                     "; ".join(
-                        f"{_people(view, [broker])} refused: {report.detail or 'no reason given'}"
+                        f"{_people(view, [broker])} {report.phase}: {_reason(report)}"
                         for broker, report in sorted(refused.items())
                     ),
                     now,
@@ -258,7 +266,7 @@ class Coordinator:
         return self.limits.prepare_timeout_s * 2.0 ** (attempt - 1)
 
     def _may_retry(self, action: ActionView) -> bool:
-        return action.attempt < self.limits.max_attempts
+        return action.attempt < self.limits.max_attempts and not action.by_hand
 
     def _has_room(self, view: ExecutionView, step: StepView, action: ActionView) -> bool:
         """One more may run: the limit is not reached and no tree action uses its brokers."""
@@ -313,6 +321,12 @@ def _why_failed(step: StepView) -> str:
 def _people(view: ExecutionView, brokers: Iterable[str]) -> str:
     names = sorted(view.names.get(broker, broker) for broker in brokers)
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _reason(report: Report) -> str:
+    if report.by_hand:
+        return f"by hand ({report.by_hand})"
+    return report.detail or "no reason given"
 
 
 def _is(brokers: frozenset[str]) -> str:

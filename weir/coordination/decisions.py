@@ -140,6 +140,25 @@ class BuryAction(_OfAction):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptAction(_OfAction):
+    """Participants have switched what was never committed here: swap the overlay's edges now, and
+    order the others to switch, in the running attempt."""
+
+    command: ClassVar[ActionCommand] = ActionCommand.ADOPT
+    deadline: float
+    interests: Mapping[str, tuple[str, ...]]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevertAction(_OfAction):
+    """Every participant has released by hand what was committed here: swap the edges back."""
+
+    command: ClassVar[ActionCommand] = ActionCommand.REVERT
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SkipAction(_OfAction):
     """It will not be carried out."""
 
@@ -165,6 +184,8 @@ ActionDecision = (
     | SettleAction
     | RetryAction
     | BuryAction
+    | AdoptAction
+    | RevertAction
     | SkipAction
 )
 Decision = MoveExecution | StepDecision | ActionDecision | AppendUndoSteps

@@ -23,7 +23,8 @@ from weir.coordination.participant import (
     Phase,
 )
 from weir.coordination.parts import PARTS
-from weir.coordination.termination import Answer, Question, Termination
+from weir.coordination.questions import Answer, Question
+from weir.coordination.termination import Termination
 from weir.coordination.wire import Order, OrderPhase, Report, ReportPhase
 
 _EARLY_MARKS = 64

@@ -55,6 +55,8 @@ class ActionView:
     """For sentences, such as "shift e1-e2 to e1-e3"."""
     detail: str = ""
     """Why it was aborted or buried last."""
+    by_hand: str = ""
+    """Why a person ended it; it is not tried again."""
 
     @property
     def brokers(self) -> frozenset[str]:

@@ -10,6 +10,11 @@ action:  pending --prepare--> preparing --commit--> committed --finish--> done
             |                    '--abort--> aborting --settle--> aborted
             '------- retry ------------------------------------------'
          pending --skip--> aborted
+         pending, preparing, aborting, aborted --adopt--> committed
+         committed, dead --revert--> aborted
+
+`adopt` and `revert` follow what participants have done by a person's decision, or before the
+database was set back; see `weir.coordination.by_hand`.
 
 `commit` is the point of no return: before it an action can only end as if it had never been,
 after it only as done. `dead` needs a person: an agent that never answered after the commit.
@@ -69,6 +74,8 @@ class ActionCommand(StrEnum):
     RETRY = "retry"
     BURY = "bury"
     SKIP = "skip"
+    ADOPT = "adopt"
+    REVERT = "revert"
 
 
 _S, _C = StepState, StepCommand
@@ -94,12 +101,20 @@ _A, _D = ActionState, ActionCommand
 ACTIONS = Machine(
     "action",
     {
-        _A.PENDING: {_D.PREPARE: _A.PREPARING, _D.SKIP: _A.ABORTED},
-        _A.PREPARING: {_D.COMMIT: _A.COMMITTED, _D.ABORT: _A.ABORTING},
-        _A.COMMITTED: {_D.FINISH: _A.DONE, _D.BURY: _A.DEAD},
-        _A.ABORTING: {_D.SETTLE: _A.ABORTED},
-        _A.ABORTED: {_D.RETRY: _A.PENDING},
+        _A.PENDING: {
+            _D.PREPARE: _A.PREPARING,
+            _D.SKIP: _A.ABORTED,
+            _D.ADOPT: _A.COMMITTED,
+        },
+        _A.PREPARING: {
+            _D.COMMIT: _A.COMMITTED,
+            _D.ABORT: _A.ABORTING,
+            _D.ADOPT: _A.COMMITTED,
+        },
+        _A.COMMITTED: {_D.FINISH: _A.DONE, _D.BURY: _A.DEAD, _D.REVERT: _A.ABORTED},
+        _A.ABORTING: {_D.SETTLE: _A.ABORTED, _D.ADOPT: _A.COMMITTED},
+        _A.ABORTED: {_D.RETRY: _A.PENDING, _D.ADOPT: _A.COMMITTED},
         _A.DONE: {},
-        _A.DEAD: {_D.FINISH: _A.DONE},
+        _A.DEAD: {_D.FINISH: _A.DONE, _D.REVERT: _A.ABORTED},
     },
 )

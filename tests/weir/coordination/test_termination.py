@@ -17,13 +17,8 @@ from weir.coordination.participant import (
     state_from_dict,
     state_to_dict,
 )
-from weir.coordination.tables import Tables
-from weir.coordination.termination import (
-    ASK_S,
-    DOUBT_S,
-    PATIENCE_S,
+from weir.coordination.questions import (
     Answer,
-    Outcome,
     Question,
     Stance,
     answer_from_dict,
@@ -31,6 +26,8 @@ from weir.coordination.termination import (
     question_from_dict,
     question_to_dict,
 )
+from weir.coordination.tables import Tables
+from weir.coordination.termination import ASK_S, DOUBT_S, PATIENCE_S, Outcome
 from weir.coordination.wire import OrderPhase, ReportPhase
 from weir.errors import InvalidProblem
 

@@ -1,0 +1,105 @@
+"""What the coordinator makes of outcomes that it did not decide: a person did, at an agent.
+
+The same holds for a switch that the database has forgotten, because it was restored to a moment
+before the commit. What agents have done is true; the database follows.
+
+| the database says | participants say | follows |
+|---|---|---|
+| not committed | one has switched | adopt: the edge is swapped, the others are ordered to switch |
+| committed | all released by hand | revert: the edge is swapped back, the action is aborted |
+| committed | one released by hand, one switched | dead, and named: hands have contradicted |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from weir.coordination.decisions import AdoptAction, BuryAction, Decision, RevertAction
+from weir.coordination.views import ActionView, ExecutionView, Protocol, StepView
+from weir.coordination.wire import Report, ReportPhase
+from weir.lifecycle.steps import ActionState, StepState
+
+_NOT_COMMITTED = frozenset(
+    {ActionState.PENDING, ActionState.PREPARING, ActionState.ABORTING, ActionState.ABORTED}
+)
+_COMMITTED = frozenset({ActionState.COMMITTED, ActionState.DEAD})
+_RUNNING = frozenset({StepState.IN_PROGRESS, StepState.ABORTING})
+
+
+def decided_elsewhere(
+    view: ExecutionView, step: StepView, action: ActionView, deadline: float
+) -> tuple[Decision, ...]:
+    """What follows for one action; nothing for almost all. `deadline`: of the others' switches."""
+    if action.protocol is not Protocol.TREE:
+        return ()
+    if action.state in _NOT_COMMITTED:
+        return _adopt(view, step, action, deadline)
+    if action.state in _COMMITTED:
+        return _contradict(view, action)
+    return ()
+
+
+def _adopt(
+    view: ExecutionView, step: StepView, action: ActionView, deadline: float
+) -> tuple[Decision, ...]:
+    switched = _who(action, ReportPhase.SWITCHED)
+    whole = [r for r in switched.values() if r.interests.keys() >= action.participants.keys()]
+    if not whole:
+        return ()
+    newest = max(whole, key=lambda report: report.attempt)
+    reason = f"{_named(view, switched)} switched {_why(switched)}"
+    adopted = AdoptAction(
+        action=action.id, deadline=deadline, interests=dict(newest.interests), reason=reason
+    )
+    if step.state in _RUNNING:
+        return (adopted,)
+    # Its step has ended: nobody waits for it there, a late answer finishes it.
+    return (adopted, BuryAction(action=action.id, reason=reason))
+
+
+def _contradict(view: ExecutionView, action: ActionView) -> tuple[Decision, ...]:
+    released = {
+        broker: report
+        for broker, report in _who(action, ReportPhase.RELEASED).items()
+        if report.by_hand and report.attempt == action.attempt
+    }
+    if not released:
+        return ()
+    if released.keys() == set(action.participants.values()):
+        reason = f"{_named(view, released)} released it {_why(released)}"
+        return (RevertAction(action=action.id, reason=reason),)
+    switched = {
+        broker: report
+        for broker, report in _who(action, ReportPhase.SWITCHED).items()
+        if report.attempt == action.attempt
+    }
+    if switched and action.state is ActionState.COMMITTED:
+        return (
+            BuryAction(
+                action=action.id,
+                reason=f"{_named(view, switched)} switched, {_named(view, released)} released it "
+                f"{_why(released)}: the overlay differs there from what is in force",
+            ),
+        )
+    return ()
+
+
+def _who(action: ActionView, phase: ReportPhase) -> dict[str, Report]:
+    """Broker -> what it said last of this kind, of whatever attempt."""
+    return {
+        broker: max(said, key=lambda report: report.attempt)
+        for broker in action.participants.values()
+        if (said := [r for r in action.reports.get(broker, ()) if r.phase is phase])
+    }
+
+
+def _named(view: ExecutionView, brokers: Iterable[str]) -> str:
+    names = sorted(view.names.get(broker, broker) for broker in brokers)
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _why(reports: dict[str, Report]) -> str:
+    reasons = sorted({report.by_hand for report in reports.values() if report.by_hand})
+    if reasons:
+        return f"by hand ({'; '.join(reasons)})"
+    return "before the database was set back"
