@@ -37,13 +37,14 @@ from weir.coordination.participant_state import (
     Here,
     ParticipantState,
     Phase,
+    after_switch,
     report_of,
     state_from_dict,
     state_to_dict,
 )
 from weir.coordination.parts import Part, part_of, refusal
 from weir.coordination.tables import own_side_interest, tables_after
-from weir.coordination.wire import Order, OrderPhase, ReportPhase
+from weir.coordination.wire import Order, OrderPhase
 
 __all__ = [
     "BUSY",
@@ -99,7 +100,8 @@ class Participant:
         same = order.attempt == state.attempt
         self.state = state = replace(state, unheard=False) if same and state.unheard else state
         if state.phase is Phase.SWITCHED:
-            return self._switched_already(order, here)
+            self.state, effects = after_switch(state, order)
+            return [] if effects is None else [*effects, *self._said(here)]
         match order.phase:
             case OrderPhase.PREPARE:
                 return [] if same else self._prepare(order, here)
@@ -293,25 +295,6 @@ class Participant:
             *self._resume(),
             *self._said(here),
         ]
-
-    def _switched_already(self, order: Order, here: Here) -> list[Effect]:
-        """What has switched stays so: a document that wants otherwise does not know it yet (a
-        person decided, or its database was restored), and hears it again and again."""
-        state = self.state
-        if order.phase is OrderPhase.COMMIT:
-            if order.attempt == state.attempt and not state.by_hand:
-                return []
-            self.state = replace(state, attempt=order.attempt, by_hand="")
-            return [Persist(self.state), *self._said(here)]
-        if order.attempt == state.attempt:
-            return self._said(here)
-        report = replace(
-            report_of(state),
-            attempt=order.attempt,
-            phase=ReportPhase.REFUSED,
-            detail=f"has switched in attempt {state.attempt}",
-        )
-        return [Say(report), *self._said(here)]
 
     def _release(self, order: Order, here: Here) -> list[Effect]:
         same = order.attempt == self.state.attempt or self.state.phase in BUSY

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from weir.coordination.effects import Effect, Persist, Say
 from weir.coordination.tables import Tables
-from weir.coordination.wire import Report, ReportPhase
+from weir.coordination.wire import Order, OrderPhase, Report, ReportPhase
 from weir.errors import InvalidProblem
 
 
@@ -72,6 +73,31 @@ def report_of(state: ParticipantState) -> Report:
         interests=state.interests if state.phase is Phase.SWITCHED else {},
         by_hand=state.by_hand,
     )
+
+
+def after_switch(
+    state: ParticipantState, order: Order
+) -> tuple[ParticipantState, list[Effect] | None]:
+    """What follows from an order to one that has switched, before it says so again; None: nothing.
+
+    What has switched stays so. A document that wants otherwise does not know it yet (a person
+    decided, or its database was restored).
+    """
+    same = order.attempt == state.attempt
+    if order.phase is OrderPhase.COMMIT:
+        if same and not state.by_hand:
+            return state, None
+        state = replace(state, attempt=order.attempt, by_hand="")
+        return state, [Persist(state)]
+    if same:
+        return state, []
+    refused = replace(
+        report_of(state),
+        attempt=order.attempt,
+        phase=ReportPhase.REFUSED,
+        detail=f"has switched in attempt {state.attempt}",
+    )
+    return state, [Say(refused)]
 
 
 def state_to_dict(state: ParticipantState) -> dict[str, Any]:
