@@ -7,7 +7,7 @@ from collections.abc import Callable
 from agent.counters import Tally
 from agent.drivers.base import Channel, Driver, Place, Retryable, Source
 from agent.pump import Pump
-from weir.coordination.wire import Delivery, FlowSpec, Gate
+from weir.coordination.wire import KEEP_S, Delivery, FlowSpec, Gate
 
 
 class Intake:
@@ -34,6 +34,7 @@ class Intake:
         self.pumps: dict[str, Pump] = {}
         self._deliveries: dict[str, Delivery] = {}
         self._gates: dict[str, Gate] = {}
+        self._keep_s: dict[str, int] = {}
 
     @property
     def gates(self) -> dict[str, Gate]:
@@ -59,7 +60,7 @@ class Intake:
                 raise
         if changed or not spec.ingress:
             await self._stop_ingress(flow)
-        self._deliveries[flow] = spec.delivery
+        self._deliveries[flow], self._keep_s[flow] = spec.delivery, spec.keep_s
         if spec.ingress and flow not in self.pumps:
             self._start_ingress(flow, spec.delivery)
         if self._wanted_here(flow):
@@ -69,6 +70,7 @@ class Intake:
         """No document knows the flow any more."""
         await self._stop_ingress(flow)
         self._deliveries.pop(flow, None)
+        self._keep_s.pop(flow, None)
 
     def set_gate(self, flow: str, gate: Gate | None) -> None:
         """Rate and burst of a flow's gate; None takes it away."""
@@ -98,5 +100,6 @@ class Intake:
         """Consumers of the flow can read here. Raises DriverError."""
         delivery = self._deliveries.get(flow, Delivery.BEST_EFFORT)
         await self._driver.ensure_channel(
-            Channel(place=Place.DELIVERY, delivery=delivery, flow=flow)
+            Channel(place=Place.DELIVERY, delivery=delivery, flow=flow),
+            keep_s=self._keep_s.get(flow, KEEP_S),
         )

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, NoReturn, Protocol, runtime_checkable
 
-from weir.coordination.wire import ClassSpec, Delivery
+from weir.coordination.wire import KEEP_S, ClassSpec, Delivery
 
 
 class DriverError(Exception):
@@ -225,12 +225,15 @@ class Driver(Protocol):
         """Leave the broker; what it holds stays."""
         ...
 
-    async def ensure_channel(self, channel: Channel, *, max_message_bytes: int = 0) -> None:
+    async def ensure_channel(
+        self, channel: Channel, *, max_message_bytes: int = 0, keep_s: int = KEEP_S
+    ) -> None:
         """The channel exists as described; idempotent.
 
         `max_message_bytes`: what the smallest broker on the way of an ingress takes in one message
         (0: not known). A reliable message that would not fit everywhere with what Weir adds is
-        refused to its publisher.
+        refused to its publisher. `keep_s`: for how long a reliable delivery keeps messages, those
+        that are there already too.
         """
         ...
 

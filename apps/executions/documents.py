@@ -37,6 +37,8 @@ class Stamp(NamedTuple):
     be another."""
     access: int
     """Edits of what unmanaged clients may do."""
+    retention: int
+    """Edits of the retention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,8 @@ class Facts:
     unmanaged: str
     max_message_bytes: int
     """What every broker takes in one message, as their agents say; 0 if none has said so."""
+    keep_s: int
+    """For how long delivered reliable messages are kept."""
     orders: tuple[wire.Order, ...]
     """Of every participant; `peers[role]` is whom an order is for."""
     number: int = 0
@@ -104,6 +108,7 @@ def stamp_of(system_pk: int) -> Stamp | None:
             Coalesce(Subquery(revision), 0),
             Coalesce(Subquery(sessions), 0),
             "access_version",
+            "retention_version",
         )
         .first()
     )
@@ -141,6 +146,7 @@ def document_of(facts: Facts, broker: str) -> wire.Document:
                 delivery=delivery,
                 ingress=flow in ingress,
                 max_message_bytes=facts.max_message_bytes if flow in ingress else 0,
+                keep_s=facts.keep_s,
             )
             for flow, delivery in facts.deliveries.items()
         },
@@ -233,6 +239,7 @@ def _read(system: System) -> Facts:
         keys=keys,
         unmanaged=system.unmanaged,
         max_message_bytes=min((size for size in sizes if _is_size(size)), default=0),
+        keep_s=system.retention_s,
         orders=_orders(system, addresses, keys),
         asked=asked,
         held=any(agent.is_ahead for agent in agents),

@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.db.models.functions import Length
 
 from apps.common.models import BaseModel
+from weir.coordination.wire import KEEP_S
 
 models.CharField.register_lookup(Length)
 
@@ -18,6 +19,11 @@ NAME_HELP = "Unique within its kind; letters, digits and . _ - / are safe everyw
 def default_resources() -> list[str]:
     """Most systems are bounded by CPU alone."""
     return ["cpu"]
+
+
+LEAST_RETENTION_S = 120
+"""As long as a publisher's repetition is recognised."""
+MOST_RETENTION_S = 30 * 86_400
 
 
 class Product(models.TextChoices):
@@ -58,10 +64,21 @@ class System(BaseModel):
         editable=False,
     )
     access_version = models.PositiveIntegerField(default=0, editable=False)
+    retention_s = models.PositiveIntegerField(
+        default=KEEP_S,
+        editable=False,
+        help_text="For how long brokers keep delivered reliable messages, s.",
+    )
+    retention_version = models.PositiveIntegerField(default=0, editable=False)
 
     class Meta:
         ordering = ["name"]
         constraints = [
+            models.CheckConstraint(
+                condition=Q(retention_s__gte=LEAST_RETENTION_S)
+                & Q(retention_s__lte=MOST_RETENTION_S),
+                name="system_retention_in_bounds",
+            ),
             models.CheckConstraint(condition=~Q(name=""), name="system_name_given"),
             models.CheckConstraint(
                 condition=Q(product__in=Product.values), name="system_product_known"

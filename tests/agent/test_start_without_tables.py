@@ -17,7 +17,7 @@ from agent.router import Router
 from tests.agent.planes import Plane, client, stored, stored_count, until
 from tests.nats_server import NatsServer
 from weir.coordination.tables import Tables
-from weir.coordination.wire import ClassSpec, Delivery, Document, FlowSpec, Neighbour
+from weir.coordination.wire import KEEP_S, ClassSpec, Delivery, Document, FlowSpec, Neighbour
 
 pytestmark = pytest.mark.asyncio
 
@@ -45,7 +45,9 @@ def document(
 class Slow(SimulatedDriver):
     """Every channel takes a while, as at a real broker: what may move does so meanwhile."""
 
-    async def ensure_channel(self, channel: Channel, *, max_message_bytes: int = 0) -> None:
+    async def ensure_channel(
+        self, channel: Channel, *, max_message_bytes: int = 0, keep_s: int = KEEP_S
+    ) -> None:
         await super().ensure_channel(channel)
         for _ in range(50):
             await asyncio.sleep(0)

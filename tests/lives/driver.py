@@ -36,7 +36,7 @@ from agent.drivers.base import (
 )
 from tests.lives.broker import MAX_PAYLOAD, ModelBroker, Record, Refusal, Replaced
 from tests.lives.network import Later, Network, Wire
-from weir.coordination.wire import ClassSpec, Delivery
+from weir.coordination.wire import KEEP_S, ClassSpec, Delivery
 
 READ = 8
 """Messages in one piece."""
@@ -139,7 +139,9 @@ class ModelDriver:
 
     # --- channels and links
 
-    async def ensure_channel(self, channel: Channel, *, max_message_bytes: int = 0) -> None:
+    async def ensure_channel(
+        self, channel: Channel, *, max_message_bytes: int = 0, keep_s: int = KEEP_S
+    ) -> None:
         await self._own(lambda broker: broker.ensure(channel, max_message_bytes), "make a channel")
 
     async def ensure_link(self, neighbour: str, address: str) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FORMAT = 1
+KEEP_S = 3600
+"""For how long a broker keeps delivered reliable messages where nobody says otherwise."""
 
 T = TypeVar("T")
 
@@ -84,6 +86,9 @@ class FlowSpec:
     max_message_bytes: int = 0
     """What the smallest broker on its way takes in one message; 0: as much as its ingress does. The
     ingress refuses reliable messages that would not fit, with room for what Weir adds."""
+    keep_s: int = KEEP_S
+    """Reliable: for how many seconds a broker keeps what it has delivered. A consumer that is away
+    for longer misses messages, and what is read again after longer may be delivered twice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,11 +251,13 @@ def _flow(plain: object, path: str) -> FlowSpec:
     except ValueError as error:
         raise InvalidProblem(f"{path}.delivery", str(error)) from error
     most = known.get("max_message_bytes", 0)
-    if not isinstance(most, int) or most < 0:
+    if isinstance(most, bool) or not isinstance(most, int) or most < 0:
         raise InvalidProblem(f"{path}.max_message_bytes", "must be a number of bytes")
-    return FlowSpec(
-        delivery=delivery, ingress=bool(known.get("ingress", False)), max_message_bytes=most
-    )
+    keep_s = known.get("keep_s", KEEP_S)
+    if isinstance(keep_s, bool) or not isinstance(keep_s, int) or keep_s < 1:
+        raise InvalidProblem(f"{path}.keep_s", f"must be whole seconds, not {keep_s!r}")
+    ingress = bool(known.get("ingress", False))
+    return FlowSpec(delivery=delivery, ingress=ingress, max_message_bytes=most, keep_s=keep_s)
 
 
 def _order(plain: object, path: str) -> Order:

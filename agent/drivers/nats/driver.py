@@ -45,7 +45,7 @@ from agent.drivers.nats.settler import Settler
 from agent.drivers.nats.stream_reader import StreamReader
 from agent.drivers.nats.stream_writer import Outgoing, StreamWriter
 from agent.memory import Memory
-from weir.coordination.wire import ClassSpec, Delivery
+from weir.coordination.wire import KEEP_S, ClassSpec, Delivery
 
 INGRESS_WAITING = 2_000
 """Best-effort messages that may wait before a gate; more are shed."""
@@ -139,7 +139,9 @@ class NatsDriver:
 
     # --- channels and links
 
-    async def ensure_channel(self, channel: Channel, *, max_message_bytes: int = 0) -> None:
+    async def ensure_channel(
+        self, channel: Channel, *, max_message_bytes: int = 0, keep_s: int = KEEP_S
+    ) -> None:
         if channel.delivery is Delivery.BEST_EFFORT:
             # A subject exists by being used; a stream on it would go on storing what passes.
             if channel.place is Place.INGRESS and self._jetstream:
@@ -152,7 +154,7 @@ class NatsDriver:
             case Place.INGRESS:
                 config = self._ingress_config(channel.flow, connection, max_message_bytes)
             case Place.DELIVERY:
-                config = streams.delivery_config(channel.flow)
+                config = streams.delivery_config(channel.flow, keep_s)
             case Place.OUTBOX:
                 config = streams.outbox_config(channel.neighbour, time.time())
         async with self._changing:

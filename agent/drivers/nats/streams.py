@@ -4,7 +4,7 @@
 |---|---|---|
 | `WEIR_IN_F` | what publishers were told is safe, until forwarded | refuses what is too much |
 | `WEIR_TO_B` | what waits for neighbour B, until B has forwarded it | refuses what is too much |
-| `WEIR_MSG_F` | what consumers read | forgets what is older than `KEEP_S` |
+| `WEIR_MSG_F` | what consumers read | forgets what is older than the system says |
 | `WEIR_INTEREST` | the last word of each neighbour | one message per neighbour |
 | `WEIR_FENCE` | who acts for the broker (`fence.py`) | one message |
 | `WEIR_DEAD` | what cannot be carried (`set_aside.py`) | forgets the oldest |
@@ -29,7 +29,6 @@ PUBLISHER_ID = b"Nats-Msg-Id"
 WEIR_ID = b"Weir-Id"
 INGRESS_MESSAGES = 100_000
 OUTBOX_MESSAGES = 200_000
-KEEP_S = 3_600
 _DEDUPLICATE_S = 120
 _WEIRS_OWN = frozenset({WEIR_ID.lower(), POSITION.lower()})
 
@@ -75,12 +74,13 @@ def outbox_config(neighbour: str, now: float) -> dict[str, Any]:
     }
 
 
-def delivery_config(flow: str) -> dict[str, Any]:
-    """The stream that a flow's consumers read."""
+def delivery_config(flow: str, keep_s: int) -> dict[str, Any]:
+    """The stream that a flow's consumers read. The messages in it are also what tells a message
+    that was delivered before from a new one."""
     return {
         "name": names.delivery_stream(flow),
         "subjects": [f"{names.delivery_subject(flow)}.*"],
-        "max_age": KEEP_S * jetstream.NANOSECONDS,
+        "max_age": keep_s * jetstream.NANOSECONDS,
         "allow_atomic": True,
         "duplicate_window": jetstream.NANOSECONDS,
     }

@@ -31,7 +31,7 @@ from agent.drivers.simulated.broker import (
     VirtualBroker,
     VirtualNetwork,
 )
-from weir.coordination.wire import ClassSpec, Delivery
+from weir.coordination.wire import KEEP_S, ClassSpec, Delivery
 
 ANSWER_S = 2.0
 
@@ -94,7 +94,9 @@ class SimulatedDriver:
 
     # --- channels and links
 
-    async def ensure_channel(self, channel: Channel, *, max_message_bytes: int = 0) -> None:
+    async def ensure_channel(
+        self, channel: Channel, *, max_message_bytes: int = 0, keep_s: int = KEEP_S
+    ) -> None:
         line = self._own().line(channel)
         if channel.place is Place.INGRESS:
             line.most_bytes = min(MAX_PAYLOAD_BYTES, max_message_bytes or MAX_PAYLOAD_BYTES)

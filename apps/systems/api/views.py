@@ -15,8 +15,15 @@ from apps.accounts.roles import Permission
 from apps.common.api.filters import NameSearch, Ordering
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, REASON, object_commands, reason_of
+from apps.systems.api.retention import RetentionSerializer
 from apps.systems.models import System, UnmanagedAccess
-from apps.systems.services import system_create, system_delete, system_update, unmanaged_set
+from apps.systems.services import (
+    retention_set,
+    system_create,
+    system_delete,
+    system_update,
+    unmanaged_set,
+)
 
 
 class SystemSerializer(serializers.ModelSerializer[System]):
@@ -41,12 +48,13 @@ class SystemSerializer(serializers.ModelSerializer[System]):
             "model_version",
             "version",
             "unmanaged",
+            "retention_s",
             "created_at",
             "updated_at",
             "allowed_commands",
             "reason",
         ]
-        read_only_fields = ["model_version", "version", "unmanaged"]
+        read_only_fields = ["model_version", "version", "unmanaged", "retention_s"]
 
     def get_allowed_commands(self, system: System) -> list[str]:
         request = self.context.get("request")
@@ -56,7 +64,7 @@ class SystemSerializer(serializers.ModelSerializer[System]):
         if request is not None and Permission.START_RUN in granted(request):
             commands.append("optimize")
         if request is not None and Permission.ADMINISTER in granted(request):
-            commands.append("set_access")
+            commands += ["set_access", "set_retention"]
         return commands
 
     def validate_resources(self, value: list[str]) -> list[str]:
@@ -99,6 +107,7 @@ class SystemViewSet(viewsets.GenericViewSet[System]):
     needs = {
         **dict.fromkeys(["create", "partial_update", "destroy"], Permission.EDIT_MODEL),
         "access": Permission.ADMINISTER,
+        "retention": Permission.ADMINISTER,
     }
 
     def _answer(self, system: System, http_status: int = status.HTTP_200_OK) -> Response:
@@ -157,6 +166,25 @@ class SystemViewSet(viewsets.GenericViewSet[System]):
             actor=self._actor(),
             expected_version=version,
             unmanaged=given["unmanaged"],
+            confirmed=given["confirm"],
+            reason=given["reason"],
+        )
+        return self._answer(system)
+
+    @extend_schema(request=RetentionSerializer, responses=SystemSerializer, parameters=[IF_MATCH])
+    @action(detail=True, methods=["put"])
+    def retention(self, request: Request, id: str) -> Response:
+        """Keep delivered reliable messages for so long, in force at once. A consumer that is away
+        for longer misses messages."""
+        version = expected_version(request)
+        form = RetentionSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        given = form.validated_data
+        system = retention_set(
+            system=self.get_object(),
+            actor=self._actor(),
+            expected_version=version,
+            retention_s=given["retention_s"],
             confirmed=given["confirm"],
             reason=given["reason"],
         )

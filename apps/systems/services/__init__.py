@@ -10,6 +10,7 @@ from apps.systems.services.entities import (
     entity_update,
 )
 from apps.systems.services.many import Drafts, entities_create
+from apps.systems.services.retention import retention_set
 from apps.systems.services.systems import system_create, system_delete, system_update
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "entity_delete",
     "entity_update",
     "one_edit",
+    "retention_set",
     "system_create",
     "system_delete",
     "system_update",

@@ -2171,6 +2171,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/systems/{id}/retention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * @description Keep delivered reliable messages for so long, in force at once. A consumer that is away
+         *     for longer misses messages.
+         *
+         *     Role: admin.
+         */
+        put: operations["systems_retention_update"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/systems/{id}/traffic": {
         parameters: {
             query?: never;
@@ -2609,6 +2631,16 @@ export interface components {
              * @description Messages.
              */
             forwarded?: number;
+            /**
+             * Format: double
+             * @description Best-effort messages lost here since the agent began.
+             */
+            lost?: number;
+            /**
+             * Format: double
+             * @description Of messages that wait in the agent.
+             */
+            waiting_bytes?: number;
         };
         /** @enum {string} */
         AgentStateEnum: "never" | "live" | "silent" | "revoked";
@@ -5826,6 +5858,18 @@ export interface components {
              */
             override_window: boolean;
         };
+        /** @description For how long brokers keep delivered reliable messages. */
+        RetentionRequest: {
+            /** @description In seconds. */
+            retention_s: number;
+            /**
+             * @description Needed for what is shorter than the present retention.
+             * @default false
+             */
+            confirm: boolean;
+            /** @default  */
+            reason: string;
+        };
         /** @enum {string} */
         RoleEnum: "viewer" | "editor" | "approver" | "operator" | "admin";
         /** @description Why it is taken back, for the record. */
@@ -6436,6 +6480,8 @@ export interface components {
             readonly model_version: number;
             readonly version: number;
             readonly unmanaged: components["schemas"]["UnmanagedEnum"];
+            /** @description For how long brokers keep delivered reliable messages, s. */
+            readonly retention_s: number;
             /** Format: date-time */
             readonly created_at: string;
             /** Format: date-time */
@@ -14358,6 +14404,45 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Restored"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    systems_retention_update: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description ETag of what you edit. */
+                "If-Match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RetentionRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["System"];
                 };
             };
             /** @description The request was refused or failed. */

@@ -48,6 +48,18 @@ export const systemUpdate = (id: string, version: number, body: Record<string, u
     }),
   );
 
+export const retentionSet = (
+  id: string,
+  version: number,
+  body: { retention_s: number; confirm: boolean; reason: string },
+) =>
+  take(
+    client.PUT("/api/v1/systems/{id}/retention", {
+      params: { path: { id }, header: ifMatch(version) },
+      body,
+    }),
+  );
+
 export const systemDelete = (id: string, version: number, reason: string) =>
   take(
     client.DELETE("/api/v1/systems/{id}", {

@@ -32,6 +32,7 @@ export const system = (change: Partial<Schemas["System"]> = {}): Schemas["System
   model_version: 42,
   version: 1,
   unmanaged: "refuse",
+  retention_s: 3600,
   created_at: TIME,
   updated_at: TIME,
   allowed_commands: ["edit", "delete", "add", "optimize"],

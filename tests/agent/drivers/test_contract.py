@@ -386,6 +386,7 @@ async def test_a_question_is_answered_by_the_agent_of_the_broker(system: System)
         answering = asyncio.create_task(answer())
         asked = b""
         while not asked:
+            await asyncio.sleep(0.01)
             with contextlib.suppress(Retryable):
                 asked = await a.ask("b", b"one")
             await asyncio.sleep(0)

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 
 import { AccessPanel } from "./access-panel";
+import { RetentionPanel } from "./retention-panel";
 import { SystemForm, type SystemDraft } from "./system-form";
 
 import { auditQuery } from "@/api/administration";
@@ -193,6 +194,14 @@ function SystemView({ latest }: { latest: System }) {
           </div>
           <div className="stack">
             <AccessPanel
+              system={latest}
+              onSaved={async (saved) => {
+                // The form keeps what was typed; only the version that it is based on moves.
+                setBase((known) => ({ ...known, version: saved.version }));
+                await refresh();
+              }}
+            />
+            <RetentionPanel
               system={latest}
               onSaved={async (saved) => {
                 // The form keeps what was typed; only the version that it is based on moves.
