@@ -14,6 +14,7 @@ from weir import actions as kinds
 from weir.coordination.decisions import (
     AbortAction,
     ActionDecision,
+    AdoptAction,
     AppendUndoSteps,
     BuryAction,
     CommitAction,
@@ -22,6 +23,7 @@ from weir.coordination.decisions import (
     MoveExecution,
     PrepareAction,
     RetryAction,
+    RevertAction,
     SettleAction,
     StepDecision,
 )
@@ -78,6 +80,7 @@ class Applier:
             self._actions.values(),
             [
                 *("state", "attempt", "deadline_at", "moved_at", "interests", "detail"),
+                "by_hand",
                 *("pause_s", "started_at", "ended_at", "asked_number"),
             ],
         )
@@ -105,6 +108,8 @@ class Applier:
                 self._settings.prove(action)
             else:
                 self._swap(row, decision)
+        elif isinstance(decision, AdoptAction | RevertAction):
+            self._follow(row, decision)
         elif setting and isinstance(decision, PrepareAction):
             self._settings.ask(action)
         elif setting and isinstance(decision, AbortAction):
@@ -120,6 +125,13 @@ class Applier:
             case CommitAction():
                 row.deadline_at, row.detail = _time(decision.deadline), ""
                 row.interests = {role: list(flows) for role, flows in decision.interests.items()}
+            case AdoptAction():
+                row.deadline_at = _time(decision.deadline)
+                row.interests = {role: list(flows) for role, flows in decision.interests.items()}
+                row.detail = row.by_hand = decision.reason
+            case RevertAction():
+                row.deadline_at, row.detail = None, decision.reason
+                row.by_hand = decision.reason
             case AbortAction():
                 row.deadline_at, row.detail = _time(decision.deadline), decision.reason
             case BuryAction():
@@ -149,6 +161,25 @@ class Applier:
                 )
         except (InvalidProblem, ApplicationError) as error:
             raise EffectRefused(decision, f"The overlay was changed meanwhile: {error}") from error
+
+    def _follow(self, row: ExecutionAction, decision: AdoptAction | RevertAction) -> None:
+        """Give the overlay the edges by which the agents forward already, whoever decided that."""
+        adopted = isinstance(decision, AdoptAction)
+        action = row.action if adopted else kinds.inverse(row.action)
+        title = kinds.title(row.action)
+        told = f"{title}: {decision.reason}"
+        try:
+            with transaction.atomic():
+                overlay_rewire(
+                    overlay=overlay_in_force(self.execution.system),
+                    rewire=lambda edges: kinds.kind_of(action).apply_edges(edges, action),
+                    reason=f"{self.execution} of {self.execution.subject_name}: {told}",
+                )
+        except (InvalidProblem, ApplicationError) as error:
+            # The agents' links follow the overlay in force once the action is over.
+            told = f"{told}; the overlay in force does not take that any more: {error}"
+        command = "adopt_outcome" if adopted else "revert_outcome"
+        record_execution(self.execution, command, None, reason=told)
 
     def _append(self, decision: AppendUndoSteps) -> None:
         """Steps that take back what is in force, last first."""

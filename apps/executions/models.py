@@ -177,6 +177,9 @@ class ExecutionAction(BaseModel):
     deadline_at = models.DateTimeField(null=True)
     interests: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     detail = models.TextField(blank=True)
+    by_hand = models.TextField(
+        blank=True, help_text="Why a person decided how it ends; it is not tried again."
+    )
     inverts = models.ForeignKey(
         "self", on_delete=models.CASCADE, null=True, related_name="undone_by"
     )
@@ -227,6 +230,8 @@ class ActionReport(models.Model):
     interest: "models.JSONField[Any, Any]" = models.JSONField(default=list)
     pause_s = models.FloatField(null=True)
     detail = models.TextField(blank=True)
+    interests: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
+    by_hand = models.TextField(blank=True)
     incarnation = models.PositiveIntegerField()
     at = models.DateTimeField(auto_now_add=True)
 

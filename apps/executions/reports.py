@@ -109,6 +109,8 @@ def _keep(agent: Agent, incarnation: int, reports: Sequence[Report]) -> set[int]
                 interest=list(report.interest),
                 pause_s=report.pause_s,
                 detail=report.detail,
+                interests={role: list(flows) for role, flows in report.interests.items()},
+                by_hand=report.by_hand,
                 incarnation=incarnation,
             )
             for action, report in heard

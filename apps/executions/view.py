@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F
+from django.db.models import F, Q
 
 from apps.executions.enforced import shows
 from apps.executions.models import ActionReport, Execution, ExecutionAction, ExecutionStep
@@ -76,10 +76,12 @@ def _seconds(at: datetime | None) -> float | None:
 
 
 def _reports(execution: Execution) -> dict[int, dict[str, tuple[Report, ...]]]:
-    """Action -> broker -> what it said of the running attempt."""
+    """Action -> broker -> what it said of the running attempt, and that it has switched."""
     found: dict[int, dict[str, tuple[Report, ...]]] = {}
+    running = Q(attempt=F("action__attempt"))
+    # A switch is true whatever attempt the database believes to be running.
     rows = ActionReport.objects.filter(
-        action__step__execution=execution, attempt=F("action__attempt")
+        running | Q(phase=ReportPhase.SWITCHED), action__step__execution=execution
     ).order_by("id")
     for row in rows:
         report = Report(
@@ -89,6 +91,8 @@ def _reports(execution: Execution) -> dict[int, dict[str, tuple[Report, ...]]]:
             interest=tuple(row.interest),
             pause_s=row.pause_s,
             detail=row.detail,
+            interests={role: tuple(flows) for role, flows in row.interests.items()},
+            by_hand=row.by_hand,
         )
         by_broker = found.setdefault(row.action_id, {})
         by_broker[row.broker] = (*by_broker.get(row.broker, ()), report)
@@ -120,6 +124,7 @@ def _action(
         inverts=None if row.inverts_id is None else names[row.inverts_id],
         title=kinds.title(action),
         detail=row.detail,
+        by_hand=row.by_hand,
     )
 
 

@@ -14,6 +14,7 @@ from agent.drivers.simulated.driver import SimulatedDriver
 from agent.enforcement import NOT_ON_DISK, Enforcer
 from agent.router import Router
 from weir.coordination.wire import (
+    KEEP_S,
     ClassSpec,
     Delivery,
     Document,
@@ -42,7 +43,9 @@ class Stubborn(SimulatedDriver):
             raise Retryable("2 consumers above their limit have not left yet")
         await super().admit(classes, unmanaged=unmanaged)
 
-    async def ensure_channel(self, channel: Channel) -> None:
+    async def ensure_channel(
+        self, channel: Channel, *, max_message_bytes: int = 0, keep_s: int = KEEP_S
+    ) -> None:
         if self.cannot_stream and channel.delivery is Delivery.RELIABLE:
             raise Unsupported("the reliable class needs a server with JetStream")
         await super().ensure_channel(channel)

@@ -103,6 +103,10 @@ def _report(plain: object, path: str) -> Report:
     _whole(known.get("attempt"), f"{path}.attempt")
     _texts(known.get("interest", []), f"{path}.interest")
     _text(known.get("detail", ""), f"{path}.detail", longest=LONGEST_SENTENCE)
+    _text(known.get("by_hand", ""), f"{path}.by_hand", longest=LONGEST_SENTENCE)
+    for role, flows in _object(known.get("interests", {}), f"{path}.interests").items():
+        _text(role, f"{path}.interests")
+        _texts(flows, f"{path}.interests.{role}")
     if known.get("pause_s") is not None:
         _amount(known["pause_s"], f"{path}.pause_s")
     return report_from_dict({**known, "action": action}, path)

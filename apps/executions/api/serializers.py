@@ -8,15 +8,54 @@ from rest_framework import serializers
 from apps.accounts.api.permissions import granted
 from apps.accounts.roles import Permission
 from apps.common.api.fields import instant
+from apps.executions.deciding import Allowed, Outcome, decisions_allowed
 from apps.executions.models import Direction, Execution, ExecutionAction, ExecutionStep
 from apps.executions.selectors import waiting_for
 from weir import actions as kinds
+from weir.coordination.wire import ReportPhase
 from weir.lifecycle.executions import EXECUTIONS, PERSON_COMMANDS, ExecutionState
 from weir.lifecycle.steps import ActionState, StepState
 
 EXECUTION_STATES = [(state.value, state.value) for state in ExecutionState]
 STEP_STATES = [(state.value, state.value) for state in StepState]
+REPORT_PHASES = [(phase.value, phase.value) for phase in ReportPhase]
 ACTION_STATES = [(state.value, state.value) for state in ActionState]
+
+
+class ActionAnswerSerializer(serializers.Serializer[Any]):
+    """What a broker has said of the running attempt, and when."""
+
+    broker = serializers.CharField(read_only=True)
+    phase = serializers.ChoiceField(choices=REPORT_PHASES, read_only=True)
+    at = serializers.DateTimeField(read_only=True)
+    by_hand = serializers.CharField(
+        read_only=True, help_text="Why a person decided so at the broker's agent; empty: nobody."
+    )
+
+
+class ActionDecisionSerializer(serializers.Serializer[Any]):
+    """What the caller may decide for an action now, and what that brings about."""
+
+    outcome = serializers.ChoiceField(choices=Outcome.choices, read_only=True)
+    risk = serializers.CharField(read_only=True)
+
+
+class DecideSerializer(serializers.Serializer[Any]):
+    """A person's decision about an action that waits."""
+
+    outcome = serializers.ChoiceField(choices=Outcome.choices)
+    reason = serializers.CharField(min_length=5, max_length=400, help_text="Why, for the audit.")
+    confirmed = serializers.BooleanField(
+        help_text="The risk that the action's `decisions` name for this outcome is known."
+    )
+
+    def validate_confirmed(self, value: bool) -> bool:
+        """Nobody decides by accident."""
+        if not value:
+            raise serializers.ValidationError(
+                "Read the risk under `decisions` of the action and confirm it."
+            )
+        return value
 
 
 class ExecutionActionSerializer(serializers.ModelSerializer[ExecutionAction]):
@@ -34,6 +73,8 @@ class ExecutionActionSerializer(serializers.ModelSerializer[ExecutionAction]):
     after = serializers.DictField(child=serializers.FloatField(), read_only=True, allow_null=True)
     state = serializers.ChoiceField(choices=ACTION_STATES, read_only=True)
     waiting_for = serializers.ListField(child=serializers.CharField(), read_only=True)
+    answers = ActionAnswerSerializer(many=True, read_only=True)
+    decisions = ActionDecisionSerializer(many=True, read_only=True)
 
     class Meta:
         model = ExecutionAction
@@ -55,11 +96,16 @@ class ExecutionActionSerializer(serializers.ModelSerializer[ExecutionAction]):
             "ended_at",
             "pause_s",
             "waiting_for",
+            "moved_at",
+            "by_hand",
+            "answers",
+            "decisions",
         ]
         read_only_fields = fields
 
     def to_representation(self, instance: ExecutionAction) -> dict[str, Any]:
         action = instance.action
+        waiting = waiting_for(instance)
         return {
             "id": str(instance.public_id),
             "index": instance.index,
@@ -77,8 +123,30 @@ class ExecutionActionSerializer(serializers.ModelSerializer[ExecutionAction]):
             "started_at": instant(instance.started_at),
             "ended_at": instant(instance.ended_at),
             "pause_s": instance.pause_s,
-            "waiting_for": waiting_for(instance),
+            "waiting_for": waiting,
+            "moved_at": instant(instance.moved_at),
+            "by_hand": instance.by_hand,
+            "answers": [
+                {
+                    "broker": report.broker,
+                    "phase": report.phase,
+                    "at": instant(report.at),
+                    "by_hand": report.by_hand,
+                }
+                for report in instance.reports.all()
+                if report.attempt == instance.attempt
+            ],
+            "decisions": [
+                {"outcome": allowed.outcome.value, "risk": allowed.risk}
+                for allowed in self._decisions(instance, waiting)
+            ],
         }
+
+    def _decisions(self, instance: ExecutionAction, waiting: list[str]) -> list[Allowed]:
+        request = self.context.get("request")
+        if request is None or Permission.EXECUTE_PLAN not in granted(request):
+            return []
+        return decisions_allowed(instance, instance.reports.all(), waiting)
 
 
 class ExecutionStepSerializer(serializers.ModelSerializer[ExecutionStep]):

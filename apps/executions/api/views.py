@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema
@@ -16,11 +17,13 @@ from apps.common.api.filters import NameSearch, Ordering
 from apps.executions import services
 from apps.executions.api.serializers import (
     EXECUTION_STATES,
+    DecideSerializer,
     ExecutionDetailSerializer,
     ExecutionSerializer,
     ResumeSerializer,
     RollBackSerializer,
 )
+from apps.executions.deciding import action_decide
 from apps.executions.models import Execution
 from apps.executions.selectors import executions_counted, executions_in_full
 
@@ -52,7 +55,9 @@ class ExecutionViewSet(
     search_fields = ["subject_name", "subject_title", "system__name"]
     ordering_fields = ["created_at", "ended_at", "state"]
     ordering = ["-id"]
-    needs = dict.fromkeys(["pause", "resume", "stop", "roll_back"], Permission.EXECUTE_PLAN)
+    needs = dict.fromkeys(
+        ["pause", "resume", "stop", "roll_back", "decide"], Permission.EXECUTE_PLAN
+    )
 
     def get_queryset(self) -> Any:
         return executions_counted() if self.action == "list" else executions_in_full()
@@ -98,3 +103,19 @@ class ExecutionViewSet(
         return self._command(
             request, services.execution_roll_back, RollBackSerializer(data=request.data)
         )
+
+    @extend_schema(request=DecideSerializer, responses=ExecutionDetailSerializer)
+    @action(detail=True, methods=["post"], url_path="actions/<uuid:action_id>/decide")
+    def decide(self, request: Request, id: str, action_id: UUID) -> Response:
+        """End an action that waits, as its `decisions` allow now; the audit keeps the reason."""
+        assert isinstance(request.user, User)
+        given = DecideSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        action_decide(
+            execution=self.get_object(),
+            action=action_id,
+            actor=request.user,
+            outcome=given.validated_data["outcome"],
+            reason=given.validated_data["reason"],
+        )
+        return Response(self.get_serializer(self.get_object()).data)

@@ -652,6 +652,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/executions/{id}/actions/{action_id}/decide": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description End an action that waits, as its `decisions` allow now; the audit keeps the reason.
+         *
+         *     Role: operator.
+         */
+        post: operations["executions_actions_decide_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/executions/{id}/pause": {
         parameters: {
             query?: never;
@@ -2566,6 +2587,20 @@ export interface components {
             /** @default  */
             reason: string;
         };
+        /** @description What a broker has said of the running attempt, and when. */
+        ActionAnswer: {
+            readonly broker: string;
+            readonly phase: components["schemas"]["PhaseEnum"];
+            /** Format: date-time */
+            readonly at: string;
+            /** @description Why a person decided so at the broker's agent; empty: nobody. */
+            readonly by_hand: string;
+        };
+        /** @description What the caller may decide for an action now, and what that brings about. */
+        ActionDecision: {
+            readonly outcome: components["schemas"]["OutcomeEnum"];
+            readonly risk: string;
+        };
         /** @enum {string} */
         ActionStateEnum: "pending" | "preparing" | "committed" | "done" | "aborting" | "aborted" | "dead";
         /** @description Agents make true what this database says, although they have obeyed newer documents. */
@@ -3471,6 +3506,14 @@ export interface components {
             };
             rates: number[];
         };
+        /** @description A person's decision about an action that waits. */
+        DecideRequest: {
+            outcome: components["schemas"]["OutcomeEnum"];
+            /** @description Why, for the audit. */
+            reason: string;
+            /** @description The risk that the action's `decisions` name for this outcome is known. */
+            confirmed: boolean;
+        };
         /** @enum {string} */
         DecisionEnum: "approve" | "reject";
         /** @enum {string} */
@@ -3714,6 +3757,15 @@ export interface components {
              */
             readonly pause_s: number | null;
             readonly waiting_for: string[];
+            /**
+             * Format: date-time
+             * @description When `state` changed last.
+             */
+            readonly moved_at: string | null;
+            /** @description Why a person decided how it ends; it is not tried again. */
+            readonly by_hand: string;
+            readonly answers: components["schemas"]["ActionAnswer"][];
+            readonly decisions: components["schemas"]["ActionDecision"][];
         };
         /** @description An execution with its steps and actions. */
         ExecutionDetail: {
@@ -4495,6 +4547,8 @@ export interface components {
              */
             measured_utility: number | null;
         };
+        /** @enum {string} */
+        OutcomeEnum: "abort" | "bury" | "commit";
         /** @description A tree of brokers. */
         Overlay: {
             /** Format: uuid */
@@ -5308,6 +5362,8 @@ export interface components {
         };
         /** @enum {string} */
         PatternEnum: "one_to_many" | "one_to_one" | "request_response";
+        /** @enum {string} */
+        PhaseEnum: "ready" | "refused" | "switched" | "released";
         /** @enum {string} */
         PlaceEnum: "node" | "link";
         /** @description A plan without its document: `apps.plans.selectors.readings.Reading`. */
@@ -9404,6 +9460,41 @@ export interface operations {
             cookie?: never;
         };
         requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExecutionDetail"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    executions_actions_decide_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                action_id: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DecideRequest"];
+            };
+        };
         responses: {
             200: {
                 headers: {
