@@ -168,7 +168,10 @@ class ModelDriver:
                 raise Retryable(f"{neighbour} has no outbox for us")
             await asyncio.sleep(RETRY_S)
 
-    async def drop_link(self, neighbour: str) -> None:
+    async def trust(self, public_keys: Mapping[str, str]) -> None:
+        """Nobody comes from outside."""
+
+    async def close_link(self, neighbour: str) -> None:
         self._links.pop(neighbour, None)
         for delivery in Delivery:
             source = Source(delivery=delivery, neighbour=neighbour)
@@ -178,6 +181,9 @@ class ModelDriver:
             queue = self._queues.pop(source, None)
             if queue is not None:
                 queue.end()
+
+    async def drop_link(self, neighbour: str) -> None:
+        await self.close_link(neighbour)
         outbox = Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour=neighbour)
         await self._own(lambda broker: broker.drop(outbox), f"drop {outbox}")
 
