@@ -17,7 +17,8 @@ _building = threading.Lock()
 
 @cache
 def _schema() -> Any:
-    return SchemaGenerator().get_schema(request=None, public=True)
+    generator = SchemaGenerator()  # type: ignore[no-untyped-call]
+    return generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
 
 
 _rendered: dict[type[BaseRenderer], tuple[str, bytes]] = {}
@@ -29,7 +30,7 @@ def rendered(renderer: BaseRenderer) -> tuple[str, bytes]:
     if kind not in _rendered:
         with _building:
             if kind not in _rendered:
-                text = renderer.render(_schema(), renderer_context={})
+                text: bytes = renderer.render(_schema(), renderer_context={})
                 _rendered[kind] = f'"{hashlib.sha256(text).hexdigest()[:32]}"', text
     return _rendered[kind]
 

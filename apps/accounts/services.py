@@ -293,5 +293,6 @@ def _record_token(token: ApiToken, action: str, actor: User) -> None:
         object_kind="token",
         object_id=token.public_id,
         object_name=token.name,
-        **({"after": said} if action == "create" else {"before": said}),
+        before=said if action == "revoke" else None,
+        after=said if action == "create" else None,
     )
