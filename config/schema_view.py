@@ -30,7 +30,8 @@ def rendered(renderer: BaseRenderer) -> tuple[str, bytes]:
     if kind not in _rendered:
         with _building:
             if kind not in _rendered:
-                text: bytes = renderer.render(_schema(), renderer_context={})
+                shown = renderer.render(_schema(), renderer_context={})
+                text = shown.encode() if isinstance(shown, str) else shown
                 _rendered[kind] = f'"{hashlib.sha256(text).hexdigest()[:32]}"', text
     return _rendered[kind]
 
