@@ -322,8 +322,8 @@ def runs_reap() -> int:
             logger.warning("%s: worker %s fell silent", row, row.worker)
             _retry_or_fail(row, "worker_lost", f"The worker {row.worker} stopped answering.")
             reaped += 1
-        # Not skipped: who reads only the key of a run, such as a rerun being opened or a process
-        # frozen in the middle of that, would keep the run from being sent as long as it lives.
+        # `no_key`: the commit of a row that names a run holds the run's key while it is checked; a
+        # process frozen there would keep the run from being sent as long as it lives.
         unsent = Run.objects.select_for_update(skip_locked=True, no_key=True).filter(
             Q(sent_at=None) | Q(sent_at__lt=Now() - silent), state=RunState.QUEUED
         )

@@ -64,12 +64,12 @@ def unfinished(deed: Callable[[], object]) -> Iterator[Callable[[], None]]:
 
 
 def names(run: Run) -> Callable[[], object]:
-    """Another run that names this one: the database holds this one's key until the end."""
+    """The commit of a row that names this run: the database holds the run's key while it checks."""
 
     def deed() -> object:
-        return Run.objects.create(
-            kind=run.kind, task=run.task, snapshot=run.snapshot, method="lrgp", rerun_of=run
-        )
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM runs_run WHERE id = %s FOR KEY SHARE", [run.pk])
+        return run
 
     return deed
 
