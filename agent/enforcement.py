@@ -114,11 +114,16 @@ class Enforcer:
             limits=dict(self._limits),
             admitted={name: state.admitted for name, state in stats.classes.items()},
             waiting={name: state.waiting for name, state in stats.classes.items()},
+            ingress=self._router.ingress,
+            served={name: spec.flow for name, spec in self._served().items()},
             links=tuple(sorted(self._router.tables.links)),
             problems=tuple(sorted(set(problems))),
         )
 
     # --- inside
+
+    def _served(self) -> Mapping[str, ClassSpec]:
+        return {} if self._admitting is None else self._admitting[0]
 
     def _now(self) -> Observed:
         """What reconciling starts from."""

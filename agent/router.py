@@ -146,6 +146,11 @@ class Router:
         return self._tables.complete and self._local is not None
 
     @property
+    def ingress(self) -> Mapping[str, Delivery]:
+        """Flow -> the promise with which it is read from publishers."""
+        return {flow: pump.source.delivery for flow, pump in self._ingress.items()}
+
+    @property
     def ready(self) -> bool:
         """Whether reliable messages move: every neighbour has said what it wants."""
         return self._heard is not None and self.known and not self._tables.unheard - self._leaving

@@ -94,6 +94,7 @@ class Topic(Entity):
         Stream, on_delete=models.PROTECT, null=True, blank=True, related_name="topics"
     )
     children = {"node_costs": ("broker", "resource"), "link_costs": ("link",)}
+    enforced_as = "flow"
 
     class Meta:
         ordering = ["name"]
@@ -225,6 +226,7 @@ class ConsumerClass(Entity):
     )
     population_max = models.PositiveIntegerField(help_text="Consumers that want to be admitted.")
     children = {"costs": ("resource",)}
+    enforced_as = "class"
 
     class Meta:
         ordering = ["name"]

@@ -1,5 +1,7 @@
 """What each broker of a system shall do, as a pure function of the database.
 
+It is made of settings, which only executions and the rate controller change, of the overlay in
+force and of the agents' sessions. The model is not read: an edit of it changes no document.
 `facts_of` reads everything in one consistent look and six queries however many brokers there
 are; `document_of` makes one broker's document of it. A `Stamp` is equal as long as no document
 can differ; it costs one query.
@@ -16,7 +18,6 @@ from django.db import connection, transaction
 from django.db.models import F, OuterRef, Subquery, Sum
 from django.db.models.functions import Coalesce
 
-from apps.catalog.models import ConsumerClass, Topic
 from apps.executions.models import UNDER_WAY_NAMES, ExecutionAction, Revision, Setting
 from apps.executions.selectors import edges_in_force
 from apps.systems.models import System
@@ -27,10 +28,13 @@ from weir.coordination.views import ORDER_PHASES
 from weir.lifecycle.steps import ActionState
 
 
+EVERYWHERE = ""
+"""Instead of a broker's name: what concerns all of them, such as how a flow is carried."""
+
+
 class Stamp(NamedTuple):
     """Equal stamps, equal documents."""
 
-    model_version: int
     revision: int
     sessions: int
     """All sessions ever opened, and all edits of agents: a broker's address or its agent's key may
@@ -71,7 +75,8 @@ class Facts:
     number: int = 0
     """Of all these documents."""
     asked: Mapping[str, int] = field(default_factory=dict)
-    """Broker -> the largest number by which one of its settings was asked for."""
+    """Broker (`EVERYWHERE`: all of them) -> the largest number by which one of its settings was
+    asked for."""
     held: bool = False
     """Agents have obeyed documents of which this database knows nothing: it sends none."""
 
@@ -104,7 +109,6 @@ def stamp_of(system_pk: int) -> Stamp | None:
     row = (
         System.objects.filter(pk=system_pk)
         .values_list(
-            "model_version",
             Coalesce(Subquery(revision), 0),
             Coalesce(Subquery(sessions), 0),
             "access_version",
@@ -140,7 +144,7 @@ def document_of(facts: Facts, broker: str) -> wire.Document:
         broker=broker,
         version="",
         number=facts.number,
-        asked=facts.asked.get(broker, 0),
+        asked=max(facts.asked.get(broker, 0), facts.asked.get(EVERYWHERE, 0)),
         flows={
             flow: wire.FlowSpec(
                 delivery=delivery,
@@ -150,7 +154,8 @@ def document_of(facts: Facts, broker: str) -> wire.Document:
             )
             for flow, delivery in facts.deliveries.items()
         },
-        gates={f: g for f, g in facts.gates.get(broker, {}).items() if f in ingress},
+        # Also of a flow that does not enter here yet: its gate stands before its first message.
+        gates=facts.gates.get(broker, {}),
         classes=facts.classes.get(broker, {}),
         neighbours={
             # A broker whose agent never came, or may not speak now, is a neighbour all the same:
@@ -182,31 +187,34 @@ def _hash(plain: Mapping[str, Any]) -> str:
 def _read(system: System) -> Facts:
     deliveries: dict[str, wire.Delivery] = {}
     ingress: dict[str, set[str]] = {}
-    topics = Topic.objects.filter(system=system).order_by("name")
-    for name, delivery, source in topics.values_list("name", "delivery", "source__name"):
-        deliveries[name] = wire.Delivery(delivery)
-        if source is not None:
-            ingress.setdefault(source, set()).add(name)
-
     gates: dict[str, dict[str, wire.Gate]] = {}
-    limits: dict[tuple[str, str], int] = {}
     asked: dict[str, int] = {}
-    for setting in Setting.objects.filter(system=system):
-        value = setting.controlled if setting.controlled is not None else setting.desired
-        broker = setting.target["broker"]
-        asked[broker] = max(asked.get(broker, 0), setting.asked_number)
+    served: dict[tuple[str, str], str] = {}
+    limits: dict[tuple[str, str, str], int] = {}
+    # Sorted as canonical JSON will sort it anyway, so that equal facts are equal texts.
+    for row in Setting.objects.filter(system=system).order_by("kind", "target_key"):
+        value = row.controlled if row.controlled is not None else row.desired
+        target = row.target
+        where = target.get("broker", EVERYWHERE)
+        asked[where] = max(asked.get(where, 0), row.asked_number)
         if value is None:
             continue
-        if setting.kind == "set_flow_rate":
-            gate = wire.Gate(rate_per_s=float(value["rate_per_s"]), burst=float(value["burst"]))
-            gates.setdefault(broker, {})[setting.target["flow"]] = gate
-        else:
-            limits[broker, setting.target["class"]] = int(value["limit"])
+        match row.kind:
+            case "carry_flow":
+                deliveries[target["flow"]] = wire.Delivery(value["delivery"])
+                if value["broker"]:
+                    ingress.setdefault(value["broker"], set()).add(target["flow"])
+            case "serve_class":
+                served[target["broker"], target["class"]] = value["flow"]
+            case "set_flow_rate":
+                gate = wire.Gate(rate_per_s=float(value["rate_per_s"]), burst=float(value["burst"]))
+                gates.setdefault(target["broker"], {})[target["flow"]] = gate
+            case "set_population":
+                limits[target["broker"], target["class"], target["flow"]] = int(value["limit"])
 
     classes: dict[str, dict[str, wire.ClassSpec]] = {}
-    rows = ConsumerClass.objects.filter(system=system).order_by("name")
-    for name, flow, broker in rows.values_list("name", "topic__name", "broker__name"):
-        spec = wire.ClassSpec(flow=flow, limit=limits.get((broker, name)))
+    for (broker, name), flow in served.items():
+        spec = wire.ClassSpec(flow=flow, limit=limits.get((broker, name, flow)))
         classes.setdefault(broker, {})[name] = spec
 
     neighbours: dict[str, set[str]] = {}

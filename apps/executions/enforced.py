@@ -15,9 +15,7 @@ from apps.executions.models import ExecutionAction, Setting
 from apps.systems.models import System
 from weir.actions import SettingKey, setting_key
 from weir.coordination.wire import Observed
-from weir.model.plan import Action
-
-Value = Mapping[str, float | int]
+from weir.model.plan import Action, Value
 
 
 class Settings:
@@ -86,15 +84,42 @@ def _plain(value: Value | None) -> dict[str, Any] | None:
     return None if value is None else dict(value)
 
 
-def shows(observed: Observed, action: Action, value: Value | None) -> bool:
-    """Whether the agent sees exactly this value of the action's setting in force."""
-    if action.kind == "set_flow_rate":
-        gate = observed.gates.get(action.target["flow"])
-        if value is None or gate is None:
-            return value is None and gate is None
-        return gate.rate_per_s == value["rate_per_s"] and gate.burst == value["burst"]
-    limit = observed.limits.get(action.target["class"])
-    return limit == (None if value is None else value["limit"])
+def shows(observed: Observed, action: Action, value: Value | None, broker: str) -> bool:
+    """Whether the broker's agent sees exactly this value of the action's setting in force."""
+    target = action.target
+    match action.kind:
+        case "set_flow_rate":
+            gate = observed.gates.get(target["flow"])
+            if value is None or gate is None:
+                return value is None and gate is None
+            return bool(gate.rate_per_s == value["rate_per_s"] and gate.burst == value["burst"])
+        case "carry_flow":
+            if observed.ingress is None:
+                return False
+            enters = value is not None and value["broker"] == broker
+            wanted = value["delivery"] if value is not None and enters else None
+            return observed.ingress.get(target["flow"]) == wanted
+        case "serve_class":
+            if observed.served is None:
+                return False
+            flow = None if value is None else value["flow"]
+            return observed.served.get(target["class"]) == flow
+        case "set_population":
+            served = observed.served
+            if served is not None and served.get(target["class"]) != target["flow"]:
+                # Nobody is let in, so no limit is passed; it holds from the first consumer on.
+                return True
+            limit = observed.limits.get(target["class"])
+            return limit == (None if value is None else value["limit"])
+        case kind:
+            raise NotImplementedError(f"nobody knows how an agent shows {kind}")
+
+
+def asks_of(action: Action, value: Value | None, broker: str) -> bool:
+    """Whether this value of the action's setting asks anything of the broker."""
+    if value is None:
+        return False
+    return action.kind != "carry_flow" or bool(value["broker"] == broker)
 
 
 @transaction.atomic

@@ -1,6 +1,6 @@
 """Reads of executions and of what is in force."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any
 
@@ -15,7 +15,7 @@ from apps.executions.models import (
     Setting,
 )
 from apps.systems.models import System
-from apps.telemetry.selectors import agents_of
+from apps.telemetry.models import Agent
 from apps.topology.models import OverlayEdge
 from weir.actions import InForce, brokers, edge, protocol
 from weir.coordination.wire import Observed, ReportPhase, observed_from_dict
@@ -46,11 +46,11 @@ def in_force(system: System) -> InForce:
     )
 
 
-def observed_of(system: System) -> dict[str, Observed]:
+def observed_of(agents: Iterable[Agent]) -> dict[str, Observed]:
     """Broker name -> what its agent says is really in force; without those that said nothing."""
     return {
         agent.broker.name: observed_from_dict(agent.observed)
-        for agent in agents_of(system)
+        for agent in agents
         if agent.observed is not None
     }
 

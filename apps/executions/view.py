@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import F, Q
 
-from apps.executions.enforced import shows
+from apps.executions.enforced import asks_of, shows
 from apps.executions.models import ActionReport, Execution, ExecutionAction, ExecutionStep
 from apps.telemetry.selectors import agents_of
 from weir import actions as kinds
@@ -108,7 +108,13 @@ def _action(
     action = row.action
     protocol = Protocol(kinds.protocol(action))
     setting = protocol is Protocol.SETTING
-    awaited = frozenset(kinds.brokers(action)) if setting else frozenset()
+    wanted = row.before if row.state == ActionState.ABORTING else row.after
+    # Where no agent is enrolled (any more), nobody has to say that nothing is enforced there.
+    awaited = frozenset(
+        broker
+        for broker in (kinds.brokers(action) if setting else ())
+        if broker in agents or asks_of(action, wanted, broker)
+    )
     return ActionView(
         id=names[row.pk],
         protocol=protocol,
@@ -116,7 +122,7 @@ def _action(
         state=ActionState(row.state),
         participants={} if setting else dict(kinds.roles(action)),
         awaited=awaited,
-        confirmed_by=frozenset(b for b in awaited if b in agents and _confirms(row, agents[b])),
+        confirmed_by=frozenset(b for b in awaited if b in agents and _confirms(row, agents[b], b)),
         attempt=row.attempt,
         deadline=_seconds(row.deadline_at),
         reports=reports,
@@ -128,7 +134,7 @@ def _action(
     )
 
 
-def _confirms(row: ExecutionAction, agent: Mapping[str, Any]) -> bool:
+def _confirms(row: ExecutionAction, agent: Mapping[str, Any], broker: str) -> bool:
     """Whether the agent has seen in force what is asked for now.
 
     What it saw by an older document proves nothing, whenever it arrives: meanwhile it may have
@@ -140,4 +146,4 @@ def _confirms(row: ExecutionAction, agent: Mapping[str, Any]) -> bool:
     if observed.number < row.asked_number:
         return False
     wanted = row.before if row.state == ActionState.ABORTING else row.after
-    return shows(observed, row.action, wanted)
+    return shows(observed, row.action, wanted, broker)

@@ -104,6 +104,8 @@ class Entity(BaseModel):
 
     # Child tables edited together with their parent: related name -> what identifies a child.
     children: "dict[str, tuple[str, ...]]" = {}
+    # Under which member settings in force name it; empty for what agents never hear of.
+    enforced_as = ""
 
     class Meta:
         abstract = True

@@ -13,6 +13,7 @@ class Broker(Entity):
     map_x = models.FloatField(null=True, blank=True, help_text="Place on the map, 0 to 1.")
     map_y = models.FloatField(null=True, blank=True, help_text="Place on the map, 0 to 1.")
     children = {"capacities": ("resource",)}
+    enforced_as = "broker"
 
     class Meta:
         ordering = ["name"]

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable
 
-from django.utils import timezone
-
 from apps.common.errors import Conflict, FieldError
 from apps.systems.models import System
 from apps.systems.services import entity_change
@@ -31,29 +29,33 @@ def edges_of(overlay: Overlay) -> Edges:
     return frozenset(edge(a, b) for a, b in rows)
 
 
-def overlay_edit_check(overlay: Overlay, edited: Collection[str]) -> None:
-    """Refuse to edit by hand the tree that live agents route by.
+def overlay_edit_check(system: System, overlay: Overlay | None, edited: Collection[str]) -> None:
+    """Refuse to change by hand the tree that agents are told to route by.
 
     A link that is simply replaced loses what is on its way; agents move it without a loss. Names
-    and notes may change, and without live agents everything may. Raises Conflict.
+    and notes may change, and while no agent is enrolled everything may. A silent agent counts: it
+    routes by the tree it was told, and reads the next one when it comes back. `overlay` None: it
+    is being added. Raises Conflict.
     """
     moved = sorted(LEADS_MESSAGES.intersection(edited))
-    if not overlay.in_force or not moved:
+    routes = "in_force" in moved or (overlay is not None and overlay.in_force)
+    if not moved or not routes:
         return
-    live = Broker.objects.filter(
-        system=overlay.system, agent__revoked_at=None, agent__lease_until__gt=timezone.now()
-    )
-    count = live.count()
+    count = Broker.objects.filter(
+        system=system, agent__isnull=False, agent__revoked_at=None
+    ).count()
     if count:
-        agents = "1 live agent routes" if count == 1 else f"{count} live agents route"
+        agents = "1 agent is enrolled" if count == 1 else f"{count} agents are enrolled"
+        name = f"{overlay} is in force" if overlay and overlay.in_force else "it would be in force"
         raise Conflict(
-            "agents_are_live",
-            f"{agents} by {overlay}, which is in force: an edit would lose messages on their way. "
-            "Find a better overlay or name a goal topology, and carry out its plan.",
+            "agents_are_enrolled",
+            f"{agents} in {system}, and {name}: an edit would move links that carry messages, "
+            "without a plan. Find a better overlay or name a goal topology, and carry out its "
+            "plan; or revoke the agents first.",
             errors=[
                 FieldError(
                     field=moved[0],
-                    message="Changes by a plan while agents are live.",
+                    message="Changes by a plan while agents are enrolled.",
                 )
             ],
         )

@@ -11,7 +11,9 @@ from typing import Any, TypeVar
 import httpx
 
 from apps.catalog.models import ConsumerClass, Topic
-from apps.executions.models import Execution
+from apps.executions.documents import document_of, facts_of, revision_bump
+from apps.executions.modelled import asked_by_model
+from apps.executions.models import Execution, Setting
 from apps.executions.services import execution_start
 from apps.systems.models import System
 from apps.systems.services import entity_create
@@ -51,13 +53,53 @@ def make_harbour(name: str = "harbour") -> Harbour:
     system = make_system(name)
     brokers = {letter: make_broker(system, letter) for letter in "abcd"}
     topic = make_topic(system, "tides", source=brokers["a"], delivery="reliable")
-    return Harbour(
+    harbour = Harbour(
         system=system,
         brokers=brokers,
         overlay=make_overlay(system, brokers, "ab", "bc", "cd"),
         topic=topic,
         consumers=make_class(system, topic, brokers["c"], "gulls"),
     )
+    put_in_force(system)
+    return harbour
+
+
+def put_in_force(system: System) -> None:
+    """The flows and classes of the model as it is, in force as if a plan had brought them."""
+    for asked in asked_by_model(system).values():
+        Setting.objects.update_or_create(
+            system=system,
+            kind=asked.kind,
+            target_key=asked.key[1],
+            defaults={
+                "target": dict(asked.target),
+                "in_force": dict(asked.value),
+                "desired": dict(asked.value),
+            },
+        )
+    revision_bump(system)
+
+
+def seen_at(system: System, broker: str) -> dict[str, Any]:
+    """What an agent sees at the broker that has taken over all that it is asked for."""
+    document = document_of(must(facts_of(system.pk))[1], broker)
+    return {
+        "version": document.version,
+        "gates": {
+            flow: {"rate_per_s": gate.rate_per_s, "burst": gate.burst}
+            for flow, gate in document.gates.items()
+        },
+        "limits": {n: c.limit for n, c in document.classes.items() if c.limit is not None},
+        "ingress": {f: spec.delivery for f, spec in document.flows.items() if spec.ingress},
+        "served": {name: spec.flow for name, spec in document.classes.items()},
+        "links": sorted(document.neighbours),
+    }
+
+
+def must(value: T | None) -> T:
+    """The value, which is there."""
+    assert value is not None
+    return value
 
 
 def rate(before: float | None, after: float | None, flow: str = "tides", at: str = "a") -> Action:
@@ -157,6 +199,8 @@ class FakeAgent:
     seen: str = ""
     gates: dict[str, Any] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
+    ingress: dict[str, str] = field(default_factory=dict)
+    served: dict[str, str] = field(default_factory=dict)
     document: Document | None = None
     sequence: int = 0
     obeyed: int = 0
@@ -227,17 +271,21 @@ class FakeAgent:
             "number": self.document.number if self.document else 0,
             "gates": self.gates,
             "limits": self.limits,
+            "ingress": self.ingress,
+            "served": self.served,
             "links": sorted(self.document.neighbours) if self.document else [],
         }
 
     def obey(self) -> Document:
-        """Take over gates and limits of the document as it is now, and say so."""
+        """Take over the document as it is now, and say so."""
         document = self.poll_now()
         self.gates = {
             flow: {"rate_per_s": gate.rate_per_s, "burst": gate.burst}
             for flow, gate in document.gates.items()
         }
         self.limits = {n: c.limit for n, c in document.classes.items() if c.limit is not None}
+        self.ingress = {f: spec.delivery for f, spec in document.flows.items() if spec.ingress}
+        self.served = {name: spec.flow for name, spec in document.classes.items()}
         assert self.say(observed=self.observed()).status_code == 200
         return document
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from apps.accounts.models import User
-from apps.executions.models import Execution, Setting
+from apps.executions.models import Execution
 from apps.executions.reports import agent_heard, session_open
 from apps.executions.services import executions_tick
 from apps.plans.models import Plan
@@ -14,7 +14,7 @@ from apps.systems.models import System
 from apps.systems.services import entity_update
 from apps.telemetry.models import Agent
 from apps.telemetry.services import Introduction, agent_enrol
-from tests.factories.fleet import Harbour, population, rate
+from tests.factories.fleet import Harbour, population, rate, seen_at
 from weir.model.plan import Action, Bound, Promise, Source, Step
 from weir.model.plan import Plan as Document
 
@@ -107,18 +107,14 @@ def agents_look(
     harbour: Harbour, agents: Mapping[str, Agent], *, offered: float | None = None
 ) -> None:
     """Every agent takes over what it is asked for and says so, with what the tides offer."""
-    rows = list(Setting.objects.filter(system=harbour.system, desired__isnull=False))
     for name, agent in agents.items():
-        here = [row for row in rows if row.target["broker"] == name]
-        gates = {r.target["flow"]: r.desired for r in here if r.kind == "set_flow_rate"}
-        limits = {r.target["class"]: r.desired["limit"] for r in here if r.kind == "set_population"}
         flows = {"tides": {"offered_per_s": offered, "passed_per_s": min(offered or 0.0, 40.0)}}
         classes = {"gulls": {"admitted": 5, "waiting": 0, "delivered_per_s": 1.0}}
         agent_heard(
             agent=agent,
             incarnation=agent.incarnation,
             reports=[],
-            observed={"version": "v", "gates": gates, "limits": limits, "links": links(name)},
+            observed={**seen_at(harbour.system, name), "links": links(name)},
             telemetry=None
             if offered is None
             else {

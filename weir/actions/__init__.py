@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from weir.actions._protocol import ActionKind, Edge, ProtocolName
 from weir.actions._registry import kind_of, kinds
 from weir.actions._replay import InForce, replay
-from weir.actions._targets import SettingKey, edge, setting_key, target_key
+from weir.actions._targets import SettingKey, edge, setting_key, target_key, target_of
 from weir.model.plan import Step
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ __all__ = [
     "roles",
     "setting_key",
     "target_key",
+    "target_of",
     "title",
     "undo_title",
     "validate",

@@ -65,4 +65,4 @@ def _apply(
 def _said(value: Value | None) -> str:
     if value is None:
         return "nothing"
-    return ", ".join(f"{name} {shown(amount)}" for name, amount in sorted(value.items()))
+    return ", ".join(f"{name} {shown(member)}" for name, member in sorted(value.items()))

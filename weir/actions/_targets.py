@@ -27,6 +27,12 @@ def target_key(target: Mapping[str, str]) -> str:
     return json.dumps(dict(target), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
+def target_of(key: SettingKey) -> dict[str, str]:
+    """The target that a setting is kept under."""
+    target: dict[str, str] = json.loads(key[1])
+    return target
+
+
 def setting_key(action: Action) -> SettingKey:
     """Under which name the setting that the action changes is kept."""
     return action.kind, target_key(action.target)
@@ -41,11 +47,15 @@ def check_target(action: Action, *names: str) -> None:
     """Exactly these members, each a name."""
     check_members(action.target, "target", *names)
     for name in names:
-        value: object = action.target[name]
-        if not isinstance(value, str):
-            raise InvalidProblem(f"target.{name}", f"must be a name, not {shown(value)}")
-        if not value or len(value) > MAX_NAME_LENGTH:
-            raise InvalidProblem(f"target.{name}", f"must have 1 to {MAX_NAME_LENGTH} characters")
+        check_name(action.target[name], f"target.{name}")
+
+
+def check_name(value: object, path: str) -> None:
+    """A name: text of 1 to `MAX_NAME_LENGTH` characters."""
+    if not isinstance(value, str):
+        raise InvalidProblem(path, f"must be a name, not {shown(value)}")
+    if not value or len(value) > MAX_NAME_LENGTH:
+        raise InvalidProblem(path, f"must have 1 to {MAX_NAME_LENGTH} characters")
 
 
 def check_members(obj: object, path: str, *names: str) -> None:

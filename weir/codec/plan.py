@@ -17,7 +17,7 @@ from weir.model.plan import Action, Bound, LeftOut, Plan, Promise, Source, Step
 from weir.plugins import number, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import TypeVar
 
     from weir.model.plan import Value
@@ -339,8 +339,12 @@ def _float(amount: float) -> float:
     return float(amount) + 0.0
 
 
-def _value(value: Mapping[str, float | int] | None) -> dict[str, float | int] | None:
-    """One spelling: limits are whole numbers, everything else is a float."""
-    if value is None:
-        return None
-    return {key: int(amount) if key == "limit" else _float(amount) for key, amount in value.items()}
+def _value(value: Value | None) -> dict[str, Any] | None:
+    """One spelling: names as they are, limits whole numbers, every other number a float."""
+    return None if value is None else {key: _member(key, each) for key, each in value.items()}
+
+
+def _member(key: str, member: Any) -> str | float | int:
+    if isinstance(member, str):
+        return member
+    return int(member) if key == "limit" else _float(member)

@@ -200,6 +200,11 @@ class Observed:
     """Class -> limit enforced; a class without a limit is absent."""
     admitted: Mapping[str, int] = field(default_factory=dict)
     waiting: Mapping[str, int] = field(default_factory=dict)
+    ingress: Mapping[str, Delivery] | None = None
+    """Flow -> the promise with which it is read from publishers here. None: an older agent, which
+    does not say."""
+    served: Mapping[str, str] | None = None
+    """Class -> the flow that its consumers receive here. None: an older agent."""
     links: tuple[str, ...] = ()
     """The neighbours in the forwarding tables, sorted."""
     problems: tuple[str, ...] = ()
@@ -313,13 +318,25 @@ def report_from_dict(plain: object, path: str = "") -> Report:
     return _make(Report, known, path, phase=phase, interest=interest, interests=interests)
 
 
+def _deliveries(plain: object, path: str) -> dict[str, Delivery]:
+    path = f"{path}.ingress" if path else "ingress"
+    if not isinstance(plain, dict):
+        raise InvalidProblem(path, "must be an object")
+    try:
+        return {_text(flow, path): Delivery(delivery) for flow, delivery in plain.items()}
+    except ValueError as error:
+        raise InvalidProblem(path, str(error)) from error
+
+
 def observed_from_dict(plain: object, path: str = "") -> Observed:
     """What an agent observed, from its JSON form. Raises InvalidProblem naming the entry."""
     known = _known(Observed, plain, path)
+    ingress = known.get("ingress")
     return _make(
         Observed,
         known,
         path,
+        ingress=None if ingress is None else _deliveries(ingress, path),
         gates=_map(known.get("gates", {}), f"{path}.gates" if path else "gates", Gate),
         links=tuple(known.get("links", ())),
         problems=tuple(known.get("problems", ())),

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-Value = Mapping[str, float | int]
-"""What a setting holds: `{rate_per_s, burst}` or `{limit}`."""
+Value = Mapping[str, Any]
+"""What a setting holds, numbers and names: `{rate_per_s, burst}`, `{limit}`, `{delivery, broker}`
+or `{flow}`. Which members a kind has, and of what type they are, its `validate` says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

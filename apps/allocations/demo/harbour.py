@@ -11,6 +11,7 @@ from typing import Any
 import networkx as nx
 
 from apps.catalog.models import ConsumerClass, Publisher, Slo, Topic, UtilityFunction
+from apps.executions.adoption import model_adopt
 from apps.systems.models import System
 from apps.systems.services import Drafts, entities_create, one_edit, system_create
 from apps.topology.models import Broker, Link, Overlay
@@ -290,4 +291,6 @@ def load() -> System:
         for name, flow in FLOWS.items():
             loader.flow(name, flow)
         entities_create(drafts=loader.drafts, actor=None)
+        # Before an agent is enrolled: the fleet carries it from its first start on.
+        model_adopt(system=system, actor=None, reason="Loaded with the demo.")
     return system

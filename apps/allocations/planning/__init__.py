@@ -6,7 +6,7 @@ from apps.accounts.models import User
 from apps.allocations.models import Allocation
 from apps.allocations.planning.judging import Judged
 from apps.allocations.planning.judging import judged as judge_proposal
-from apps.allocations.planning.proposal import RATE, Proposal
+from apps.allocations.planning.proposal import LIMIT, RATE, Proposal
 from apps.allocations.planning.reading import proposal_of
 from apps.allocations.planning.steps import plan_steps
 from apps.allocations.planning.words import OVERLOAD, envelope, promise, why
@@ -16,6 +16,7 @@ from apps.plans.policies.rules import below_enactment_threshold
 from apps.plans.policies.selectors import terms_for
 from apps.plans.policies.terms import Terms
 from apps.plans.services import plan_create
+from apps.plans.structure import counted
 from apps.systems.models import System
 from weir.model.plan import Plan as Document
 from weir.model.plan import Source, Step
@@ -96,7 +97,7 @@ def _check_worth(verdict: Judged, steps: tuple[Step, ...], terms: Terms) -> None
         )
     lifts = any(action.after is None for step in steps for action in step.actions)
     before, load = proposal.utility_now, proposal.highest_share_now
-    if before is None or load is None or lifts or load > OVERLOAD:
+    if before is None or load is None or lifts or load > OVERLOAD or proposal.structure:
         return
     sentence = below_enactment_threshold(
         terms, utility_before=before, utility_after=proposal.utility
@@ -108,10 +109,10 @@ def _check_worth(verdict: Judged, steps: tuple[Step, ...], terms: Terms) -> None
 def _title(proposal: Proposal, steps: tuple[Step, ...]) -> str:
     """Such as `Enact A-3: 9 rates, 27 limits`."""
     kinds = [action.kind for step in steps for action in step.actions]
-    rates, limits = kinds.count(RATE), len(kinds) - kinds.count(RATE)
-    parts = [
+    parts = [counted(proposal.structure)] if proposal.structure else []
+    parts += [
         f"{count} {noun}{'' if count == 1 else 's'}"
-        for count, noun in ((rates, "rate"), (limits, "limit"))
+        for count, noun in ((kinds.count(RATE), "rate"), (kinds.count(LIMIT), "limit"))
         if count
     ]
     return f"Enact {proposal.name}: {', '.join(parts)}"

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from apps.allocations.planning.proposal import LIMIT, RATE, Proposal, Scarce, Setting
-from apps.allocations.planning.words import consumers, listed, number
+from apps.allocations.planning.words import consumers, number
 from apps.common.words import percent
+from apps.plans.naming import listed
 from apps.plans.policies.terms import Terms
 from weir import enactment
 from weir.enactment import Judgement, Kept, Note, Past, Reason, Values, Verdict

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from apps.plans.structure import Difference
 from weir.actions import SettingKey, target_key
 from weir.enactment import Past
 from weir.model import Problem, loads
@@ -77,6 +78,12 @@ class Proposal:
     buckets: Mapping[str, float | None] = field(default_factory=dict)
     """Flow -> the burst that its topic asks for, messages."""
     in_force: Mapping[SettingKey, Value] = field(default_factory=dict)
+    """Rates and limits."""
+    ingresses: Mapping[str, str] = field(default_factory=dict)
+    """Flow -> the broker at which agents read it now; absent: it is not carried yet, or nobody
+    knows where it enters."""
+    structure: Difference = field(default_factory=Difference)
+    """Flows and classes of the model that agents do not know as they are there."""
     pasts: Mapping[SettingKey, Past] = field(default_factory=dict)
     """How long each value stands and which way it moved last, where that is known."""
     prices: Mapping[tuple[str, str], float] = field(default_factory=dict)
@@ -120,12 +127,14 @@ class Proposal:
 
     @cached_property
     def rates_now(self) -> dict[str, float]:
-        """Flow -> rate in force, as far as one is; of several ingress brokers the sum."""
+        """Flow -> rate in force, as far as one is: at its ingress, of several brokers the sum."""
         rates: dict[str, float] = {}
         for (kind, key), value in self.in_force.items():
             if kind == RATE:
-                flow = json.loads(key)["flow"]
-                rates[flow] = rates.get(flow, 0.0) + float(value["rate_per_s"])
+                target = json.loads(key)
+                flow, broker = target["flow"], target["broker"]
+                if self.ingresses.get(flow, broker) == broker:
+                    rates[flow] = rates.get(flow, 0.0) + float(value["rate_per_s"])
         return rates
 
     @cached_property

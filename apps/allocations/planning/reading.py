@@ -6,13 +6,16 @@ from django.utils import timezone
 
 from apps.allocations.models import Allocation, Place
 from apps.allocations.planning.judging import past_of
-from apps.allocations.planning.proposal import Proposal, Scarce
+from apps.allocations.planning.proposal import LIMIT, RATE, Proposal, Scarce
 from apps.allocations.routing import routed_problem
 from apps.catalog.models import Topic
+from apps.executions.modelled import FLOW, asked_by_model
 from apps.executions.models import Setting
 from apps.executions.selectors import in_force
+from apps.plans.structure import difference
 from apps.systems.models import System
 from apps.telemetry.selectors import latest_samples
+from weir.actions import target_of
 
 
 def proposal_of(allocation: Allocation, system: System) -> Proposal:
@@ -23,6 +26,7 @@ def proposal_of(allocation: Allocation, system: System) -> Proposal:
         for flow, measured in sample.payload.get("flows", {}).items():
             offered[flow] += float(measured.get("offered_per_s") or 0.0)
     loads = list(allocation.loads.all())
+    settings = in_force(system).settings
     now = timezone.now()
     return Proposal(
         name=str(allocation),
@@ -47,7 +51,13 @@ def proposal_of(allocation: Allocation, system: System) -> Proposal:
         },
         sources={topic.name: topic.source.name if topic.source else None for topic in topics},
         buckets={topic.name: topic.token_bucket for topic in topics},
-        in_force=in_force(system).settings,
+        in_force={key: value for key, value in settings.items() if key[0] in (RATE, LIMIT)},
+        ingresses={
+            target_of(key)["flow"]: value["broker"]
+            for key, value in settings.items()
+            if key[0] == FLOW and value["broker"]
+        },
+        structure=difference(asked_by_model(system), settings),
         pasts={
             (row.kind, row.target_key): past_of(
                 row.kind,
@@ -55,7 +65,9 @@ def proposal_of(allocation: Allocation, system: System) -> Proposal:
                 row.previous,
                 (now - row.changed_at).total_seconds() if row.changed_at else None,
             )
-            for row in Setting.objects.filter(system=system, changed_at__isnull=False)
+            for row in Setting.objects.filter(
+                system=system, kind__in=(RATE, LIMIT), changed_at__isnull=False
+            )
         },
         offered=dict(offered),
     )

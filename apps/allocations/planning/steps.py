@@ -13,7 +13,8 @@ from collections.abc import Mapping
 
 from apps.allocations.planning.effects import Effects
 from apps.allocations.planning.proposal import Proposal, Setting
-from weir.actions import SettingKey, is_takeaway
+from apps.plans.structure import arranged
+from weir.actions import SettingKey
 from weir.model.plan import Action, Step, Value
 
 SAME = 1e-6
@@ -23,7 +24,8 @@ WORTH_GIVING = 1e-3
 
 
 def plan_steps(proposal: Proposal) -> tuple[Step, ...]:
-    """At most two steps; none where everything is in force already."""
+    """At most two steps for rates and limits, and two between them where flows or classes change;
+    none where everything is in force already."""
     effects = Effects(proposal)
     actions = [
         action
@@ -40,11 +42,7 @@ def plan_steps(proposal: Proposal) -> tuple[Step, ...]:
         )
         for action in actions
     ]
-    halves = (
-        tuple(action for action in told if is_takeaway(action)),
-        tuple(action for action in told if not is_takeaway(action)),
-    )
-    return tuple(Step(actions=half) for half in halves if half)
+    return arranged(proposal.structure, told)
 
 
 def _action(proposal: Proposal, key: SettingKey) -> Action | None:

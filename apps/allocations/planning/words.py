@@ -6,6 +6,8 @@ import math
 
 from apps.allocations.planning.proposal import Proposal, Scarce
 from apps.common.words import percent
+from apps.plans.naming import listed
+from apps.plans.structure import reasons
 from weir.model.plan import Bound, Promise
 from weir.plugins import LARGEST_NUMBER
 
@@ -24,15 +26,13 @@ NOISE = 4.0
 DUST = 1e-9
 """Smaller amounts of anything that a plan speaks of are none."""
 
-NAMED = 3
-"""Names that a sentence lists before it counts the others."""
-
 
 def why(proposal: Proposal) -> tuple[str, ...]:
     """The reasons, most important first."""
     sentences = [_gain(proposal), *_overload(proposal), _scarcity(proposal)]
     sentences += [*_admission(proposal), *_first_cut(proposal)]
     sentences += [*_moved_rates(proposal), *_moved_limits(proposal)]
+    sentences += reasons(proposal.structure)
     if proposal.unenforceable:
         names = listed(proposal.unenforceable)
         one = len(proposal.unenforceable) == 1
@@ -222,15 +222,6 @@ def number(amount: float) -> str:
 def fullness(resource: Scarce) -> str:
     """A load in percent of capacity."""
     return percent(resource.share, 1) if math.isfinite(resource.share) else "no capacity"
-
-
-def listed(names: tuple[str, ...]) -> str:
-    """A few names, then how many others."""
-    if len(names) == 1:
-        return names[0]
-    if len(names) <= NAMED:
-        return f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
 
 
 def consumers(count: int) -> str:

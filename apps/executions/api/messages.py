@@ -126,6 +126,10 @@ def observed(plain: Mapping[str, Any]) -> dict[str, Any] | None:
     for name in ("limits", "admitted", "waiting"):
         for path, value in _table(known, name):
             _whole(value, path)
+    for name in ("ingress", "served"):
+        if known.get(name) is not None:
+            for path, value in _table(known, name):
+                _text(value, path)
     for name in ("links", "problems"):
         _texts(known.get(name, []), f"observed.{name}")
     return to_dict(observed_from_dict(known, "observed"))

@@ -58,6 +58,14 @@ class DecideSerializer(serializers.Serializer[Any]):
         return value
 
 
+@extend_schema_field({"oneOf": [{"type": "number"}, {"type": "string"}]})
+class SettingMemberField(serializers.Field[Any, Any, Any, Any]):
+    """A member of a setting's value: a number such as a rate, or a name such as a broker's."""
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
 class ExecutionActionSerializer(serializers.ModelSerializer[ExecutionAction]):
     """One action; `waiting_for` names the brokers whose answer it needs now.
 
@@ -69,8 +77,8 @@ class ExecutionActionSerializer(serializers.ModelSerializer[ExecutionAction]):
     title = serializers.CharField(read_only=True)
     brokers = serializers.ListField(child=serializers.CharField(), read_only=True)
     target = serializers.DictField(child=serializers.CharField(), read_only=True)
-    before = serializers.DictField(child=serializers.FloatField(), read_only=True, allow_null=True)
-    after = serializers.DictField(child=serializers.FloatField(), read_only=True, allow_null=True)
+    before = serializers.DictField(child=SettingMemberField(), read_only=True, allow_null=True)
+    after = serializers.DictField(child=SettingMemberField(), read_only=True, allow_null=True)
     state = serializers.ChoiceField(choices=ACTION_STATES, read_only=True)
     waiting_for = serializers.ListField(child=serializers.CharField(), read_only=True)
     answers = ActionAnswerSerializer(many=True, read_only=True)

@@ -4,8 +4,10 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.executions.api.serializers import EXECUTION_STATES
+from apps.executions.api.serializers import EXECUTION_STATES, SettingMemberField
 from apps.plans.models import Decision, Plan
+from apps.systems.api.entities import Reference
+from apps.systems.models import System
 from weir.lifecycle.plans import PlanState
 
 PLAN_STATES = [(state.value, state.value) for state in PlanState]
@@ -85,8 +87,8 @@ class PlanActionSerializer(serializers.Serializer[dict[str, Any]]):
     undo_title = serializers.CharField()
     brokers = serializers.ListField(child=serializers.CharField())
     target = serializers.DictField(child=serializers.CharField())
-    before = serializers.DictField(child=serializers.FloatField(), allow_null=True)
-    after = serializers.DictField(child=serializers.FloatField(), allow_null=True)
+    before = serializers.DictField(child=SettingMemberField(), allow_null=True)
+    after = serializers.DictField(child=SettingMemberField(), allow_null=True)
     effect = serializers.CharField()
 
 
@@ -98,7 +100,10 @@ class PlanStepSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class PlanChangeSerializer(serializers.Serializer[Any]):
-    """One number before and after; null: not enforced. A link counts 1 where it is, else 0."""
+    """One number before and after; null: not enforced. A link counts 1 where it is, else 0.
+
+    What is no number, such as the broker where a flow enters, stands in `was` and `becomes`.
+    """
 
     kind = serializers.CharField()
     label = serializers.CharField()  # type: ignore[assignment]
@@ -107,6 +112,8 @@ class PlanChangeSerializer(serializers.Serializer[Any]):
     after = serializers.FloatField(allow_null=True)
     step = serializers.IntegerField()
     reason = serializers.CharField()
+    was = serializers.CharField(help_text="Text; empty where the change is a number.")
+    becomes = serializers.CharField(help_text="Text; empty where the change is a number.")
 
 
 class PlanLeftOutSerializer(serializers.Serializer[Any]):
@@ -210,6 +217,13 @@ class PlanDetailSerializer(PlanSerializer):
     envelope = PlanBoundSerializer(many=True)
     events = PlanEventSerializer(many=True)
     executions = PlanExecutionRowSerializer(many=True)
+
+
+class ModelPlanSerializer(serializers.Serializer[dict[str, Any]]):
+    """Of which system the model shall be brought into force."""
+
+    system = Reference(System)
+    title = serializers.CharField(required=False, default="", allow_blank=True, max_length=200)
 
 
 class ApproveSerializer(serializers.Serializer[dict[str, Any]]):

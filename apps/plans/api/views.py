@@ -27,6 +27,7 @@ from apps.plans.api.serializers import (
     PLAN_STATES,
     ApproveSerializer,
     DiscardSerializer,
+    ModelPlanSerializer,
     OutcomeSerializer,
     PlanChecksSerializer,
     PlanDetailSerializer,
@@ -89,6 +90,7 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
     ordering_fields = ["created_at", "submitted_at", "state", "kind", "number"]
     ordering = ["-id"]
     needs = {
+        "create": Permission.PROPOSE_PLAN,
         "submit": Permission.PROPOSE_PLAN,
         "withdraw": Permission.PROPOSE_PLAN,
         "discard": Permission.PROPOSE_PLAN,
@@ -114,6 +116,28 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
     def _command(self, request: Request, command: Callable[..., Any], **values: Any) -> Response:
         command(plan=self.get_object(), actor=request.user, **values)
         return self._answer(request)
+
+    @extend_schema(
+        parameters=[IDEMPOTENCY_KEY],
+        request=ModelPlanSerializer,
+        responses={201: PlanDetailSerializer},
+    )
+    def create(self, request: Request) -> Response:
+        """Make a draft of the plan that would bring a system's model into force as it is."""
+
+        def run() -> Response:
+            form = ModelPlanSerializer(data=request.data)
+            form.is_valid(raise_exception=True)
+            assert isinstance(request.user, User)
+            plan = services.plan_of_model(actor=request.user, **form.validated_data)
+            reading = plan_reading(plan_rows().get(pk=plan.pk), caller_of(request))
+            return Response(
+                PlanDetailSerializer(reading).data,
+                status=status.HTTP_201_CREATED,
+                headers={"Location": f"/api/v1/plans/{plan.public_id}"},
+            )
+
+        return once(request, run)
 
     @extend_schema(responses=PlanDetailSerializer)
     def retrieve(self, request: Request, id: str) -> Response:

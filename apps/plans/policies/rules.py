@@ -65,8 +65,8 @@ def _reason(rule: ApprovalRule, needed: int, kind: str, brokers: int, total: int
 def auto_approves(terms: Terms, plan: Plan, blast_radius: Mapping[str, Any]) -> str | None:
     """Why the plan may go without a person, as a sentence; None if a person must look at it.
 
-    Only settings that were in force before and stay in force qualify: first limits, lifted
-    limits and changes of the overlay are never small.
+    Only rates and limits that were in force before and stay in force qualify: first limits, lifted
+    limits, changes of flows, of classes and of the overlay are never small.
     """
     if terms.auto_approve_max_share <= 0:
         return None
@@ -98,6 +98,8 @@ def _change(action: Action) -> float:
 def _relative(before: Value, after: Value, name: str) -> float:
     if before[name] == after[name]:
         return 0.0
+    if isinstance(before[name], str) or isinstance(after[name], str):
+        return math.inf
     return abs(after[name] - before[name]) / abs(before[name]) if before[name] else math.inf
 
 

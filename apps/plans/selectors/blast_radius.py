@@ -1,8 +1,10 @@
 """How much of a system a plan touches; policies decide by it. Counted once, when it is made."""
 
+from collections import defaultdict
 from typing import Any
 
 from apps.catalog.models import ConsumerClass, Topic
+from apps.executions.modelled import CLASS
 from apps.plans.selectors.presentation import tree_change
 from apps.systems.models import System
 from apps.topology.models import Broker
@@ -18,7 +20,7 @@ def blast_radius(document: Document, system: System) -> dict[str, Any]:
     topics = list(Topic.objects.filter(system=system).values_list("name", flat=True))
     trees = [action for action in every if actions.protocol(action) == "tree"]
     named = {action.target["flow"] for action in every if "flow" in action.target}
-    moved = [_consumers(action, wanted) for action in every if "class" in action.target]
+    moved = _consumers(every, wanted)
     return {
         "brokers": len({broker for action in every for broker in actions.brokers(action)}),
         "brokers_total": Broker.objects.filter(system=system).count(),
@@ -38,11 +40,25 @@ def _moved_links(action: Action) -> list[actions.Edge]:
     return gone or come
 
 
-def _consumers(action: Action, wanted: dict[str, int]) -> tuple[int, int]:
-    """Admitted before and after; without a limit everybody who wants in is in."""
-    everybody = wanted.get(action.target["class"], 0)
-    before, after = (
-        everybody if value is None else int(value.get("limit", everybody))
-        for value in (action.before, action.after)
-    )
-    return before, after
+def _consumers(every: list[Action], wanted: dict[str, int]) -> list[tuple[int, int]]:
+    """Of each class that is touched, the consumers admitted before and after, at most.
+
+    A class that is not served admits none; without a limit everybody who wants in is in.
+    """
+    touched = defaultdict(list)
+    for action in every:
+        if "class" in action.target:
+            touched[action.target["class"], action.target["broker"]].append(action)
+    return [_admitted(of, wanted.get(name, 0)) for (name, _), of in touched.items()]
+
+
+def _admitted(of: list[Action], everybody: int) -> tuple[int, int]:
+    counts = []
+    # The first value of a setting is the one before the plan, the last the one after it.
+    for side, order in (("before", of[::-1]), ("after", of)):
+        values = {action.kind: getattr(action, side) for action in order}
+        limit = values.get("set_population")
+        count = everybody if limit is None else int(limit["limit"])
+        served = CLASS not in values or values[CLASS] is not None
+        counts.append(count if served else 0)
+    return counts[0], counts[1]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from apps.executions.enforced import shows
+from apps.executions.enforced import asks_of, shows
 from apps.executions.models import ACTIVE_NAMES, Execution, Setting
 from apps.executions.selectors import in_force, observed_of
 from apps.plans.models import Plan
@@ -16,7 +16,8 @@ from apps.plans.selectors.envelope import Measured, measured_envelope
 from apps.plans.selectors.intermediate import TOLERANCE, Heaviest, NoModel, heaviest_state
 from apps.plans.selectors.rules import Ruling
 from apps.plans.selectors.staleness import has_moved, moved_because
-from apps.telemetry.selectors import live_agents
+from apps.telemetry.models import AgentState
+from apps.telemetry.selectors import agents_of
 from weir import actions
 from weir.actions import InForce
 from weir.coordination.wire import Observed
@@ -140,7 +141,11 @@ def _agents(plan: Plan, found: InForce) -> list[Check]:
         for action in step.actions:
             first.setdefault(actions.setting_key(action), action)
     touched = sorted({b for action in first.values() for b in actions.brokers(action)})
-    live, seen = live_agents(plan.system), observed_of(plan.system)
+    enrolled = {agent.broker.name: agent for agent in agents_of(plan.system)}
+    live = {name for name, agent in enrolled.items() if agent.state() == AgentState.LIVE}
+    seen = observed_of(enrolled.values())
+    # A broker without an agent has nothing to take back.
+    touched = [broker for broker in touched if broker in enrolled or _asked(plan, broker)]
     silent = [broker for broker in touched if broker not in live]
     alive = _check(
         AGENTS,
@@ -174,12 +179,22 @@ def _agents(plan: Plan, found: InForce) -> list[Check]:
     return [alive, _check(OBSERVED, title, PASS, f"{len(told)} of {len(touched)} agents agree")]
 
 
+def _asked(plan: Plan, broker: str) -> bool:
+    """Whether an action asks something of the broker."""
+    return any(
+        actions.protocol(action) == "tree" or asks_of(action, action.after, broker)
+        for step in plan.content.steps
+        for action in step.actions
+        if broker in actions.brokers(action)
+    )
+
+
 def _agrees(action: Action, broker: str, seen: Observed, wanted: list[Any], found: InForce) -> bool:
     """Whether the agent's own look at its broker shows one of the values that may be in force."""
     if actions.protocol(action) == "tree":
         links = sorted({b if a == broker else a for a, b in found.edges if broker in (a, b)})
         return sorted(seen.links) == links
-    return any(shows(seen, action, value) for value in wanted)
+    return any(shows(seen, action, value, broker) for value in wanted)
 
 
 def _inverse(plan: Plan, found: InForce) -> Check:

@@ -5,7 +5,6 @@ every value. It fits when no broker and no link carries more than its capacity, 
 may carry already today.
 """
 
-import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -14,6 +13,7 @@ from uuid import UUID
 from apps.calibration.selectors import calibrated_problem, calibration_stamp
 from apps.catalog.selectors import system_problem
 from apps.common.words import percent
+from apps.executions.modelled import CLASS, FLOW
 from apps.plans.models import Plan
 from apps.systems.models import System
 from weir import actions
@@ -22,6 +22,7 @@ from weir.codec import problem_from_dict
 from weir.errors import InvalidProblem
 from weir.model import Problem
 from weir.model.load import loads
+from weir.model.plan import Value
 
 # Rates and costs are floats: a sum may end a few last digits above a capacity that it fills.
 TOLERANCE = 1e-6
@@ -116,16 +117,15 @@ def _problem(model: _Version) -> Problem:
 def _shares(problem: Problem, one: InForce, other: InForce) -> dict[str, float]:
     """Load over capacity of every broker's fullest resource and every link, at the larger values.
 
-    What nothing limits counts with all that the model lets it ask for.
+    What is not carried or served loads nothing; what is, and nothing limits, counts with all that
+    the model lets it ask for.
     """
-    rates_one, rates_other = _rates(one), _rates(other)
-    limits_one, limits_other = _limits(one), _limits(other)
+    sides = [_Side.of(state) for state in (one, other)]
     rates = {
-        flow.id: max(side.get(flow.id, flow.rate_max) for side in (rates_one, rates_other))
-        for flow in problem.flows
+        flow.id: max(side.rate(flow.id, flow.rate_max) for side in sides) for flow in problem.flows
     }
     populations = {
-        row.id: max(side.get(row.id, row.population_max) for side in (limits_one, limits_other))
+        row.id: max(side.population(row.id, row.population_max) for side in sides)
         for row in problem.classes
     }
     node_loads, link_loads = loads(problem, rates, populations)
@@ -149,22 +149,36 @@ def _share(load: float, capacity: float) -> float:
     return 0.0 if load <= 0 else float("inf")
 
 
-def _rates(state: InForce) -> dict[str, float]:
-    rates: dict[str, float] = defaultdict(float)
-    for (kind, key), value in state.settings.items():
-        if kind == RATE:
-            rates[_target(key)["flow"]] += float(value["rate_per_s"])
-    return rates
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Side:
+    """What one state lets through, by flow and class."""
 
+    ingresses: dict[str, str]
+    gates: dict[tuple[str, str], float]
+    served: frozenset[str]
+    limits: dict[str, int]
 
-def _limits(state: InForce) -> dict[str, int]:
-    return {
-        _target(key)["class"]: int(value["limit"])
-        for (kind, key), value in state.settings.items()
-        if kind == LIMIT
-    }
+    @classmethod
+    def of(cls, state: InForce) -> "_Side":
+        by_kind: dict[str, list[tuple[dict[str, str], Value]]] = defaultdict(list)
+        for key, value in state.settings.items():
+            by_kind[key[0]].append((actions.target_of(key), value))
+        served = {(t["class"], v["flow"], t["broker"]) for t, v in by_kind[CLASS]}
+        return cls(
+            ingresses={t["flow"]: v["broker"] for t, v in by_kind[FLOW]},
+            gates={(t["flow"], t["broker"]): float(v["rate_per_s"]) for t, v in by_kind[RATE]},
+            served=frozenset(name for name, _, _ in served),
+            limits={
+                t["class"]: int(v["limit"])
+                for t, v in by_kind[LIMIT]
+                if (t["class"], t["flow"], t["broker"]) in served
+            },
+        )
 
+    def rate(self, flow: str, most: float) -> float:
+        if flow not in self.ingresses:
+            return 0.0
+        return self.gates.get((flow, self.ingresses[flow]), most)
 
-def _target(key: str) -> dict[str, str]:
-    target: dict[str, str] = json.loads(key)
-    return target
+    def population(self, name: str, most: int) -> int:
+        return self.limits.get(name, most) if name in self.served else 0

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from apps.executions.modelled import CLASS, FLOW, STRUCTURE
 from weir import actions
-from weir.model.plan import Action
+from weir.model.plan import Action, Value
 from weir.model.plan import Plan as Document
 
 UNITS = {"rate_per_s": "msg/s", "burst": "msg", "limit": "consumers"}
@@ -15,7 +16,10 @@ LINK = "link"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One number before and after; None: not enforced. A link counts 1 where it is, else 0."""
+    """One number before and after; None: not enforced. A link counts 1 where it is, else 0.
+
+    What is no number, such as a flow's ingress, stands in `was` and `becomes` as text instead.
+    """
 
     kind: str
     label: str
@@ -24,6 +28,8 @@ class Change:
     after: float | None
     step: int
     reason: str
+    was: str = ""
+    becomes: str = ""
 
 
 def step_rows(document: Document) -> list[dict[str, Any]]:
@@ -99,6 +105,8 @@ def changes(document: Document) -> list[Change]:
 def _changes(action: Action, step: int) -> list[Change]:
     if actions.protocol(action) == "tree":
         return _edges(action, step)
+    if action.kind in STRUCTURE:
+        return [_structural(action, step)]
     before, after = action.before or {}, action.after or {}
     label = _label(action.target, actions.title(action))
     return [
@@ -114,6 +122,30 @@ def _changes(action: Action, step: int) -> list[Change]:
         for name in sorted({*before, *after}, reverse=True)
         if before.get(name) != after.get(name)
     ]
+
+
+def _structural(action: Action, step: int) -> Change:
+    """A flow that is carried otherwise, or a class served otherwise, in one row of text."""
+
+    def words(value: Value | None) -> str:
+        if value is None:
+            return "not carried" if action.kind == FLOW else "not served"
+        if action.kind == CLASS:
+            return f"receives {value['flow']}"
+        where = f"from {value['broker']}" if value["broker"] else "from nowhere yet"
+        return f"{where}, {str(value['delivery']).replace('_', ' ')}"
+
+    return Change(
+        kind=action.kind,
+        label=_label(action.target, actions.title(action)),
+        unit="",
+        before=None,
+        after=None,
+        step=step,
+        reason=action.effect,
+        was=words(action.before),
+        becomes=words(action.after),
+    )
 
 
 def _edges(action: Action, step: int) -> list[Change]:

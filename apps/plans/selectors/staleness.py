@@ -88,6 +88,8 @@ def _sentence(plan: Plan, entries: list[AuditEntry]) -> str:
 
 def _next_move(plan: Plan) -> str:
     """What leads to a plan that fits again."""
+    if plan.kind == "model":
+        return "Make a new plan of the model."
     verb = {"overlay": "Evaluate the overlay"}.get(plan.kind, "Optimize")
     return f"{verb} again and make a new plan."
 

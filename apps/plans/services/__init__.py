@@ -1,5 +1,6 @@
 """Every transition of a plan: under its row's lock, with its event, audit entry and news."""
 
+from apps.plans.services.bringing import plan_of_model
 from apps.plans.services.carrying_out import plan_dry_run, plan_execute
 from apps.plans.services.holding import windows_hold
 from apps.plans.services.making import plan_create, plan_shaped
@@ -19,6 +20,7 @@ __all__ = [
     "plan_discard",
     "plan_dry_run",
     "plan_execute",
+    "plan_of_model",
     "plan_reject",
     "plan_shaped",
     "plan_submit",

@@ -196,6 +196,9 @@ class EntityViewSet(viewsets.GenericViewSet[E], Generic[E]):
         data.pop("system", None)
         return data, children, reason
 
+    def check_new(self, system: System, values: dict[str, Any]) -> None:
+        """Refuse an object that must not be added now. Raises ApplicationError."""
+
     def list(self, request: Request) -> Response:
         """All objects of this kind, by page."""
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
@@ -214,6 +217,7 @@ class EntityViewSet(viewsets.GenericViewSet[E], Generic[E]):
             serializer.is_valid(raise_exception=True)
             system = serializer.validated_data["system"]
             values, children, reason = self._split(dict(serializer.validated_data))
+            self.check_new(system, values)
             instance = entity_create(
                 model=self._model(),
                 system=system,

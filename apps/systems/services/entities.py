@@ -13,6 +13,7 @@ from apps.common.errors import Conflict, PreconditionFailed
 from apps.systems.models import Entity, System
 from apps.systems.selectors import entity_state, with_references
 from apps.systems.services.editing import advance, entry_of, lock
+from apps.systems.services.in_force import refuse_delete, refuse_rename
 from apps.systems.services.saving import Children, integrity, save
 
 E = TypeVar("E", bound=Entity)
@@ -48,19 +49,35 @@ def entity_update(
     children: Children | None = None,
     reason: str = "",
 ) -> E:
-    """Change an object. Raises PreconditionFailed when somebody else changed it meanwhile."""
+    """Change an object; an edit that changes nothing leaves no trace.
+
+    Raises PreconditionFailed when somebody else changed it meanwhile, Conflict `in_force` where it
+    would contradict what agents were told.
+    """
     locked = lock(instance.system)
     row = _latest(instance, expected_version)
+    row.system = locked
     before = entity_state(row)
+    refuse_rename(row, str(values.get("name", row.name)))
     for name, value in values.items():
         setattr(row, name, value)
     row.version += 1
-    save(row, children or {})
+    try:
+        with transaction.atomic():
+            save(row, children or {})
+            fresh = with_references(type(instance)._default_manager.all()).get(pk=row.pk)
+            after = entity_state(fresh)
+            if after == before:
+                raise _NothingChanged
+    except _NothingChanged:
+        return with_references(type(instance)._default_manager.all()).get(pk=row.pk)
     advance(locked)
-    fresh = with_references(type(instance)._default_manager.all()).get(pk=row.pk)
-    states = {"before": before, "after": entity_state(fresh)}
-    record_all([entry_of("update", fresh, locked, actor, reason, **states)])
+    record_all([entry_of("update", fresh, locked, actor, reason, before=before, after=after)])
     return fresh
+
+
+class _NothingChanged(Exception):
+    """What was written equals what was there: the writing is taken back."""
 
 
 @dataclass(slots=True)
@@ -97,9 +114,10 @@ def entity_change(instance: E, *, actor: User | None, reason: str) -> Iterator[C
 def entity_delete(
     *, instance: Entity, actor: User | None, expected_version: int, reason: str = ""
 ) -> None:
-    """Delete an object. Raises Conflict naming what still refers to it."""
+    """Delete an object. Raises Conflict naming what still refers to it or is in force there."""
     locked = lock(instance.system)
     row = _latest(instance, expected_version)
+    refuse_delete(row)
     before = entity_state(row)
     try:
         with integrity(str(row._meta.verbose_name), row.name):

@@ -12,6 +12,7 @@ from apps.common.errors import Conflict, FieldError, PreconditionFailed
 from apps.common.events import publish
 from apps.systems.models import Entity, System
 from apps.systems.services.editing import advance, difference, lock
+from apps.systems.services.in_force import refuse_system_delete, refuse_system_rename
 from apps.systems.services.saving import integrity, refusal
 
 
@@ -49,13 +50,17 @@ def system_update(
     values: Mapping[str, Any],
     reason: str = "",
 ) -> System:
-    """Rename or describe a system, or change its resources."""
+    """Rename or describe a system, or change its resources; an edit that changes nothing leaves no
+    trace. Raises Conflict where agents know it by its name."""
     row = lock(system)
     if row.version != expected_version:
         raise PreconditionFailed(
             "version_mismatch", f"{row} was changed meanwhile (version {row.version}). Reload."
         )
     before: dict[str, Any] | None = {name: getattr(row, name) for name in values}
+    if before == dict(values):
+        return row
+    refuse_system_rename(row, str(values.get("name", row.name)))
     _check_resources_unused(row, set(row.resources) - set(values.get("resources", row.resources)))
     for name, value in values.items():
         setattr(row, name, value)
@@ -110,12 +115,16 @@ def _check_resources_unused(system: System, removed: set[str]) -> None:
 def system_delete(
     *, system: System, actor: User | None, expected_version: int, reason: str = ""
 ) -> None:
-    """Delete a system with everything in it; the audit entries stay."""
+    """Delete a system with everything in it; the audit entries stay.
+
+    Raises Conflict while an agent is enrolled, an execution runs or a plan is under way.
+    """
     row = lock(system)
     if row.version != expected_version:
         raise PreconditionFailed(
             "version_mismatch", f"{row} was changed meanwhile (version {row.version}). Reload."
         )
+    refuse_system_delete(row)
     record(
         actor=actor,
         action="delete",
@@ -124,12 +133,21 @@ def system_delete(
         object_name=row.name,
         system_id=row.public_id,
         model_version=row.model_version,
-        before={"name": row.name, "product": row.product},
+        # The plans go with the system; what was executed stays on record here.
+        before={"name": row.name, "product": row.product, "plans": _plans(row)},
         reason=reason,
     )
     _delete_contents(row)
     row.delete()
     publish("system", id=row.public_id, model_version=None)
+
+
+def _plans(system: System) -> list[dict[str, str]]:
+    rows = system.plans.exclude(execution=None).order_by("id")
+    return [
+        {"name": str(row), "title": row.title, "state": row.state, "hash": row.content_hash}
+        for row in rows.defer("document")
+    ]
 
 
 def _delete_contents(system: System) -> None:

@@ -17,6 +17,7 @@ from apps.systems.api.entities import (
     RowSerializer,
     reference_filter,
 )
+from apps.systems.models import System
 from apps.topology.models import Broker, BrokerCapacity, Link, Overlay, OverlayEdge, OverlayPurpose
 from apps.topology.services import LEADS_MESSAGES, overlay_edit_check
 
@@ -198,15 +199,21 @@ class OverlayViewSet(EntityViewSet[Overlay]):
     search_fields = ["name", "note"]
     ordering_fields = ["name", "purpose", "updated_at", "created_at"]
 
+    def check_new(self, system: System, values: dict[str, Any]) -> None:
+        """Agents route by a tree that a plan brought."""
+        if values.get("in_force"):
+            overlay_edit_check(system, None, ["in_force"])
+
     @extend_schema(parameters=[IF_MATCH])
     def partial_update(self, request: Request, id: str) -> Response:
-        """Change the fields that are given; the links of a tree that live agents route by stay."""
+        """Change the fields that are given; the links of a tree that agents route by stay."""
         overlay = self.get_object()
-        overlay_edit_check(overlay, _moved(overlay, request.data))
+        overlay_edit_check(overlay.system, overlay, _moved(overlay, request.data))
         return super().partial_update(request, id)
 
     @extend_schema(parameters=[IF_MATCH, REASON])
     def destroy(self, request: Request, id: str) -> Response:
-        """Delete the overlay; refused where live agents route by it."""
-        overlay_edit_check(self.get_object(), LEADS_MESSAGES)
+        """Delete the overlay; refused where agents route by it."""
+        overlay = self.get_object()
+        overlay_edit_check(overlay.system, overlay, LEADS_MESSAGES - {"in_force"})
         return super().destroy(request, id)

@@ -1101,7 +1101,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * @description Delete the overlay; refused where live agents route by it.
+         * @description Delete the overlay; refused where agents route by it.
          *
          *     Role: editor.
          */
@@ -1109,7 +1109,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * @description Change the fields that are given; the links of a tree that live agents route by stay.
+         * @description Change the fields that are given; the links of a tree that agents route by stay.
          *
          *     Role: editor.
          */
@@ -1143,7 +1143,12 @@ export interface paths {
         /** @description Plans, newest first; one whose model has moved is shown as stale at once. */
         get: operations["plans_list"];
         put?: never;
-        post?: never;
+        /**
+         * @description Make a draft of the plan that would bring a system's model into force as it is.
+         *
+         *     Role: editor.
+         */
+        post: operations["plans_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3736,10 +3741,10 @@ export interface components {
                 [key: string]: string;
             };
             readonly before: {
-                [key: string]: number;
+                [key: string]: number | string;
             } | null;
             readonly after: {
-                [key: string]: number;
+                [key: string]: number | string;
             } | null;
             readonly effect: string;
             readonly state: components["schemas"]["ActionStateEnum"];
@@ -4328,6 +4333,13 @@ export interface components {
             /** @description What is not a number: a utility, a broker. */
             before_text: string;
             after_text: string;
+        };
+        /** @description Of which system the model shall be brought into force. */
+        ModelPlanRequest: {
+            /** Format: uuid */
+            system: string;
+            /** @default  */
+            title: string;
         };
         /** @description The overlay before the first step, or after a step; null: too large for figures. */
         Moment: {
@@ -5416,10 +5428,10 @@ export interface components {
                 [key: string]: string;
             };
             before: {
-                [key: string]: number;
+                [key: string]: number | string;
             } | null;
             after: {
-                [key: string]: number;
+                [key: string]: number | string;
             } | null;
             effect: string;
         };
@@ -5445,7 +5457,11 @@ export interface components {
             /** Format: double */
             measured: number | null;
         };
-        /** @description One number before and after; null: not enforced. A link counts 1 where it is, else 0. */
+        /**
+         * @description One number before and after; null: not enforced. A link counts 1 where it is, else 0.
+         *
+         *     What is no number, such as the broker where a flow enters, stands in `was` and `becomes`.
+         */
         PlanChange: {
             kind: string;
             label: string;
@@ -5456,6 +5472,10 @@ export interface components {
             after: number | null;
             step: number;
             reason: string;
+            /** @description Text; empty where the change is a number. */
+            was: string;
+            /** @description Text; empty where the change is a number. */
+            becomes: string;
         };
         /** @description One thing that was looked at just now. */
         PlanCheck: {
@@ -11039,6 +11059,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PaginatedPlanList"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plans_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ModelPlanRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanDetail"];
                 };
             };
             /** @description The request was refused or failed. */

@@ -25,6 +25,7 @@ from apps.telemetry.models import Agent, Sample
 from apps.telemetry.services import Introduction, agent_enrol
 from apps.topology.models import Broker
 from tests.factories import make_broker, make_link, make_system, make_topic, make_user, make_utility
+from tests.factories.fleet import put_in_force, seen_at
 from tests.factories.runs import make_allocation
 from weir.lifecycle.plans import PlanState
 
@@ -51,19 +52,12 @@ class Quay:
 
     def look(self) -> None:
         """Every agent takes over what it is asked for and says so."""
-        rows = list(Setting.objects.filter(system=self.system, desired__isnull=False))
         for name, agent in self.agents.items():
-            here = [row for row in rows if row.target["broker"] == name]
-            gates = {r.target["flow"]: r.desired for r in here if r.kind == "set_flow_rate"}
-            limits = {
-                r.target["class"]: r.desired["limit"] for r in here if r.kind == "set_population"
-            }
-            observed = {"version": "v", "gates": gates, "limits": limits, "links": []}
             agent_heard(
                 agent=agent,
                 incarnation=agent.incarnation,
                 reports=[],
-                observed=observed,
+                observed=seen_at(self.system, name),
                 telemetry=None,
             )
 
@@ -116,7 +110,7 @@ class Quay:
 
 @pytest.fixture
 def quay(db: None) -> Iterator[Quay]:
-    """The system, without anything in force."""
+    """The system, its flows and classes in force, without rates and limits."""
     system = make_system("quay")
     brokers = {name: make_broker(system, name) for name in ("b1", "b2")}
     link = make_link(system, brokers["b1"], brokers["b2"], "l12")
@@ -144,6 +138,7 @@ def quay(db: None) -> Iterator[Quay]:
             children={"costs": [{"resource": "cpu", "cost": 1.0}]},
         )
     system.refresh_from_db()
+    put_in_force(system)
     yield Quay(
         system=system,
         brokers=brokers,

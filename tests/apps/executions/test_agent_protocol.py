@@ -7,12 +7,11 @@ from concurrent.futures import TimeoutError as NotYet
 import pytest
 from django.test import Client
 
-from apps.catalog.models import Topic
 from apps.executions.api import agents as views
 from apps.executions.api import desk, messages
 from apps.executions.models import ActionReport
 from apps.systems.models import System
-from apps.systems.services import entity_update, system_delete
+from apps.systems.services import system_delete
 from apps.telemetry.models import Agent, Sample
 from apps.telemetry.services import agent_enrol, agent_revoke
 from tests.factories.fleet import FakeAgent, agent_row, enrol, rate, shift, start
@@ -135,28 +134,6 @@ class TestDocument:
         start(harbour.system, [rate(None, 90.0)])
         assert waiting.result(2).json()["gates"] == {"tides": {"rate_per_s": 90.0, "burst": 5.0}}
 
-    def test_an_edit_of_the_model_wakes_who_waits(self, agent, harbour):
-        agent.come().poll()
-        waiting = agent.asking()
-        time.sleep(0.2)
-        topic = Topic.objects.get()
-        entity_update(
-            instance=topic, actor=None, expected_version=topic.version, values={"name": "ebb"}
-        )
-        assert list(waiting.result(2).json()["flows"]) == ["ebb"]
-
-    def test_a_broker_that_is_renamed_gets_its_own_document(self, agent, harbour):
-        agent.come().poll()
-        waiting = agent.asking()
-        time.sleep(0.2)
-        broker = harbour.brokers["a"]
-        entity_update(
-            instance=broker, actor=None, expected_version=broker.version, values={"name": "quay"}
-        )
-        body = waiting.result(5).json()
-        assert body["broker"] == "quay"
-        assert body["flows"]["tides"]["ingress"] is True
-
     def test_a_neighbour_that_comes_wakes_who_waits(self, agent, loop, harbour):
         agent.come()
         assert {n.address for n in agent.poll().neighbours.values()} == {""}
@@ -169,6 +146,7 @@ class TestDocument:
         agent.come().poll()
         waiting = agent.asking()
         time.sleep(0.2)
+        agent_revoke(agent=agent_row(agent), actor=None)
         system = System.objects.get()
         system_delete(system=system, actor=None, expected_version=system.version)
         problem(waiting.result(3), 401, "unknown_credential")

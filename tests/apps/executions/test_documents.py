@@ -18,7 +18,15 @@ from apps.telemetry.services import (
     agent_session,
 )
 from tests.factories import make_broker, make_class, make_system, make_topic
-from tests.factories.fleet import make_harbour, make_overlay, population, rate, shift, start
+from tests.factories.fleet import (
+    make_harbour,
+    make_overlay,
+    population,
+    put_in_force,
+    rate,
+    shift,
+    start,
+)
 from weir.coordination.wire import (
     ClassSpec,
     Delivery,
@@ -182,8 +190,6 @@ class TestStamp:
 
     def test_moves_with_everything_that_documents_say(self, harbour, agents):
         seen = [self.stamp(harbour)]
-        make_topic(System.objects.get(), "ebb")
-        seen.append(self.stamp(harbour))
         start(harbour.system, [rate(None, 90.0)])
         seen.append(self.stamp(harbour))
         b = come(harbour.brokers["b"])
@@ -199,6 +205,11 @@ class TestStamp:
     def test_stays_while_nothing_changes(self, harbour, agents):
         assert self.stamp(harbour) == self.stamp(harbour)
 
+    def test_stays_when_the_model_is_edited(self, harbour, agents):
+        before = self.stamp(harbour)
+        make_topic(System.objects.get(), "ebb")
+        assert self.stamp(harbour) == before
+
     def test_of_a_system_that_is_gone(self):
         assert stamp_of(0) is None
         assert facts_of(0) is None
@@ -212,6 +223,7 @@ def fleet_of(count: int) -> tuple[System, list[Agent]]:
     for i, name in enumerate(names):
         topic = make_topic(system, f"t{i}", source=brokers[name])
         make_class(system, topic, brokers[name], f"c{i}")
+    put_in_force(system)
     start(
         system,
         [rate(None, 5.0, flow=f"t{i}", at=name) for i, name in enumerate(names)],

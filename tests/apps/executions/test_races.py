@@ -8,6 +8,7 @@ from django.db import connection
 
 from apps.executions.advance import execution_advance
 from apps.executions.apply import Applier
+from apps.executions.modelled import STRUCTURE
 from apps.executions.models import Execution, ExecutionAction, ExecutionStep, Setting
 from apps.executions.selectors import edges_in_force
 from apps.executions.services import execution_roll_back, executions_tick
@@ -133,7 +134,7 @@ def test_killed_in_any_decision_of_a_start(harbour, agents, kill, monkeypatch, d
         executions_tick()
     assert Execution.objects.get().state == "pending"
     assert ExecutionStep.objects.get().state == "pending"
-    assert not Setting.objects.exists()
+    assert not Setting.objects.exclude(kind__in=STRUCTURE).exists()
     monkeypatch.undo()
     executions_tick()
     agents["a"].obey()
@@ -160,7 +161,8 @@ def test_killed_while_the_undo_steps_are_appended(harbour, agents, admin, kill, 
         agents["a"].obey()
     execution.refresh_from_db()
     assert execution.state == "rolled_back"
-    assert not Setting.objects.filter(in_force__isnull=False).exists()
+    rates = Setting.objects.exclude(kind__in=STRUCTURE)
+    assert not rates.filter(in_force__isnull=False).exists()
 
 
 def test_a_fault_in_one_execution_does_not_hold_up_another(harbour, agents, monkeypatch):

@@ -9,6 +9,7 @@ from django.utils import timezone
 from apps.audit.models import AuditEntry
 from apps.common.errors import Conflict
 from apps.executions.enforced import settings_control
+from apps.executions.modelled import STRUCTURE
 from apps.executions.models import Execution, ExecutionAction, Setting
 from apps.executions.selectors import in_force
 from apps.executions.services import (
@@ -44,10 +45,16 @@ def time_out(execution: Execution) -> None:
     executions_tick()
 
 
+def enforced(harbour):
+    """Rates and limits in force."""
+    found = in_force(harbour.system).settings
+    return {key: value for key, value in found.items() if key[0] not in STRUCTURE}
+
+
 def test_a_rate_is_asked_for_and_then_proved(harbour, agents):
     execution = start(harbour.system, [rate(None, 90.0)])
     assert state(execution) == "running"
-    setting = Setting.objects.get()
+    setting = Setting.objects.get(kind="set_flow_rate")
     assert (setting.in_force, setting.desired) == (None, SPRING)
     assert agents["a"].obey().gates["tides"].rate_per_s == 90.0
     assert state(execution) == "succeeded"
@@ -134,7 +141,7 @@ def test_an_agent_that_never_shows_the_value_ends_the_execution(harbour, agents)
     assert state(execution) == "failed"
     assert "a did not show the new value" in execution.failure
     assert actions(execution) == ["aborted", "aborted"]
-    assert in_force(harbour.system).settings == {}
+    assert enforced(harbour) == {}
 
 
 def test_a_failed_execution_leaves_what_was_done(harbour, agents):
@@ -143,7 +150,7 @@ def test_a_failed_execution_leaves_what_was_done(harbour, agents):
     time_out(execution)
     time_out(execution)
     assert state(execution) == "failed"
-    assert [v for v in in_force(harbour.system).settings.values()] == [{"limit": 4}]
+    assert [v for v in enforced(harbour).values()] == [{"limit": 4}]
 
 
 def test_pause_ends_the_running_step_and_begins_no_other(harbour, agents, admin):
@@ -165,7 +172,7 @@ def test_stop_keeps_what_is_done(harbour, agents, admin):
     agents["c"].obey()
     assert state(execution) == "stopped"
     assert actions(execution) == ["done", "aborted"]
-    assert in_force(harbour.system).settings == {setting_key(population(None, 4)): {"limit": 4}}
+    assert enforced(harbour) == {setting_key(population(None, 4)): {"limit": 4}}
 
 
 def said_by(agent):
@@ -203,7 +210,7 @@ def test_a_stopped_execution_can_be_rolled_back_later(harbour, agents, admin):
     execution_roll_back(execution=execution, actor=admin)
     agents["c"].obey()
     assert state(execution) == "rolled_back"
-    assert in_force(harbour.system).settings == {}
+    assert enforced(harbour) == {}
     assert execution.ended_at is not None
 
 
@@ -290,7 +297,7 @@ class TestController:
         assert settings_control(system=harbour.system, values={self.KEY: value}) == 1
         assert settings_control(system=harbour.system, values={self.KEY: value}) == 0
         assert agents["a"].poll().gates["tides"].rate_per_s == 80.0
-        assert Setting.objects.get().in_force == SPRING
+        assert Setting.objects.get(kind="set_flow_rate").in_force == SPRING
         assert settings_control(system=harbour.system, values={self.KEY: None}) == 1
         assert agents["a"].poll().gates["tides"].rate_per_s == 90.0
 
@@ -303,4 +310,4 @@ class TestController:
         assert settings_control(system=harbour.system, values={self.KEY: value}) == 0
         agents["a"].obey()
         assert state(execution) == "succeeded"
-        assert Setting.objects.get().controlled is None
+        assert Setting.objects.get(kind="set_flow_rate").controlled is None

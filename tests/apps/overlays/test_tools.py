@@ -1,4 +1,4 @@
-"""One-off plans over REST, and the tree in force kept from edits by hand while agents are live."""
+"""One-off plans over REST; edits by hand leave the tree alone that agents route by."""
 
 from datetime import timedelta
 from itertools import pairwise
@@ -9,6 +9,8 @@ from django.utils import timezone
 from apps.executions.selectors import edges_in_force
 from apps.runs.models import Run
 from apps.telemetry.models import Agent
+from apps.telemetry.services import agent_revoke
+from apps.topology.models import Overlay
 from tests.factories.fleet import make_harbour
 from tests.factories.plans import agents_come
 
@@ -101,14 +103,14 @@ def test_tree_that_live_agents_route_by_is_not_edited_by_hand(api, harbour):
         {"purpose": "goal"},
     ):
         answer = edit(api, harbour.overlay, **members)
-        assert (answer.status_code, answer.json()["code"]) == (409, "agents_are_live")
+        assert (answer.status_code, answer.json()["code"]) == (409, "agents_are_enrolled")
         assert "carry out its plan" in answer.json()["detail"]
     harbour.overlay.refresh_from_db()
     gone = api.delete(
         f"/api/v1/overlays/{harbour.overlay.public_id}",
         headers={"If-Match": f'"{harbour.overlay.version}"'},
     )
-    assert (gone.status_code, gone.json()["code"]) == (409, "agents_are_live")
+    assert (gone.status_code, gone.json()["code"]) == (409, "agents_are_enrolled")
     assert edges_in_force(harbour.system) == before
 
 
@@ -119,9 +121,31 @@ def test_its_note_may_change_and_the_same_links_are_no_edit(api, harbour):
     assert answer.status_code == 200, answer.content
 
 
-def test_without_a_live_agent_the_tree_may_be_edited(api, harbour):
+def test_a_silent_agent_routes_by_the_tree_too(api, harbour):
     agents_come(harbour)
     Agent.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     answer = edit(api, harbour.overlay, edges=edges(harbour, "ab", "bc", "bd"))
+    assert (answer.status_code, answer.json()["code"]) == (409, "agents_are_enrolled")
+
+
+def test_without_an_enrolled_agent_the_tree_may_be_edited(api, harbour):
+    for agent in agents_come(harbour).values():
+        agent_revoke(agent=agent, actor=None)
+    answer = edit(api, harbour.overlay, edges=edges(harbour, "ab", "bc", "bd"))
     assert answer.status_code == 200, answer.content
     assert edges_in_force(harbour.system) == {("a", "b"), ("b", "c"), ("b", "d")}
+
+
+def test_no_other_tree_is_put_in_force_beside_enrolled_agents(api, harbour):
+    body = {
+        "system": str(harbour.system.public_id),
+        "name": "second",
+        "in_force": True,
+        "edges": edges(harbour, "ab"),
+    }
+    Overlay.objects.filter(pk=harbour.overlay.pk).update(in_force=False)
+    agents_come(harbour)
+    answer = api.post("/api/v1/overlays", body, format="json")
+    assert (answer.status_code, answer.json()["code"]) == (409, "agents_are_enrolled")
+    assert edit(api, harbour.overlay, in_force=True).status_code == 409
+    assert edges_in_force(harbour.system) == frozenset()

@@ -9,6 +9,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.plans.models import Approval, Plan, PlanEvent
 from apps.systems.services import system_delete
+from apps.telemetry.services import agent_revoke
 from tests.factories.fleet import Harbour, rate
 from tests.factories.plans import (
     agents_come,
@@ -143,6 +144,8 @@ def test_system_goes_with_its_plans(
     carried_out(harbour, agents, approved(plan, ines, jon), olga)
     approved(make_plan(harbour.system, ines, [rate(40.0, 50.0)]), ines, jon)
     make_plan(harbour.system, ines, [rate(40.0, 60.0)])
+    for agent in agents.values():
+        agent_revoke(agent=agent, actor=None)
     system = harbour.system
     system_delete(system=system, actor=None, expected_version=system.version)
     with connection.cursor() as cursor:

@@ -45,6 +45,17 @@ SAMPLES: dict[str, Action] = {
         before={"limit": 55},
         after={"limit": 40},
     ),
+    "carry_flow": Action(
+        kind="carry_flow",
+        target={"flow": "orders"},
+        after={"delivery": "reliable", "broker": "b2"},
+    ),
+    "serve_class": Action(
+        kind="serve_class",
+        target={"class": "gold", "broker": "b2"},
+        before=None,
+        after={"flow": "orders"},
+    ),
     "shift_link": Action(kind="shift_link", target={"i": "b1", "j": "b2", "k": "b3"}),
     "append_broker": Action(kind="append_broker", target={"broker": "b7", "to": "b2"}),
     "detach_broker": Action(kind="detach_broker", target={"broker": "b7", "from": "b2"}),
@@ -116,6 +127,20 @@ def _with(name: str, **fields: Any) -> Action:
         (_with("set_population", after={"limit": 1.5}), "after.limit", "whole number"),
         (_with("set_population", after={"limit": True}), "after.limit", "must be a number"),
         (_with("set_population", before={"limit": 2**60}), "before.limit", "more than"),
+        (_with("carry_flow", after={"delivery": "reliable"}), "after", 'missing key "broker"'),
+        (
+            _with("carry_flow", after={"delivery": "perhaps", "broker": ""}),
+            "after.delivery",
+            "must be one of best_effort, reliable",
+        ),
+        (
+            _with("carry_flow", after={"delivery": "reliable", "broker": 7}),
+            "after.broker",
+            "must be a name",
+        ),
+        (_with("carry_flow", after=None), "after", "equals before"),
+        (_with("serve_class", after={"flow": ""}), "after.flow", "1 to 1000 characters"),
+        (_with("serve_class", before={"flow": "orders"}), "after", "equals before"),
         (_with("shift_link", target={"i": "a", "j": "b", "k": "a"}), "target", "three different"),
         (_with("shift_link", after=RATE), "after", "must be null"),
         (_with("append_broker", target={"broker": "a", "to": "a"}), "target.to", "another"),
@@ -248,3 +273,31 @@ def test_two_brokers_can_part_and_meet_again() -> None:
     alone = replay(start, [step])
     assert alone.edges == frozenset()
     assert replay(alone, inverse_steps([step])) == start
+
+
+def test_a_flow_that_moves_is_confirmed_at_both_its_ingresses() -> None:
+    moved = Action(
+        kind="carry_flow",
+        target={"flow": "orders"},
+        before={"delivery": "best_effort", "broker": "b1"},
+        after={"delivery": "reliable", "broker": "b2"},
+    )
+    assert actions.brokers(moved) == ("b1", "b2")
+    assert actions.title(moved) == (
+        "Carry orders from b2 instead of b1 and as reliable instead of best effort"
+    )
+    nowhere = replace(moved, after={"delivery": "best_effort", "broker": ""})
+    assert actions.brokers(nowhere) == ("b1",)
+    assert actions.title(nowhere) == "Carry orders from nowhere instead of b1"
+    assert not actions.is_takeaway(moved)
+
+
+def test_a_class_that_changes_its_flow_says_from_which() -> None:
+    changed = Action(
+        kind="serve_class",
+        target={"class": "gold", "broker": "b2"},
+        before={"flow": "orders"},
+        after={"flow": "trades"},
+    )
+    assert actions.title(changed) == "Serve gold at b2 with trades instead of orders"
+    assert actions.title(replace(changed, after=None)) == "Stop serving gold at b2"

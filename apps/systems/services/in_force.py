@@ -1,0 +1,106 @@
+"""Edits of the model that would contradict what agents were told: refused, naming what that is.
+
+What agents carry, serve and limit is kept by name, because that is how brokers and clients know
+it. An edit may add to the model and take from it: that changes with the next plan. It may not give
+another name to what is in force, nor delete what agents run beside.
+"""
+
+from apps.common.errors import Conflict, FieldError
+from apps.systems.models import Entity, System
+from weir.lifecycle.executions import ACTIVE
+from weir.lifecycle.plans import PlanState
+
+KINDS = {
+    "carry_flow": "{flow} is carried",
+    "serve_class": "{class} is served at {broker}",
+    "set_flow_rate": "{flow} is limited at {broker}",
+    "set_population": "{class} is limited at {broker}",
+}
+NEXT = {
+    "flow": "Add a topic with the new name, carry out its plan and move the clients; then delete "
+    "this one.",
+    "class": "Add a class with the new name, carry out its plan and move the clients; then delete "
+    "this one.",
+    "broker": "Revoke its agent, move its topics and classes, and carry out the plan of the model "
+    "first.",
+}
+UNDER_WAY = frozenset({PlanState.PENDING_REVIEW, PlanState.APPROVED, PlanState.EXECUTING})
+SHOWN = 3
+
+
+def refuse_rename(row: Entity, name: str) -> None:
+    """Raise Conflict `in_force` where agents know the object by the name that it has now."""
+    if row.enforced_as and name != row.name:
+        what = _in_force(row)
+        if what:
+            message = f"{row} keeps its name: {what}."
+            raise Conflict(
+                "in_force",
+                f"{message} {NEXT[row.enforced_as]}",
+                errors=[FieldError(field="name", message=f"{message} {NEXT[row.enforced_as]}")],
+            )
+
+
+def refuse_delete(row: Entity) -> None:
+    """Raise Conflict `in_force` for a broker that has an agent or enforces something.
+
+    Topics and classes may go: what agents carry and serve of them ends with the next plan.
+    """
+    if row.enforced_as == "broker":
+        what = _in_force(row)
+        if what:
+            raise Conflict("in_force", f"{row} cannot be deleted: {what}. {NEXT['broker']}")
+
+
+def _in_force(row: Entity) -> str:
+    """What agents are told under the object's name, such as `tides is carried`."""
+    member, name = row.enforced_as, row.name
+    sentences = []
+    if member == "broker" and row.system.agents.filter(broker=row.pk, revoked_at=None).exists():
+        sentences.append("an agent is enrolled for it")
+    for setting in row.system.settings.exclude(in_force=None, desired=None).order_by("kind", "id"):
+        values = (setting.target, setting.in_force or {}, setting.desired or {})
+        if any(value.get(member) == name for value in values):
+            sentences.append(KINDS[setting.kind].format(**setting.target))
+    if len(sentences) > SHOWN:
+        sentences[SHOWN:] = [f"{len(sentences) - SHOWN} more settings are in force"]
+    return ", ".join(sentences)
+
+
+def refuse_system_rename(system: System, name: str) -> None:
+    """Raise Conflict `agents_are_enrolled` where agents know the system by its name."""
+    count = system.agents.filter(revoked_at=None).count()
+    if name != system.name and count:
+        message = f"{_agents(count)} {system} by this name. Revoke {_them(count)} first."
+        raise Conflict(
+            "agents_are_enrolled", message, errors=[FieldError(field="name", message=message)]
+        )
+
+
+def refuse_system_delete(system: System) -> None:
+    """Raise Conflict where agents, an execution or a plan still depend on the system."""
+    count = system.agents.filter(revoked_at=None).count()
+    if count:
+        raise Conflict(
+            "agents_are_enrolled",
+            f"{_agents(count)} {system}, and would be cut off. Revoke {_them(count)} first.",
+        )
+    execution = system.executions.filter(state__in=sorted(ACTIVE)).first()
+    if execution is not None:
+        raise Conflict("system_is_busy", f"{execution} still changes {system}. Stop it first.")
+    plan = system.plans.filter(state__in=sorted(UNDER_WAY)).first()
+    if plan is not None:
+        raise Conflict(
+            "plans_under_way",
+            f"{plan} of {system} is {plan.state.replace('_', ' ')}. Discard it first.",
+        )
+
+
+def _agents(count: int) -> str:
+    return (
+        "1 agent is enrolled and knows" if count == 1 else f"{count} agents are enrolled and know"
+    )
+
+
+def _them(count: int) -> str:
+    return "it" if count == 1 else "them"

@@ -1,0 +1,226 @@
+"""Edits of the model reach agents by a plan: what it does, in which order, and what it says."""
+
+import pytest
+
+from apps.accounts.models import User
+from apps.common.errors import Conflict
+from apps.executions.documents import document_of, facts_of
+from apps.executions.reports import agent_heard
+from apps.executions.services import executions_tick
+from apps.plans.models import Plan
+from apps.plans.services import plan_execute, plan_of_model, plan_submit, plan_undo
+from apps.systems.services import entity_delete, entity_update
+from apps.telemetry.models import Agent
+from apps.telemetry.services import agent_revoke
+from tests.conftest import client_of
+from tests.factories import make_class, make_topic
+from tests.factories.fleet import Harbour, must, population, rate
+from tests.factories.plans import (
+    agents_come,
+    agents_look,
+    approved,
+    carried_out,
+    make_plan,
+    make_policy,
+)
+from weir import actions
+from weir.coordination.wire import ClassSpec, Delivery, Document, FlowSpec, Gate
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def agents(harbour: Harbour) -> dict[str, Agent]:
+    return agents_come(harbour)
+
+
+def edit(row, **values) -> None:
+    fresh = type(row).objects.get(pk=row.pk)
+    entity_update(instance=fresh, actor=None, expected_version=fresh.version, values=values)
+
+
+def drop(row) -> None:
+    fresh = type(row).objects.get(pk=row.pk)
+    entity_delete(instance=fresh, actor=None, expected_version=fresh.version)
+
+
+def told(harbour: Harbour, broker: str) -> Document:
+    return document_of(must(facts_of(harbour.system.pk))[1], broker)
+
+
+def titles(plan: Plan) -> list[list[str]]:
+    return [[actions.title(a) for a in step.actions] for step in plan.content.steps]
+
+
+def bring(harbour: Harbour, agents, ines: User, jon: User, olga: User) -> Plan:
+    """The model's plan, carried out."""
+    plan = plan_of_model(system=harbour.system, actor=ines)
+    carried_out(harbour, agents, approved(plan, ines, jon), olga)
+    assert plan_refreshed(plan).state == "executed"
+    return plan
+
+
+def plan_refreshed(plan: Plan) -> Plan:
+    return Plan.objects.get(pk=plan.pk)
+
+
+def limit(harbour, agents, ines, jon, olga) -> None:
+    """Tides and gulls get their first limits."""
+    plan = make_plan(harbour.system, ines, [rate(None, 40.0), population(None, 5)])
+    carried_out(harbour, agents, approved(plan, ines, jon), olga)
+
+
+def test_a_model_that_is_in_force_needs_no_plan(harbour, ines):
+    with pytest.raises(Conflict) as caught:
+        plan_of_model(system=harbour.system, actor=ines)
+    assert caught.value.code == "nothing_to_change"
+
+
+def test_a_new_topic_comes_before_its_class(harbour, agents, ines, jon, olga):
+    ebb = make_topic(harbour.system, "ebb", source=harbour.brokers["b"], rate_max_per_s=10.0)
+    make_class(harbour.system, ebb, harbour.brokers["d"], "terns")
+    plan = bring(harbour, agents, ines, jon, olga)
+    assert titles(plan) == [["Carry ebb from b, best effort"], ["Serve terns at d with ebb"]]
+    assert "Nothing limits the rate of ebb until an allocation does." in plan.content.why
+    assert told(harbour, "b").flows["ebb"] == FlowSpec(delivery=Delivery.BEST_EFFORT, ingress=True)
+    assert told(harbour, "d").classes == {"terns": ClassSpec(flow="ebb", limit=None)}
+
+
+def test_a_class_leaves_before_its_topic_ends_and_its_limits_go_last(
+    harbour, agents, ines, jon, olga
+):
+    limit(harbour, agents, ines, jon, olga)
+    drop(harbour.consumers)
+    drop(harbour.topic)
+    plan = bring(harbour, agents, ines, jon, olga)
+    assert titles(plan) == [
+        ["Stop serving gulls at c"],
+        ["Stop carrying tides from a"],
+        [
+            "Stop limiting tides at a (was 40 msg/s)",
+            "Admit every consumer of gulls at c (limit was 5)",
+        ],
+    ]
+    assert any("Consumers of gulls at c are let go" in sentence for sentence in plan.content.why)
+    assert any("tides ends" in sentence for sentence in plan.content.why)
+    assert plan.blast_radius["consumers_released"] == 5
+    assert told(harbour, "a").flows == {}
+    assert told(harbour, "c").classes == {}
+
+
+def test_a_topic_that_moves_takes_its_rate_along(harbour, agents, ines, jon, olga):
+    limit(harbour, agents, ines, jon, olga)
+    edit(harbour.topic, source=harbour.brokers["b"])
+    plan = bring(harbour, agents, ines, jon, olga)
+    assert titles(plan) == [
+        ["Set tides at b to 40 msg/s, burst 5"],
+        ["Carry tides from b instead of a"],
+        ["Stop limiting tides at a (was 40 msg/s)"],
+    ]
+    assert any("let it drain first" in sentence for sentence in plan.content.why)
+    assert told(harbour, "a").gates == {}
+    assert told(harbour, "b").gates == {"tides": Gate(rate_per_s=40.0, burst=5.0)}
+    assert [told(harbour, name).flows["tides"].ingress for name in "ab"] == [False, True]
+
+
+def test_a_class_that_moves_takes_its_limit_along(harbour, agents, ines, jon, olga):
+    limit(harbour, agents, ines, jon, olga)
+    ebb = make_topic(harbour.system, "ebb", source=harbour.brokers["b"], rate_max_per_s=10.0)
+    edit(harbour.consumers, topic=ebb)
+    plan = bring(harbour, agents, ines, jon, olga)
+    assert "Serve gulls at c with ebb instead of tides" in titles(plan)[2]
+    assert told(harbour, "c").classes == {"gulls": ClassSpec(flow="ebb", limit=5)}
+
+
+def test_a_weaker_promise_is_said(harbour, agents, ines, jon, olga):
+    edit(harbour.topic, delivery="best_effort")
+    plan = bring(harbour, agents, ines, jon, olga)
+    assert titles(plan) == [["Carry tides as best effort instead of reliable"]]
+    assert "tides may lose messages from then on: best effort." in plan.content.why
+    assert told(harbour, "a").flows["tides"].delivery is Delivery.BEST_EFFORT
+
+
+def test_what_agents_do_not_show_is_not_in_force(harbour, agents, ines, jon, olga):
+    make_topic(harbour.system, "ebb", source=harbour.brokers["b"], rate_max_per_s=10.0)
+    plan = approved(plan_of_model(system=harbour.system, actor=ines), ines, jon)
+    execution = plan_execute(plan=plan, actor=olga)
+    for name, agent in agents.items():
+        seen = {"version": "v", "ingress": {"tides": "reliable"} if name == "a" else {}}
+        agent_heard(
+            agent=agent,
+            incarnation=agent.incarnation,
+            reports=[],
+            observed={"gates": {}, "limits": {}, "links": [], "served": {}, **seen},
+            telemetry=None,
+        )
+    executions_tick()
+    execution.refresh_from_db()
+    assert execution.state == "running"
+    agents_look(harbour, agents)
+    execution.refresh_from_db()
+    assert execution.state == "succeeded"
+
+
+def test_it_is_taken_back_by_its_inverse(harbour, agents, ines, jon, olga):
+    before = {name: told(harbour, name) for name in "abcd"}
+    ebb = make_topic(harbour.system, "ebb", source=harbour.brokers["b"], rate_max_per_s=10.0)
+    make_class(harbour.system, ebb, harbour.brokers["d"], "terns")
+    plan = bring(harbour, agents, ines, jon, olga)
+    undo = plan_undo(plan=plan_refreshed(plan), actor=ines)
+    carried_out(harbour, agents, approved(undo, ines, jon), olga)
+    assert {name: told(harbour, name) for name in "abcd"} == before
+
+
+def test_a_broker_without_an_agent_has_nothing_to_take_back(harbour, agents, ines, jon, olga):
+    agent_revoke(agent=agents.pop("c"), actor=None)
+    drop(harbour.consumers)
+    bring(harbour, agents, ines, jon, olga)
+    assert told(harbour, "c").classes == {}
+
+
+def test_a_broker_without_an_agent_cannot_be_asked_for_anything(harbour, agents, ines, jon, olga):
+    agent_revoke(agent=agents.pop("d"), actor=None)
+    ebb = make_topic(harbour.system, "ebb", source=harbour.brokers["b"], rate_max_per_s=10.0)
+    make_class(harbour.system, ebb, harbour.brokers["d"], "terns")
+    plan = approved(plan_of_model(system=harbour.system, actor=ines), ines, jon)
+    with pytest.raises(Conflict) as caught:
+        plan_execute(plan=plan, actor=olga)
+    assert caught.value.code == "agents_silent"
+
+
+def test_the_policy_never_approves_it_by_itself(harbour, agents, ines):
+    make_policy(harbour.system, auto_approve_max_share=1.0, auto_approve_max_change=1.0)
+    edit(harbour.topic, delivery="best_effort")
+    plan = plan_submit(plan=plan_of_model(system=harbour.system, actor=ines), actor=ines)
+    assert plan.state == "pending_review"
+
+
+def test_what_would_overload_a_broker_is_not_carried_out(harbour, agents, ines, jon, olga):
+    """Ten unlimited consumers of 100 msg/s at 2 units each do not fit the 1,000 units of d."""
+    make_class(harbour.system, harbour.topic, harbour.brokers["d"], "terns")
+    plan = approved(plan_of_model(system=harbour.system, actor=ines), ines, jon)
+    assert (
+        "Everybody who asks is let in to terns until an allocation limits it." in plan.content.why
+    )
+    with pytest.raises(Conflict) as caught:
+        plan_execute(plan=plan, actor=olga)
+    assert caught.value.code == "plan_is_stale"
+    assert "d would carry 200 % of its capacity" in caught.value.message
+
+
+class TestApi:
+    def test_makes_the_plan_and_shows_it(self, harbour, ines):
+        edit(harbour.topic, source=harbour.brokers["b"])
+        body = {"system": str(harbour.system.public_id)}
+        answer = client_of(ines).post("/api/v1/plans", body, format="json")
+        assert answer.status_code == 201, answer.content
+        plan = answer.json()
+        assert (plan["kind"], plan["title"]) == ("model", "Bring the model into force: 1 flow")
+        (change,) = plan["changes"]
+        assert (change["was"], change["becomes"]) == ("from a, reliable", "from b, reliable")
+        (step,) = plan["steps"]
+        assert step["actions"][0]["after"] == {"broker": "b", "delivery": "reliable"}
+
+    def test_needs_the_right_to_propose(self, harbour, jon):
+        body = {"system": str(harbour.system.public_id)}
+        assert client_of(jon).post("/api/v1/plans", body, format="json").status_code == 403

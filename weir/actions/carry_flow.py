@@ -1,0 +1,95 @@
+"""Carry one flow: with which promise about delivery, and from which ingress broker on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weir.actions._targets import check_different, check_members, check_name, check_target, swapped
+from weir.coordination.wire import Delivery
+from weir.errors import InvalidProblem
+from weir.plugins import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Set
+
+    from weir.actions._protocol import Edge, ProtocolName
+    from weir.model.plan import Action, Value
+
+KIND = "carry_flow"
+TITLE = "Carry a flow"
+SUMMARY = "Publishers send the flow to its ingress broker, and it is delivered as it promises."
+PROTOCOL: ProtocolName = "setting"
+NOWHERE = ""
+"""The ingress of a flow whose source nobody named: it is known, and enters at no broker."""
+
+
+def brokers(action: Action) -> tuple[str, ...]:
+    """The ingress before and after; a flow that enters nowhere is nobody's to confirm."""
+    ingresses = [value["broker"] for value in (action.before, action.after) if value is not None]
+    return tuple(dict.fromkeys(broker for broker in ingresses if broker != NOWHERE))
+
+
+def roles(action: Action) -> Mapping[str, str]:
+    """A setting has no roles."""
+    return {}
+
+
+def title(action: Action) -> str:
+    """Such as `Carry tides from a, reliable`, or `Carry tides from b instead of a`."""
+    flow, before, after = action.target["flow"], action.before, action.after
+    if after is None:
+        return f"Stop carrying {flow}{_from(before)}"
+    if before is None:
+        return f"Carry {flow}{_from(after)}, {_promise(after)}"
+    changes = []
+    if before["broker"] != after["broker"]:
+        old = before["broker"] or "nowhere"
+        changes.append(f"from {after['broker'] or 'nowhere'} instead of {old}")
+    if before["delivery"] != after["delivery"]:
+        changes.append(f"as {_promise(after)} instead of {_promise(before)}")
+    return f"Carry {flow} {' and '.join(changes)}"
+
+
+def undo_title(action: Action) -> str:
+    """The title of the inverse."""
+    return title(inverse(action))
+
+
+def inverse(action: Action) -> Action:
+    """Back to the former ingress and promise."""
+    return swapped(action)
+
+
+def validate(action: Action) -> None:
+    """Flow named; values with a known promise and the ingress broker, or "" for none."""
+    check_target(action, "flow")
+    for name, value in (("before", action.before), ("after", action.after)):
+        if value is None:
+            continue
+        check_members(value, name, "delivery", "broker")
+        if value["delivery"] not in set(Delivery):
+            known = ", ".join(Delivery)
+            raise InvalidProblem(
+                f"{name}.delivery", f"must be one of {known}, not {shown(value['delivery'])}"
+            )
+        if value["broker"] != NOWHERE:
+            check_name(value["broker"], f"{name}.broker")
+    check_different(action)
+
+
+def is_takeaway(action: Action) -> bool:
+    """A flow that is carried no longer."""
+    return action.after is None
+
+
+def apply_edges(edges: Set[Edge], action: Action) -> frozenset[Edge]:
+    """A setting leaves the overlay as it is."""
+    return frozenset(edges)
+
+
+def _from(value: Value | None) -> str:
+    return f" from {value['broker']}" if value is not None and value["broker"] else ""
+
+
+def _promise(value: Value) -> str:
+    return str(value["delivery"]).replace("_", " ")

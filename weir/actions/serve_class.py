@@ -1,0 +1,69 @@
+"""Serve one consumer class at its broker: its consumers may connect and receive a flow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weir.actions._targets import check_different, check_members, check_name, check_target, swapped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Set
+
+    from weir.actions._protocol import Edge, ProtocolName
+    from weir.model.plan import Action
+
+KIND = "serve_class"
+TITLE = "Serve a consumer class"
+SUMMARY = "Consumers of the class are let in at its broker, up to its limit, and receive a flow."
+PROTOCOL: ProtocolName = "setting"
+
+
+def brokers(action: Action) -> tuple[str, ...]:
+    """The broker that the class is attached to."""
+    return (action.target["broker"],)
+
+
+def roles(action: Action) -> Mapping[str, str]:
+    """A setting has no roles."""
+    return {}
+
+
+def title(action: Action) -> str:
+    """Such as `Serve gulls at c with tides`."""
+    who = f"{action.target['class']} at {action.target['broker']}"
+    if action.after is None:
+        return f"Stop serving {who}"
+    if action.before is None:
+        return f"Serve {who} with {action.after['flow']}"
+    return f"Serve {who} with {action.after['flow']} instead of {action.before['flow']}"
+
+
+def undo_title(action: Action) -> str:
+    """The title of the inverse."""
+    return title(inverse(action))
+
+
+def inverse(action: Action) -> Action:
+    """Back to the former flow."""
+    return swapped(action)
+
+
+def validate(action: Action) -> None:
+    """Class, broker and flow named."""
+    check_target(action, "class", "broker")
+    for name, value in (("before", action.before), ("after", action.after)):
+        if value is None:
+            continue
+        check_members(value, name, "flow")
+        check_name(value["flow"], f"{name}.flow")
+    check_different(action)
+
+
+def is_takeaway(action: Action) -> bool:
+    """A class whose consumers have to leave."""
+    return action.after is None
+
+
+def apply_edges(edges: Set[Edge], action: Action) -> frozenset[Edge]:
+    """A setting leaves the overlay as it is."""
+    return frozenset(edges)
