@@ -44,6 +44,7 @@ from apps.overlays.api.tools import (
     TransformationView,
 )
 from apps.overlays.api.views import CandidateViewSet, EvaluationViewSet
+from apps.plans.api.model_state import ModelStateView
 from apps.plans.api.views import PlanViewSet
 from apps.plans.policies.api.views import PolicyViewSet
 from apps.recomputation.api.views import (
@@ -119,6 +120,7 @@ api = [
     path("utility-curves", DrawnCurveView.as_view()),
     path("optimizers", OptimizersView.as_view()),
     path("flow-status", FlowStatusView.as_view()),
+    path("model-state", ModelStateView.as_view()),
     path("recomputation/preview", SchedulePreviewView.as_view()),
     path("systems/<uuid:id>/preview", PreviewView.as_view()),
     path("systems/<uuid:id>/restored", RestoredView.as_view()),

@@ -27,7 +27,6 @@ from weir.coordination import wire
 from weir.coordination.views import ORDER_PHASES
 from weir.lifecycle.steps import ActionState
 
-
 EVERYWHERE = ""
 """Instead of a broker's name: what concerns all of them, such as how a flow is carried."""
 
@@ -136,8 +135,11 @@ def facts_of(system_pk: int) -> tuple[Stamp, Facts] | None:
         return stamp, replace(facts, number=stamp.revision)
 
 
-def document_of(facts: Facts, broker: str) -> wire.Document:
-    """The broker's document, named by the hash of what it says."""
+def document_of(facts: Facts, broker: str, *, flows: bool = True) -> wire.Document:
+    """The broker's document, named by the hash of what it says.
+
+    `flows` False: without flows and without a name, the small part that is the broker's own.
+    """
     ingress = facts.ingress.get(broker, frozenset())
     document = wire.Document(
         system=facts.system,
@@ -153,7 +155,9 @@ def document_of(facts: Facts, broker: str) -> wire.Document:
                 keep_s=facts.keep_s,
             )
             for flow, delivery in facts.deliveries.items()
-        },
+        }
+        if flows
+        else {},
         # Also of a flow that does not enter here yet: its gate stands before its first message.
         gates=facts.gates.get(broker, {}),
         classes=facts.classes.get(broker, {}),
@@ -168,8 +172,7 @@ def document_of(facts: Facts, broker: str) -> wire.Document:
         unmanaged=facts.unmanaged,
         orders=tuple(order for order in facts.orders if order.peers[order.role] == broker),
     )
-    # The number is none of it: who is not concerned by a change need not hear of it.
-    return replace(document, version=_hash({**wire.to_dict(document), "number": 0}))
+    return replace(document, version=version_of(wire.to_dict(document))) if flows else document
 
 
 def document_for(agent: Agent) -> wire.Document:
@@ -179,8 +182,12 @@ def document_for(agent: Agent) -> wire.Document:
     return document_of(found[1], agent.broker.name)
 
 
-def _hash(plain: Mapping[str, Any]) -> str:
-    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+def version_of(plain: Mapping[str, Any]) -> str:
+    """The name of a document in plain form that has none yet. Its number is no part of that: who
+    is not concerned by a change need not hear of it."""
+    text = json.dumps(
+        {**plain, "number": 0}, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -191,15 +198,16 @@ def _read(system: System) -> Facts:
     asked: dict[str, int] = {}
     served: dict[tuple[str, str], str] = {}
     limits: dict[tuple[str, str, str], int] = {}
-    # Sorted as canonical JSON will sort it anyway, so that equal facts are equal texts.
-    for row in Setting.objects.filter(system=system).order_by("kind", "target_key"):
-        value = row.controlled if row.controlled is not None else row.desired
-        target = row.target
+    rows = Setting.objects.filter(system=system).order_by("kind", "target_key")
+    columns = ("kind", "target", "desired", "controlled", "asked_number")
+    # In one order, so that equal facts are equal texts.
+    for kind, target, desired, controlled, number in rows.values_list(*columns):
+        value = controlled if controlled is not None else desired
         where = target.get("broker", EVERYWHERE)
-        asked[where] = max(asked.get(where, 0), row.asked_number)
+        asked[where] = max(asked.get(where, 0), number)
         if value is None:
             continue
-        match row.kind:
+        match kind:
             case "carry_flow":
                 deliveries[target["flow"]] = wire.Delivery(value["delivery"])
                 if value["broker"]:

@@ -92,7 +92,10 @@ def seen_at(system: System, broker: str) -> dict[str, Any]:
         "limits": {n: c.limit for n, c in document.classes.items() if c.limit is not None},
         "ingress": {f: spec.delivery for f, spec in document.flows.items() if spec.ingress},
         "served": {name: spec.flow for name, spec in document.classes.items()},
+        "admitted": {},
+        "waiting": {},
         "links": sorted(document.neighbours),
+        "problems": [],
     }
 
 

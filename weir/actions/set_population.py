@@ -88,4 +88,4 @@ def apply_edges(edges: Set[Edge], action: Action) -> frozenset[Edge]:
 
 
 def _limit(value: Value) -> float:
-    return value["limit"]
+    return float(value["limit"])

@@ -1,6 +1,7 @@
 """The base workload of the LRGP paper (section 4.1, table 1), as a system."""
 
 from apps.catalog.models import ConsumerClass, Topic, UtilityFunction
+from apps.executions.adoption import model_adopt
 from apps.systems.models import System
 from apps.systems.services import Drafts, entities_create, one_edit, system_create
 from apps.topology.models import Broker
@@ -86,4 +87,5 @@ def load() -> System:
                 )
                 number += 1
         entities_create(drafts=drafts, actor=None)
+    model_adopt(system=system, actor=None, reason="Loaded with the demo.")
     return system

@@ -21,6 +21,7 @@ from apps.catalog.models import (
     Topic,
     UtilityFunction,
 )
+from apps.executions.adoption import model_adopt
 from apps.systems.models import System
 from apps.systems.services import Drafts, entities_create, one_edit, system_create
 from apps.topology.models import Broker, Link, Overlay
@@ -373,4 +374,5 @@ def load() -> System:
                 loader.publishers(name, kind, key)
         loader.subscribers()
         entities_create(drafts=loader.drafts, actor=None)
+    model_adopt(system=system, actor=None, reason="Loaded with the demo.")
     return system

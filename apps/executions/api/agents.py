@@ -180,20 +180,21 @@ async def document(request: HttpRequest, secret: str) -> HttpResponse:
         async with desk_of(agent.system_id, agent.system.public_id) as desk:
             await desk.catch_up(stamp)
             while True:
+                bell = desk.bell
                 if not desk.speaks(broker, incarnation):
                     # A newer session began or the credential ended: find out which, and say so.
                     # Or the broker has a new name.
                     agent, stamp = await in_pool(_arrive, secret, incarnation, obeyed)
                     broker = agent.broker.name
                     await desk.catch_up(stamp)
-                version, number, body = desk.document(broker)
+                version, number, body = await desk.document(broker)
                 if version != seen and not desk.held:
                     # Remembered first: an agent that obeys what we forgot is ahead of us.
                     await in_pool(agent_serve, agent=agent, incarnation=incarnation, number=number)
                     return HttpResponse(
                         body, content_type="application/json", headers={"ETag": f'"{version}"'}
                     )
-                if not await desk.change(end - time.monotonic()):
+                if not await desk.change(bell, end - time.monotonic()):
                     return HttpResponse(status=204)
     except SystemGone:
         return _refusal(_unknown())

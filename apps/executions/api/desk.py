@@ -18,8 +18,8 @@ from django.db import DatabaseError
 
 from apps.common.events import hub
 from apps.executions.api.pool import in_pool
-from apps.executions.documents import Facts, Stamp, document_of, facts_of, stamp_of
-from weir.coordination import wire
+from apps.executions.documents import Stamp, facts_of, stamp_of
+from apps.executions.rendering import Texts
 
 logger = logging.getLogger(__name__)
 
@@ -40,8 +40,7 @@ class Desk:
         self.system_id = str(system_id)
         self.visitors = 0
         self._stamp: Stamp | None = None
-        self._facts: Facts | None = None
-        self._documents: dict[str, tuple[str, int, bytes]] = {}
+        self._texts: Texts | None = None
         self._looking = asyncio.Lock()
         self._bell = asyncio.Event()
         self._left_at = time.monotonic()
@@ -52,11 +51,10 @@ class Desk:
         async with self._looking:
             if stamp is not None and self._covers(stamp):
                 return
-            found = await in_pool(facts_of, self.system_pk)
+            found = await in_pool(_look, self.system_pk, self._texts)
             if found is None:
                 raise SystemGone(self.system_id)
-            self._stamp, self._facts = found
-            self._documents = {}
+            self._stamp, self._texts = found
             self._bell.set()
             self._bell = asyncio.Event()
 
@@ -68,25 +66,29 @@ class Desk:
     @property
     def held(self) -> bool:
         """Whether no documents may be sent, as of the last look."""
-        return self._facts is not None and self._facts.held
+        return self._texts is not None and self._texts.facts.held
 
-    def document(self, broker: str) -> tuple[str, int, bytes]:
+    async def document(self, broker: str) -> tuple[str, int, bytes]:
         """Version, number and JSON of the broker's document."""
-        assert self._facts is not None
-        if broker not in self._documents:
-            document = document_of(self._facts, broker)
-            text = json.dumps(wire.to_dict(document), separators=(",", ":"), ensure_ascii=False)
-            self._documents[broker] = document.version, document.number, text.encode()
-        return self._documents[broker]
+        texts = self._texts
+        assert texts is not None
+        return texts.known(broker) or await in_pool(texts.document, broker)
 
     def speaks(self, broker: str, incarnation: int) -> bool:
         """Whether this is the session that speaks for the broker, as of the last look."""
-        return self._facts is not None and self._facts.sessions.get(broker) == incarnation
+        texts = self._texts
+        return texts is not None and texts.facts.sessions.get(broker) == incarnation
 
-    async def change(self, within_s: float) -> bool:
-        """Wait until the desk has looked again; False when it did not for so long."""
+    @property
+    def bell(self) -> asyncio.Event:
+        """Rings when the desk has looked again. Take it before the document is read: a look in
+        between would else go unheard."""
+        return self._bell
+
+    async def change(self, bell: asyncio.Event, within_s: float) -> bool:
+        """Wait until the bell rings; False when it did not for so long."""
         try:
-            await asyncio.wait_for(self._bell.wait(), within_s)
+            await asyncio.wait_for(bell.wait(), within_s)
         except TimeoutError:
             return False
         if self._gone:
@@ -143,6 +145,15 @@ class Desk:
         """One visitor fewer."""
         self.visitors -= 1
         self._left_at = time.monotonic()
+
+
+def _look(system_pk: int, former: Texts | None) -> tuple[Stamp, Texts] | None:
+    """The facts of now, and the documents that changed since the former look made them."""
+    found = facts_of(system_pk)
+    if found is None:
+        return None
+    stamp, facts = found
+    return stamp, Texts(facts, former)
 
 
 _desks: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, tuple[Desk, asyncio.Task[None]]]] = (

@@ -1,4 +1,4 @@
-"""Where agents are enrolled, the model as it is becomes what is in force: they notice nothing.
+"""The model as it is becomes what is in force: agents notice nothing.
 
 A limit was read for its class whatever flow it named; from now on it is that of one flow. So each
 names the flow of its class, and of several for one class the last, which was read, stays.
@@ -18,10 +18,10 @@ def _key(target):
 def adopt(apps, schema_editor):
     """Write what documents were made of until now as settings."""
     Setting = apps.get_model("executions", "Setting")
-    Agent = apps.get_model("telemetry", "Agent")
     Topic = apps.get_model("catalog", "Topic")
     ConsumerClass = apps.get_model("catalog", "ConsumerClass")
-    for system in sorted(set(Agent.objects.values_list("system", flat=True))):
+    System = apps.get_model("systems", "System")
+    for system in System.objects.order_by("id").values_list("id", flat=True):
         settings = [
             (FLOW, {"flow": name}, {"delivery": delivery, "broker": source or ""})
             for name, delivery, source in Topic.objects.filter(system=system).values_list(
@@ -79,6 +79,5 @@ def forget(apps, schema_editor):
 class Migration(migrations.Migration):
     dependencies = [
         ("executions", "0009_settings_are_their_own"),
-        ("telemetry", "0001_agents_and_samples"),
     ]
     operations = [migrations.RunPython(adopt, forget)]

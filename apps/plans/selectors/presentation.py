@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from apps.executions.modelled import CLASS, FLOW, STRUCTURE
+from apps.executions.modelled import STRUCTURE
+from apps.plans.selectors.model_state import structure_words
 from weir import actions
-from weir.model.plan import Action, Value
+from weir.model.plan import Action
 from weir.model.plan import Plan as Document
 
 UNITS = {"rate_per_s": "msg/s", "burst": "msg", "limit": "consumers"}
@@ -127,14 +128,6 @@ def _changes(action: Action, step: int) -> list[Change]:
 def _structural(action: Action, step: int) -> Change:
     """A flow that is carried otherwise, or a class served otherwise, in one row of text."""
 
-    def words(value: Value | None) -> str:
-        if value is None:
-            return "not carried" if action.kind == FLOW else "not served"
-        if action.kind == CLASS:
-            return f"receives {value['flow']}"
-        where = f"from {value['broker']}" if value["broker"] else "from nowhere yet"
-        return f"{where}, {str(value['delivery']).replace('_', ' ')}"
-
     return Change(
         kind=action.kind,
         label=_label(action.target, actions.title(action)),
@@ -143,8 +136,8 @@ def _structural(action: Action, step: int) -> Change:
         after=None,
         step=step,
         reason=action.effect,
-        was=words(action.before),
-        becomes=words(action.after),
+        was=structure_words(action.kind, action.before),
+        becomes=structure_words(action.kind, action.after),
     )
 
 

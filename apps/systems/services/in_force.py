@@ -53,10 +53,14 @@ def refuse_delete(row: Entity) -> None:
 
 
 def _in_force(row: Entity) -> str:
-    """What agents are told under the object's name, such as `tides is carried`."""
+    """What agents are told under the object's name, such as `tides is carried`; nothing where no
+    agent is enrolled in the whole system."""
     member, name = row.enforced_as, row.name
-    sentences = []
-    if member == "broker" and row.system.agents.filter(broker=row.pk, revoked_at=None).exists():
+    sentences: list[str] = []
+    agents = row.system.agents.filter(revoked_at=None)
+    if not agents.exists():
+        return ""
+    if member == "broker" and agents.filter(broker=row.pk).exists():
         sentences.append("an agent is enrolled for it")
     for setting in row.system.settings.exclude(in_force=None, desired=None).order_by("kind", "id"):
         values = (setting.target, setting.in_force or {}, setting.desired or {})

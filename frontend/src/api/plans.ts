@@ -80,6 +80,20 @@ const at = (id: string) => ({ params: { path: { id } } });
 export const planFromAllocation = (id: string) =>
   take(client.POST("/api/v1/allocations/{id}/plan", { ...at(id), body: {} }));
 
+/** A draft of what would bring the system's model into force as it is. */
+export const planOfModel = (system: string) =>
+  take(client.POST("/api/v1/plans", { body: { system } }));
+
+export type ModelState = Schemas["ModelState"];
+export type ModelStateQuery = NonNullable<operations["model_state_retrieve"]["parameters"]["query"]>;
+
+/** Flows and classes as agents carry and serve them, beside what the model asks for. */
+export const modelStateQuery = (query: ModelStateQuery) =>
+  queryOptions({
+    queryKey: keys.plans.modelState(query),
+    queryFn: ({ signal }) => take(client.GET("/api/v1/model-state", { params: { query }, signal })),
+  });
+
 /** A draft of the way back from an executed plan; it needs approvals of its own. */
 export function useUndoPlan(id: string) {
   const queries = useQueryClient();

@@ -58,6 +58,8 @@ export const keys = {
     waiting: (query: object) => ["plans", "waiting", query] as const,
     one: (id: string) => ["plans", "one", id] as const,
     outcomes: (days: number) => ["plans", "outcomes", days] as const,
+    /** Among the lists: it moves with edits of the model and with executions. */
+    modelState: (query: object) => ["plans", "list", "model-state", query] as const,
   },
   executions: {
     all: ["executions"] as const,

@@ -872,6 +872,23 @@ export interface paths {
         patch: operations["links_partial_update"];
         trace?: never;
     };
+    "/api/v1/model-state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description By name; of one kind, of one name, or only what differs. */
+        get: operations["model_state_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/optimizers": {
         parameters: {
             query?: never;
@@ -4340,6 +4357,26 @@ export interface components {
             system: string;
             /** @default  */
             title: string;
+        };
+        /** @description One flow, or one class at one broker. */
+        ModelState: {
+            kind: components["schemas"]["ModelStateKindEnum"];
+            name: string;
+            /** @description Of a class; null for flows. */
+            broker: string | null;
+            /** @description What agents do, in words. */
+            in_force: string;
+            /** @description What the model asks for, in words. */
+            model: string;
+            /** @description It changes with the next plan. */
+            differs: boolean;
+        };
+        /** @enum {string} */
+        ModelStateKindEnum: "flow" | "class";
+        /** @description The first 500, and how many there are. */
+        ModelStates: {
+            total: number;
+            results: components["schemas"]["ModelState"][];
         };
         /** @description The overlay before the first step, or after a step; null: too large for figures. */
         Moment: {
@@ -10240,6 +10277,39 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Link"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    model_state_retrieve: {
+        parameters: {
+            query: {
+                differs?: boolean;
+                kind?: "class" | "flow";
+                name?: string;
+                system: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelStates"];
                 };
             };
             /** @description The request was refused or failed. */

@@ -28,6 +28,7 @@ READ_ONLY = {
     "audit",
     "calibration-state",
     "flow-status",
+    "model-state",
     "overview",
     "optimizers",
     "telemetry",
@@ -46,6 +47,8 @@ PLAN_COMMANDS = {
     **dict.fromkeys(["approve", "reject"], frozenset({Role.APPROVER})),
     "execute": OPERATORS,
     "dry-run": EVERYBODY,
+    # A plan of the model, made by a person.
+    "plans": EDITORS,
 }
 
 

@@ -131,6 +131,11 @@ class TestNamesInForce:
             agent_revoke(agent=agent, actor=None)
         assert rename("bay").name == "bay"
 
+    def test_may_change_where_no_agent_is_enrolled(self):
+        harbour = make_harbour()
+        assert edit(harbour.topic, name="currents").name == "currents"
+        assert edit(harbour.brokers["a"], name="quay").name == "quay"
+
     def test_of_what_is_not_in_force_may_change(self, harbour):
         topic = make_topic(harbour.system, "ebb")
         assert edit(topic, name="flood").name == "flood"
@@ -236,7 +241,7 @@ class TestAdoption:
 
 
 class TestMigration:
-    migration = import_module("apps.executions.migrations.0006_model_in_force")
+    migration = import_module("apps.executions.migrations.0010_model_in_force")
 
     def test_agents_notice_nothing(self, harbour):
         before = documents(harbour)
@@ -251,12 +256,6 @@ class TestMigration:
         self.migration.adopt(django_apps, None)
         spec = documents(harbour)["c"].classes["gulls"]
         assert (spec.flow, spec.limit) == ("ebb", 4)
-
-    def test_a_system_without_agents_has_nothing_in_force(self):
-        harbour = make_harbour()
-        Setting.objects.all().delete()
-        self.migration.adopt(django_apps, None)
-        assert not Setting.objects.filter(system=harbour.system).exists()
 
 
 def test_a_revoked_agent_speaks_for_no_broker(harbour):

@@ -224,3 +224,21 @@ class TestApi:
     def test_needs_the_right_to_propose(self, harbour, jon):
         body = {"system": str(harbour.system.public_id)}
         assert client_of(jon).post("/api/v1/plans", body, format="json").status_code == 403
+
+    def test_shows_what_is_in_force_beside_the_model(self, harbour, ines):
+        edit(harbour.topic, source=harbour.brokers["b"])
+        make_class(harbour.system, harbour.topic, harbour.brokers["d"], "terns")
+        client, address = client_of(ines), "/api/v1/model-state"
+        query = {"system": str(harbour.system.public_id)}
+        everything = client.get(address, query).json()
+        assert [(row["name"], row["differs"]) for row in everything["results"]] == [
+            ("tides", True),
+            ("gulls", False),
+            ("terns", True),
+        ]
+        (tides,) = client.get(address, {**query, "kind": "flow"}).json()["results"]
+        assert (tides["in_force"], tides["model"]) == ("from a, reliable", "from b, reliable")
+        (terns,) = client.get(address, {**query, "name": "terns"}).json()["results"]
+        assert (terns["in_force"], terns["model"]) == ("not served", "receives tides")
+        assert client.get(address, {**query, "differs": "true"}).json()["total"] == 2
+        assert client.get(address).status_code == 400

@@ -5,6 +5,7 @@ import { Link, useNavigate, useParams } from "react-router";
 
 import { DESCRIPTORS } from "./descriptors";
 import { HistoryPanel } from "./history-panel";
+import { InForcePanel } from "./in-force-panel";
 import { ObjectForm } from "./object-form";
 import { RelatedPanel } from "./related-panel";
 import { changesOf, formerBody, knownNames, type LooseRow } from "./spec";
@@ -286,6 +287,11 @@ function ObjectView({
             ))}
           </div>
           <div className="stack">
+            {kind === "topics" ? (
+              <InForcePanel system={system} kind="flow" name={latest.name} version={latest.version} />
+            ) : kind === "consumer-classes" ? (
+              <InForcePanel system={system} kind="class" name={latest.name} version={latest.version} />
+            ) : null}
             <HistoryPanel object={latest.id} />
           </div>
         </div>
@@ -302,6 +308,9 @@ function ObjectView({
           The {words.one} <b>{latest.name}</b> leaves the model; allocations that were computed with
           it stay as they are. It is refused while other objects refer to it. The history keeps it,
           and it can be undone.
+          {kind === "topics" || kind === "consumer-classes"
+            ? " Agents go on as before until a plan of the model is approved and carried out."
+            : null}
         </p>
       </ConfirmDialog>
     </>

@@ -13,6 +13,9 @@ export type ChangeRow = {
   /** Position of the step; null where nothing changes. */
   step: number | null;
   reason: string;
+  /** What is no number, such as where a flow enters: before and after in words. */
+  was?: string;
+  becomes?: string;
 };
 
 /** A number of the proposal that is in force already. */
@@ -51,6 +54,7 @@ export function changeRows(changes: readonly PlanChange[], kept: readonly Kept[]
       after: change.after,
       step: change.step,
       reason: change.reason,
+      ...(change.becomes ? { was: change.was, becomes: change.becomes } : {}),
     }),
   );
   kept.forEach(({ kind, unit, label, value }, index) =>

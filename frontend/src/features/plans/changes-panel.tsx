@@ -119,6 +119,13 @@ function GroupRows({ group, all }: { group: ChangeGroup; all: boolean }) {
               <td className="n strong">{row.after === 0 ? "removed" : "in place"}</td>
               <td className="n">{row.after === 0 ? "leaves" : "joins"}</td>
             </>
+          ) : row.becomes ? (
+            <>
+              <td />
+              <td className="n faint">{row.was}</td>
+              <td className="n strong">{row.becomes}</td>
+              <td className="n">changes</td>
+            </>
           ) : (
             <>
               <td>

@@ -153,6 +153,7 @@ export function settingsAt(
   plan.steps.forEach((step, index) => {
     for (const action of step.actions) {
       if (isTree(action) || !action.brokers.includes(broker)) continue;
+      if (action.kind === "carry_flow" || action.kind === "serve_class") continue;
       const name = action.target.class ?? action.target.flow ?? action.title;
       const member = action.kind === "set_flow_rate" ? "rate_per_s" : "limit";
       const key = `${action.kind} ${name}`;

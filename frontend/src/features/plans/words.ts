@@ -14,6 +14,8 @@ export const kindIcon = (kind: string): IconName =>
 export function changeWord(kind: string, unit: string): string {
   if (kind === "set_flow_rate") return unit === "msg" ? "Burst" : "Flow rate";
   if (kind === "set_population") return "Consumers admitted";
+  if (kind === "carry_flow") return "Flows carried";
+  if (kind === "serve_class") return "Classes served";
   if (unit === "link") return "Links";
   return kindWord(kind);
 }

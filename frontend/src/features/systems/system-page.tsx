@@ -4,6 +4,7 @@ import { useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 
 import { AccessPanel } from "./access-panel";
+import { ModelStatePanel } from "./model-state-panel";
 import { RetentionPanel } from "./retention-panel";
 import { SystemForm, type SystemDraft } from "./system-form";
 
@@ -176,6 +177,11 @@ function SystemView({ latest }: { latest: System }) {
                 />
               </div>
             </Panel>
+            <ModelStatePanel
+              system={latest.id}
+              modelVersion={latest.model_version}
+              mayPlan={mayEdit}
+            />
             <Panel title="What is in it" sub="the parts of its model">
               <ul className="parts">
                 <li>

@@ -1,0 +1,64 @@
+"""What is in force beside what the model says, over REST."""
+
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.plans.selectors.model_state import KIND_OF, model_states
+from apps.systems.models import System
+
+KINDS = [(name, name) for name in KIND_OF]
+
+
+class ModelStateSerializer(serializers.Serializer[Any]):
+    """One flow, or one class at one broker."""
+
+    kind = serializers.ChoiceField(choices=KINDS)
+    name = serializers.CharField()
+    broker = serializers.CharField(allow_null=True, help_text="Of a class; null for flows.")
+    in_force = serializers.CharField(help_text="What agents do, in words.")
+    model = serializers.CharField(help_text="What the model asks for, in words.")
+    differs = serializers.BooleanField(help_text="It changes with the next plan.")
+
+
+class ModelStatesSerializer(serializers.Serializer[Any]):
+    """The first 500, and how many there are."""
+
+    total = serializers.IntegerField()
+    results = ModelStateSerializer(many=True)
+
+
+class _Query(serializers.Serializer[Any]):
+    system = serializers.UUIDField()
+    kind = serializers.ChoiceField(choices=KINDS, required=False, default="")
+    name = serializers.CharField(required=False, default="", max_length=200)
+    differs = serializers.BooleanField(required=False, allow_null=True, default=None)
+
+
+class ModelStateView(APIView):
+    """Flows and classes as agents carry and serve them, beside what the model asks for."""
+
+    @extend_schema(
+        operation_id="model_state_retrieve",
+        parameters=[
+            OpenApiParameter("system", OpenApiTypes.UUID, required=True),
+            OpenApiParameter("kind", OpenApiTypes.STR, enum=list(KIND_OF)),
+            OpenApiParameter("name", OpenApiTypes.STR),
+            OpenApiParameter("differs", OpenApiTypes.BOOL),
+        ],
+        responses=ModelStatesSerializer,
+    )
+    def get(self, request: Request) -> Response:
+        """By name; of one kind, of one name, or only what differs."""
+        form = _Query(data=request.query_params)
+        form.is_valid(raise_exception=True)
+        values = dict(form.validated_data)
+        system = get_object_or_404(System, public_id=values.pop("system"))
+        total, rows = model_states(system, **values)
+        return Response(ModelStatesSerializer({"total": total, "results": rows}).data)

@@ -1,0 +1,59 @@
+"""Flows and classes as agents carry and serve them, beside what the model asks for."""
+
+from dataclasses import dataclass
+
+from apps.executions.modelled import CLASS, FLOW, STRUCTURE, asked_by_model
+from apps.executions.selectors import in_force
+from apps.systems.models import System
+from weir.actions import target_of
+from weir.model.plan import Value
+
+MOST = 500
+"""Rows of one answer; `total` says how many there are."""
+KIND_OF = {"flow": FLOW, "class": CLASS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelState:
+    """One flow, or one class at one broker."""
+
+    kind: str
+    name: str
+    broker: str | None
+    in_force: str
+    model: str
+    differs: bool
+
+
+def structure_words(kind: str, value: Value | None) -> str:
+    """What a value of a flow's or a class's setting says, in a few words."""
+    if value is None:
+        return "not carried" if kind == FLOW else "not served"
+    if kind == CLASS:
+        return f"receives {value['flow']}"
+    where = f"from {value['broker']}" if value["broker"] else "from nowhere yet"
+    return f"{where}, {str(value['delivery']).replace('_', ' ')}"
+
+
+def model_states(
+    system: System, *, kind: str = "", name: str = "", differs: bool | None = None
+) -> tuple[int, list[ModelState]]:
+    """How many there are of these, and the first of them: flows by name, then classes."""
+    asked = asked_by_model(system)
+    settings = {key: v for key, v in in_force(system).settings.items() if key[0] in STRUCTURE}
+    found = []
+    for key in sorted({*asked, *settings}):
+        if kind and key[0] != KIND_OF[kind]:
+            continue
+        target = target_of(key)
+        row = ModelState(
+            kind="flow" if key[0] == FLOW else "class",
+            name=target["flow"] if key[0] == FLOW else target["class"],
+            broker=target.get("broker"),
+            in_force=structure_words(key[0], settings.get(key)),
+            model=structure_words(key[0], asked[key].value if key in asked else None),
+            differs=settings.get(key) != (asked[key].value if key in asked else None),
+        )
+        if name in ("", row.name) and differs in (None, row.differs):
+            found.append(row)
+    return len(found), found[:MOST]

@@ -1,0 +1,119 @@
+"""Documents made by what changed equal those made from nothing, and no others are made anew."""
+
+import asyncio
+import json
+import uuid
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apps.executions.api import desk as desks
+from apps.executions.api.desk import Desk
+from apps.executions.documents import Facts, Stamp, document_of
+from apps.executions.rendering import Texts
+from weir.coordination import wire
+
+BROKERS = "abc"
+FLOWS = ("tides", "ebb")
+
+
+def facts(**members) -> Facts:
+    plain = {
+        "system": "harbour",
+        "deliveries": {"tides": wire.Delivery.RELIABLE},
+        "ingress": {"a": frozenset({"tides"})},
+        "classes": {"c": {"gulls": wire.ClassSpec(flow="tides", limit=4)}},
+        "gates": {"a": {"tides": wire.Gate(rate_per_s=90.0, burst=5.0)}},
+        "neighbours": {"a": frozenset("b"), "b": frozenset("ac"), "c": frozenset("b")},
+        "sessions": dict.fromkeys(BROKERS, 1),
+        "addresses": {name: f"sim://{name}" for name in BROKERS},
+        "orders": (),
+    }
+    return Facts(**{**plain, **members})
+
+
+def whole(of: Facts) -> dict[str, tuple[str, dict]]:
+    documents = {broker: document_of(of, broker) for broker in BROKERS}
+    return {
+        broker: (document.version, json.loads(json.dumps(wire.to_dict(document))))
+        for broker, document in documents.items()
+    }
+
+
+def read(texts: Texts) -> dict[str, tuple[str, dict]]:
+    found = {broker: texts.document(broker) for broker in BROKERS}
+    return {broker: (version, json.loads(text)) for broker, (version, text) in found.items()}
+
+
+def orders(broker: str) -> tuple[wire.Order, ...]:
+    return tuple(
+        wire.Order(
+            action="x",
+            attempt=1,
+            kind="shift_link",
+            phase=wire.OrderPhase.PREPARE,
+            role=role,
+            peers={"i": broker, "j": "b", "k": "c"},
+        )
+        for role in ("i", "j", "k")
+    )
+
+
+some_facts = st.builds(
+    facts,
+    deliveries=st.dictionaries(
+        st.sampled_from(FLOWS), st.sampled_from(list(wire.Delivery)), min_size=2
+    ),
+    ingress=st.dictionaries(st.sampled_from(BROKERS), st.frozensets(st.sampled_from(FLOWS))),
+    gates=st.dictionaries(
+        st.sampled_from(BROKERS),
+        st.just({"tides": wire.Gate(rate_per_s=1.0, burst=2.0)}),
+    ),
+    neighbours=st.dictionaries(st.sampled_from(BROKERS), st.frozensets(st.sampled_from(BROKERS))),
+    orders=st.sampled_from([(), orders("a")]),
+)
+
+
+@given(before=some_facts, after=some_facts)
+@settings(deadline=None)
+def test_equal_those_made_from_nothing(before, after):
+    former = Texts(before)
+    assert read(former) == whole(before)
+    assert read(Texts(after, former)) == whole(after)
+
+
+def test_only_the_broker_whose_rate_changed_gets_a_new_text():
+    former = Texts(facts())
+    read(former)
+    gates = {"a": {"tides": wire.Gate(rate_per_s=80.0, burst=5.0)}}
+    texts = Texts(facts(gates=gates), former)
+    assert texts.rendered == 1
+    assert texts.known("b") is not None
+    assert texts.known("b")[1] is former.known("b")[1]
+    assert texts.known("a")[0] != former.known("a")[0]
+
+
+def test_a_text_is_made_when_somebody_asks_for_it():
+    texts = Texts(facts())
+    assert texts.known("a") is None
+    texts.document("a")
+    assert texts.rendered == 1
+    # Nobody waits at b and c: nothing is made for them.
+    assert Texts(replace(facts(), system="bay"), texts).rendered == 1
+
+
+def test_a_look_between_the_reading_and_the_waiting_is_heard(monkeypatch):
+    async def scene() -> bool:
+        desk = Desk(1, uuid.uuid4())
+        looks = iter([(Stamp(1, 1), facts()), (Stamp(2, 1), facts(system="bay"))])
+        monkeypatch.setattr(desks, "facts_of", lambda _: next(looks))
+        await desk.catch_up(None)
+        bell = desk.bell
+        before, _ = await desk.document("a")
+        await desk.catch_up(None)
+        heard = await desk.change(bell, 0.5)
+        after, _ = await desk.document("a")
+        return heard and before != after
+
+    assert asyncio.run(scene())

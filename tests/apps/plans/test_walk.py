@@ -1,0 +1,224 @@
+"""No request by anybody changes what agents are told, but those that shall.
+
+A walk over every operation of the published schema, by everybody, in every state of a plan: each
+request is made, the documents of all agents are compared, and the request is taken back. Bodies are
+drawn from the schema: each member alone, with every value that could mean something here.
+"""
+
+import re
+import uuid
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+from drf_spectacular.generators import SchemaGenerator
+
+from apps.accounts.models import User
+from apps.accounts.roles import Role
+from apps.executions.documents import document_of, facts_of
+from apps.plans.models import Plan
+from apps.plans.services import plan_execute
+from tests.conftest import client_of
+from tests.factories import make_class, make_topic, make_user
+from tests.factories.fleet import Harbour, must, population, rate
+from tests.factories.plans import (
+    agents_come,
+    agents_look,
+    approved,
+    carried_out,
+    make_plan,
+    submitted,
+)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+SCHEMA: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+WRITES = sorted(
+    (method, path)
+    for path, item in SCHEMA["paths"].items()
+    for method in item
+    if method in ("post", "put", "patch", "delete")
+)
+STATES = ("draft", "pending_review", "approved", "executing", "executed", "silent")
+EVERYTHING = "everything"
+ROLES = (EVERYTHING, *(role.value for role in Role), "nobody")
+
+# What shall change documents: (method, path, state of the plan) -> who, besides EVERYTHING.
+COMMANDS = {f"/api/v1/executions/{{id}}/{name}" for name in ("stop", "roll-back")}
+EXECUTE = "/api/v1/plans/{id}/execute"
+
+
+def may_change(method: str, path: str, state: str, role: str) -> bool:
+    """Whether this request may change what agents are told."""
+    if method == "post" and path == EXECUTE:
+        return state == "approved" and role in (EVERYTHING, Role.OPERATOR)
+    if method == "post" and path in COMMANDS:
+        return state == "executing" and role in (EVERYTHING, Role.OPERATOR)
+    # An administrator's audited hand on who may speak for a broker.
+    return path.startswith("/api/v1/agents") and role in (EVERYTHING, Role.ADMIN)
+
+
+def a_world(harbour: Harbour, state: str, ines: User, jon: User, olga: User) -> dict[str, str]:
+    """The harbour with limits in force and a plan in this state: path -> an object's id.
+
+    The model is ahead of what is in force, so that whatever reads it would show.
+    """
+    agents = agents_come(harbour)
+    agents_look(harbour, agents)
+    first = approved(
+        make_plan(harbour.system, ines, [rate(None, 40.0), population(None, 5)]), ines, jon
+    )
+    carried_out(harbour, agents, first, olga)
+    make_class(
+        harbour.system,
+        make_topic(harbour.system, "ebb", source=harbour.brokers["b"], rate_max_per_s=10.0),
+        harbour.brokers["d"],
+        "terns",
+    )
+    plan = make_plan(harbour.system, ines, [rate(40.0, 30.0)], [population(5, 6)])
+    if state == "pending_review":
+        submitted(plan, ines)
+    elif state != "draft":
+        approved(plan, ines, jon)
+    if state == "executing":
+        plan_execute(plan=Plan.objects.get(pk=plan.pk), actor=olga)
+    elif state == "executed":
+        carried_out(harbour, agents, Plan.objects.get(pk=plan.pk), olga)
+    # The walk takes longer than a lease.
+    harbour.system.agents.update(
+        lease_until=None if state == "silent" else timezone.now() + timedelta(hours=1)
+    )
+    plan.refresh_from_db()
+    execution = plan.execution or Plan.objects.get(pk=first.pk).execution
+    return {
+        "systems": str(harbour.system.public_id),
+        "brokers": str(harbour.brokers["c"].public_id),
+        "topics": str(harbour.topic.public_id),
+        "consumer-classes": str(harbour.consumers.public_id),
+        "overlays": str(harbour.overlay.public_id),
+        "agents": str(agents["a"].public_id),
+        "plans": str(plan.public_id),
+        "executions": str(must(execution).public_id),
+        "users": str(uuid.uuid4()),
+    }
+
+
+def a_client(role: str) -> Any:
+    if role == "nobody":
+        return client_of(None)
+    roles = list(Role) if role == EVERYTHING else [Role(role)]
+    return client_of(make_user(f"walker-{role}", *roles))
+
+
+def told(harbour: Harbour) -> dict[str, str]:
+    """The name of each agent's document; equal names say equal things."""
+    found = facts_of(harbour.system.pk)
+    if found is None:
+        return {}
+    return {name: document_of(found[1], name).version for name in "abcd"}
+
+
+def bodies(method: str, path: str, world: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """Nothing, then each member alone, then all of them with their first value."""
+    yield {}
+    content = SCHEMA["paths"][path][method].get("requestBody", {}).get("content", {})
+    members = _properties(content.get("application/json", {}).get("schema", {}))
+    drawn = {name: list(_values(name, spec, world)) for name, spec in members.items()}
+    for name, values in drawn.items():
+        for value in values:
+            yield {name: value}
+    yield {name: values[0] for name, values in drawn.items() if values}
+
+
+def _resolved(spec: dict[str, Any]) -> dict[str, Any]:
+    while "$ref" in spec:
+        spec = SCHEMA["components"]["schemas"][spec["$ref"].rsplit("/", 1)[1]]
+    for part in ("allOf", "oneOf", "anyOf"):
+        for each in spec.get(part, []):
+            if each.get("type") != "null":
+                return {**_resolved(each), **{k: v for k, v in spec.items() if k != part}}
+    return spec
+
+
+def _properties(schema: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = _resolved(schema).get("properties", {})
+    return {name: spec for name, spec in found.items() if not spec.get("readOnly")}
+
+
+def _values(name: str, spec: dict[str, Any], world: dict[str, str]) -> Iterator[Any]:
+    spec = _resolved(spec)
+    kinds = spec.get("type", "string")
+    kind = kinds[0] if isinstance(kinds, list) else kinds
+    if "enum" in spec:
+        yield from (value for value in spec["enum"] if value is not None)
+    elif kind == "boolean":
+        yield from (True, False)
+    elif kind in ("integer", "number"):
+        yield from (1, 7)
+    elif kind == "array":
+        yield []
+        items = _properties(spec.get("items", {}))
+        ends = {"a": world["other_broker"], "b": world["brokers"]}
+        if items.keys() >= ends.keys():
+            yield [ends]
+    elif kind == "object":
+        yield {}
+    elif spec.get("format") == "uuid":
+        yield world.get(f"{name}s") or world["other_broker"]
+    else:
+        yield "renamed"
+        if name == "content_hash":
+            yield world["content_hash"]
+
+
+def ask(client: Any, method: str, path: str, world: dict[str, str], body: dict[str, Any]) -> None:
+    room = path.removeprefix("/api/v1/").split("/")[0]
+    address = re.sub(r"\{[^}]+\}", world.get(room, str(uuid.uuid4())), path)
+    single = re.sub(r"(\{[^}]+\}).*", lambda m: world.get(room, "x"), path)
+    headers = {}
+    if "{" in path and room in world:
+        found = client.get(single)
+        if "ETag" in found.headers:
+            headers["If-Match"] = found.headers["ETag"]
+    getattr(client, method)(address, body, format="json", headers=headers)
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("state", STATES)
+def test_documents_change_by_executions_only(
+    harbour: Harbour, ines: User, jon: User, olga: User, state: str, role: str
+) -> None:
+    client, world = a_client(role), a_world(harbour, state, ines, jon, olga)
+    plan = Plan.objects.get(public_id=world["plans"])
+    world = {
+        **world,
+        "other_broker": str(harbour.brokers["b"].public_id),
+        "content_hash": plan.content_hash,
+    }
+    before = told(harbour)
+    assert set(before) == set("abcd")
+    changed = []
+    for method, path in WRITES:
+        drawn = bodies(method, path, world)
+        # One who may little is refused whatever the body says.
+        for body in drawn if role == EVERYTHING else [next(drawn)]:
+            try:
+                with transaction.atomic():
+                    ask(client, method, path, world, body)
+                    after = told(harbour)
+                    raise TakeBack
+            except TakeBack:
+                pass
+            if after != before:
+                changed.append((method, path))
+                assert may_change(method, path, state, role), (method, path, body)
+    assert told(harbour) == before
+    # The walk gets through: what shall change documents did.
+    if state == "approved" and role in (EVERYTHING, Role.OPERATOR):
+        assert ("post", EXECUTE) in changed
+
+
+class TakeBack(Exception):
+    """The request is undone."""
