@@ -148,7 +148,7 @@ class Router:
     @property
     def ingress(self) -> Mapping[str, Delivery]:
         """Flow -> the promise with which it is read from publishers."""
-        return {flow: pump.source.delivery for flow, pump in self._ingress.items()}
+        return {flow: pump.source.delivery for flow, pump in self.intake.pumps.items()}
 
     @property
     def ready(self) -> bool:

@@ -72,7 +72,8 @@ class Desk:
         """Version, number and JSON of the broker's document."""
         texts = self._texts
         assert texts is not None
-        return texts.known(broker) or await in_pool(texts.document, broker)
+        known = texts.known(broker)
+        return await in_pool(texts.document, broker) if known is None else known
 
     def speaks(self, broker: str, incarnation: int) -> bool:
         """Whether this is the session that speaks for the broker, as of the last look."""
