@@ -68,6 +68,8 @@ class Line:
         self._hurried = hurried
         self.session: Session | None = None
         """The newest, once its predecessors are cut off."""
+        self.others_acted = False
+        """Whether somebody else had a session of this broker since the last one of this agent."""
         self._incarnation = 0
         self._sequence = 0
         self._away = ""
@@ -78,7 +80,8 @@ class Line:
         """Open a session, for as long as that takes."""
         backoff = Backoff()
         while True:
-            newest = max(self._incarnation, self._store.saved.incarnation, self._met())
+            own = max(self._incarnation, self._store.saved.incarnation)
+            newest = max(own, self._met())
             try:
                 session = await self._control.session(
                     replace(introduction, incarnation=newest, number=self._obeyed())
@@ -87,6 +90,7 @@ class Line:
                 await self.miss(error, backoff)
                 continue
             self.found()
+            self.others_acted = 0 < own < session.incarnation - 1
             self._incarnation, self._sequence = session.incarnation, 0
             self._problems.show("restored", session.restored)
             try:

@@ -41,6 +41,7 @@ from agent.shift import Shifts
 from agent.store import Misplaced, Store, StoreError
 from agent.tasks import end
 from agent.telemetry import Meter
+from weir.coordination.tables import Tables
 from weir.coordination.wire import Document
 
 log = logging.getLogger("weir.agent")
@@ -169,6 +170,9 @@ class Runtime:
             # Only the control plane knows whose agent this is, or whether it still is.
             session = await self._line.join(self._introduction)
             broker, incarnation = session.broker, session.incarnation
+            if self._line.others_acted:
+                # Links may have changed since: what this directory says of them is out of date.
+                await self._store.change_tables(lambda _: Tables(complete=False))
         else:
             broker, incarnation = self._document.broker, self._store.saved.incarnation
         self._check(broker)
