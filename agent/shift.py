@@ -48,6 +48,7 @@ from weir.coordination.participant import Here
 from weir.coordination.questions import Answer, Question
 from weir.coordination.termination import Outcome
 from weir.coordination.wire import Delivery, Order, Report
+from weir.errors import InvalidProblem
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +76,10 @@ class Shifts:
         self._store = store
         self._say = say
         self._clock = clock
+        tables = store.saved.tables
+        self._remembers = tables is not None and tables.complete
+        """Whether what this agent has voted before is still known."""
+        self._heard_at = float("-inf")
         self._book = self._new_book()
         self._doubts = Doubts(router.driver, self, self._beside, store.directory)
         # A switch is computed from the tables, written and put in force: one step for all others.
@@ -87,10 +92,6 @@ class Shifts:
         self._stumbled = False
         self.problem = ""
         """Why no promise can be made now; empty while they can."""
-
-    def _new_book(self) -> OrderBook:
-        saved = self._store.saved
-        return OrderBook(saved.states.values(), remembers=saved.tables is not None)
 
     @property
     def busy(self) -> frozenset[str]:
@@ -130,7 +131,14 @@ class Shifts:
 
     def heard(self) -> None:
         """The control plane has answered, whatever it was."""
-        self._book.doubts.heard(self._clock())
+        self._heard_at = self._clock()
+        self._book.doubts.heard(self._heard_at)
+
+    def _new_book(self) -> OrderBook:
+        """From what the disk holds, and from what this process has heard."""
+        book = OrderBook(self._store.saved.states.values(), remembers=self._remembers)
+        book.doubts.heard(self._heard_at)
+        return book
 
     # --- doubts
 
@@ -151,6 +159,10 @@ class Shifts:
     async def decide(self, action: str, outcome: Outcome, reason: str) -> None:
         """See `agent.doubts.Participants`."""
         await self._hear(lambda book, here: book.doubts.decide(action, outcome, reason, here))
+        if self._stumbled:
+            raise InvalidProblem(
+                "state", f"cannot be written, so nothing is decided: {self.problem}"
+            )
 
     def _show_waits(self) -> None:
         problems, now = self._router.problems, self._clock()

@@ -15,7 +15,7 @@ from apps.executions.rows import tell
 from apps.telemetry.models import Agent
 from apps.telemetry.services import Introduction, agent_obeyed, agent_report, agent_session
 from weir.actions import brokers
-from weir.coordination.wire import Report
+from weir.coordination.wire import Report, ReportPhase
 
 logger = logging.getLogger(__name__)
 
@@ -117,4 +117,13 @@ def _keep(agent: Agent, incarnation: int, reports: Sequence[Report]) -> set[int]
         ],
         ignore_conflicts=True,
     )
+    for action, report in heard:
+        if report.phase is ReportPhase.SWITCHED and not report.by_hand:
+            # Who switched by hand has heard now that the database follows.
+            ActionReport.objects.filter(
+                action=action,
+                attempt=report.attempt,
+                broker=agent.broker.name,
+                phase=report.phase.value,
+            ).exclude(by_hand="").update(by_hand="")
     return {action.step.execution_id for action, _ in heard}

@@ -113,7 +113,9 @@ def waiting_for(action: ExecutionAction) -> list[str]:
     answered = {
         report.broker
         for report in action.reports.all()
-        if report.attempt == action.attempt and report.phase in wanted
+        if report.attempt == action.attempt
+        and report.phase in wanted
+        and not (report.phase == ReportPhase.SWITCHED and report.by_hand)
     }
     return sorted(set(concerned) - answered)
 

@@ -10,6 +10,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -23,7 +24,6 @@ from apps.executions.selectors import edges_in_force
 from tests.agent.brokers import Broker
 from tests.agent.test_runtime import (
     Beside,
-    agents,
     brokers,
     harbour,
     loop,
@@ -32,7 +32,7 @@ from tests.agent.test_runtime import (
 )
 from tests.factories.fleet import Harbour, Loop, shift, start
 
-__all__ = ["agents", "brokers", "harbour", "loop"]
+__all__ = ["brokers", "harbour", "loop"]
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 
@@ -48,7 +48,7 @@ class Line(httpx.AsyncBaseTransport):
 
     def __init__(self, inner: httpx.AsyncBaseTransport, brokers: dict[str, str]) -> None:
         self._inner = inner
-        self._brokers = brokers
+        self.brokers = brokers
         self.down = False
         self.breaks: Callable[[str, set[str]], bool] = lambda broker, phases: False
         """Of a document: for whom, and the phases of its orders."""
@@ -66,7 +66,7 @@ class Line(httpx.AsyncBaseTransport):
 
     def broker(self, request: httpx.Request) -> str:
         """Whose agent asks."""
-        return self._brokers[request.headers["Authorization"].partition(" ")[2]]
+        return self.brokers[request.headers["Authorization"].partition(" ")[2]]
 
     def phases(self, request: httpx.Request, answer: httpx.Response) -> set[str]:
         """Of the orders in a document; none of every other answer."""
@@ -76,10 +76,27 @@ class Line(httpx.AsyncBaseTransport):
 
 
 @pytest.fixture
-def line(loop: Loop, agents: dict[str, Beside]) -> Line:
-    line = Line(loop.client._transport, {a.credential: name for name, a in agents.items()})
+def line(loop: Loop) -> Line:
+    """In place before the first agent asks for a document."""
+    line = Line(loop.client._transport, {})
     loop.client._transport = line
     return line
+
+
+@pytest.fixture
+def agents(
+    loop: Loop, line: Line, harbour: Harbour, brokers: dict[str, Broker], tmp_path: Path
+) -> Iterator[dict[str, Beside]]:
+    agents = {
+        name: Beside(loop, harbour, broker, tmp_path / name) for name, broker in brokers.items()
+    }
+    line.brokers |= {agent.credential: name for name, agent in agents.items()}
+    for agent in agents.values():
+        agent.start()
+    until(lambda: all(agent.acts for agent in agents.values()), "all have a document", LONG_S)
+    yield agents
+    for agent in agents.values():
+        agent.stop()
 
 
 class Traffic:
@@ -175,7 +192,7 @@ def _comes_to_rest(line: Line, execution: Any, agents: dict[str, Beside]) -> Non
 def test_lost_before_one_has_heard_of_the_attempt(line, harbour: Harbour, agents, traffic) -> None:
     line.breaks = lambda broker, phases: broker == "c" and "prepare" in phases
     execution = start(harbour.system, [shift("a", "b", "c")])
-    until(lambda: line.down, "the control plane is lost")
+    until(lambda: line.down, "the control plane is lost", LONG_S)
     traffic.flows_again()
     assert _links(agents) == ROW
     assert "ready" not in _phases(agents)
@@ -240,7 +257,7 @@ def test_lost_when_all_have_voted_a_person_decides(
     assert _links(agents) == (SHIFTED if outcome == "commit" else ROW)
     _comes_to_rest(line, execution, agents)
     action_row = ExecutionAction.objects.get()
-    # Here the database had committed: it agrees with the one and takes the other back.
+    # Had the database committed, it agrees with the one and takes the other back.
     assert action_row.state == ("done" if outcome == "commit" else "aborted"), action_row.detail
     assert edges_in_force(harbour.system) == _links(agents)
     traffic.all_arrived()

@@ -392,7 +392,7 @@ class SimAgent:
         self.world.say("%s answers %s: %s", broker, self.name, answer.stance)
         self.world.counts[f"answered_{answer.stance}"] += 1
         clock.after(clock.rng.random() * self.world.hop_s, self._peer_answered, life, answer)
-        if peer.dies_answering or (effects and self.world.refusing_kills):
+        if peer.dies_answering:
             raise Crash(peer)
 
     def _peer_answered(self, life: int, answer: Answer) -> None:

@@ -217,10 +217,14 @@ class _CommitsWithoutAllVotes(Coordinator):
 
 
 class _CountsOldVotes(Coordinator):
-    """Reports of earlier attempts count."""
+    """Votes of earlier attempts count."""
 
     def _reports(self, action: ActionView, broker: str) -> Iterator[Report]:
-        return iter(action.reports.get(broker, ()))
+        return (
+            report
+            for report in action.reports.get(broker, ())
+            if report.attempt == action.attempt or report.phase is ReportPhase.READY
+        )
 
 
 class _AbortsAfterCommit(Control):
@@ -288,14 +292,6 @@ class _TakesReadyForReleased(Termination):
         return super().on_answer(answer, here)
 
 
-class _RefusesInMemoryOnly(Termination):
-    """The refusal that a peer relies on does not survive a restart."""
-
-    def on_question(self, question: Question, here: Here) -> tuple[list[Effect], Answer]:
-        effects, answer = super().on_question(question, here)
-        return [e for e in effects if not isinstance(e, ask.Persist)], answer
-
-
 class _HandsOverItsOwnSideOnly(Termination):
     """A peer that switched names no flows of the third."""
 
@@ -352,9 +348,6 @@ MUTANTS |= {
         termination=_AnswersWithoutRefusing, doubts_s=(0.5,), append_share=0.5
     ),
     "takes ready for released": _mutant(termination=_TakesReadyForReleased),
-    "refuses in memory only": _mutant(
-        termination=_RefusesInMemoryOnly, doubts_s=(0.5,), refusing_kills=True, rough=True
-    ),
     "hands over its own side only": _mutant(termination=_HandsOverItsOwnSideOnly, doubts_s=(0.5,)),
     "never asks": _mutant(termination=_NeverAsks),
     "admits one too many": _mutant(consumers=_AdmitsOneTooMany),

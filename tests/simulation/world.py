@@ -45,8 +45,6 @@ class World:
     """Of the actions: those that change the tree."""
     doubts_s: tuple[float, ...] = (0.5, 3.0, 6.0)
     """After how much silence agents ask their peers: one of these."""
-    refusing_kills = False
-    """Whoever refuses because a peer asked dies once it has answered."""
     append_share = 0.13
     """Of those: appends and detaches."""
     buries_after_s: tuple[float, ...] = (3.0, 60.0)

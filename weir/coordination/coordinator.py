@@ -266,7 +266,9 @@ class Coordinator:
         return self.limits.prepare_timeout_s * 2.0 ** (attempt - 1)
 
     def _may_retry(self, action: ActionView) -> bool:
-        return action.attempt < self.limits.max_attempts and not action.by_hand
+        said = (r for broker in action.brokers for r in self._reports(action, broker))
+        by_hand = action.by_hand or any(report.by_hand for report in said)
+        return action.attempt < self.limits.max_attempts and not by_hand
 
     def _has_room(self, view: ExecutionView, step: StepView, action: ActionView) -> bool:
         """One more may run: the limit is not reached and no tree action uses its brokers."""
@@ -292,7 +294,10 @@ class Coordinator:
         }
 
     def _missing(self, action: ActionView, *phases: ReportPhase) -> frozenset[str]:
-        return frozenset(action.participants.values()) - self._said(action, *phases).keys()
+        said = self._said(action, *phases)
+        # Who switched by hand keeps its promise until it has heard that the database follows.
+        known = {b for b, r in said.items() if r.phase is not _P.SWITCHED or not r.by_hand}
+        return frozenset(action.participants.values()) - known
 
 
 def _passed(deadline: float | None, now: float) -> bool:

@@ -38,7 +38,7 @@ def test_an_hour_unless_somebody_says_otherwise(system, api):
 
 
 def test_agents_are_told_at_once_and_no_plan_goes_stale(system, api):
-    before, model = stamp_of(system.pk), system.model_version
+    before, model = stamp_of(system.pk), System.objects.get(pk=system.pk).model_version
     answer = put(api, system, 86_400, reason="weekend")
     assert answer.status_code == 200, answer.text
     assert answer.json()["retention_s"] == 86_400

@@ -45,7 +45,10 @@ def test_a_switch_by_hand_is_adopted_and_the_others_are_ordered_to_follow() -> N
     assert order is not None
     assert (order.phase, dict(order.interests)) == (OrderPhase.COMMIT, INTERESTS)
     by_hand(runner, SWITCHED, "b", "c")
-    assert FinishAction(action="x") in runner.advance(2.0)
+    # They keep their promise until they have heard of the commit, so its order has to stay.
+    assert runner.advance(2.0) == []
+    runner.say("x", SWITCHED)
+    assert FinishAction(action="x") in runner.advance(3.0)
     assert runner.view.state is ExecutionState.SUCCEEDED
 
 
@@ -53,8 +56,9 @@ def test_a_switch_by_hand_is_adopted_although_the_attempt_was_called_off_meanwhi
     runner = running()
     assert any(isinstance(d, AbortAction) for d in runner.advance(LIMITS.prepare_timeout_s))
     by_hand(runner, SWITCHED)
-    made = runner.advance(4.0)
-    assert isinstance(made[0], AdoptAction)
+    assert isinstance(runner.advance(4.0)[0], AdoptAction)
+    runner.say("x", SWITCHED)
+    runner.advance(5.0)
     assert runner.action("x").state is ActionState.DONE
 
 
@@ -71,7 +75,7 @@ def test_a_switch_of_an_earlier_attempt_is_adopted_in_the_running_one() -> None:
     assert (order.phase, order.attempt) == (OrderPhase.COMMIT, 2)
     # Only who has switched by this order is counted.
     assert runner.action("x").state is ActionState.COMMITTED
-    by_hand(runner, SWITCHED)
+    runner.say("x", SWITCHED)
     runner.advance(6.0)
     assert runner.action("x").state is ActionState.DONE
 
@@ -87,7 +91,7 @@ def test_a_switch_that_is_heard_after_the_step_has_ended_is_adopted_too() -> Non
     by_hand(runner, SWITCHED, "a", attempt=1)
     made = runner.advance(20.0)
     assert [type(d) for d in made] == [AdoptAction, BuryAction]
-    by_hand(runner, SWITCHED)
+    runner.say("x", SWITCHED)
     assert runner.advance(21.0) == [FinishAction(action="x")]
 
 
@@ -150,6 +154,15 @@ def test_an_ordinary_release_reverts_nothing() -> None:
     runner.say("x", RELEASED)
     assert runner.advance(2.0) == []
     assert runner.action("x").state is ActionState.COMMITTED
+
+
+def test_an_attempt_that_was_released_by_hand_and_aborted_is_not_tried_again() -> None:
+    runner = running()
+    runner.advance(LIMITS.prepare_timeout_s)
+    by_hand(runner, RELEASED)
+    assert SettleAction(action="x") in runner.advance(4.0)
+    assert (runner.action("x").state, runner.action("x").attempt) == (ActionState.ABORTED, 1)
+    assert runner.view.state is ExecutionState.FAILED
 
 
 def test_an_attempt_that_a_person_ended_is_not_tried_again() -> None:
