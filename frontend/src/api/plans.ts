@@ -185,5 +185,35 @@ export function useExecutionCommand(id: string) {
   });
 }
 
+export type Decision = ExecutionAction["decisions"][number];
+
+/** A person ends an action that waits; the risk was read in the dialog that asked. */
+export function useDecide(id: string) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: ({
+      action,
+      outcome,
+      reason,
+    }: {
+      action: string;
+      outcome: Decision["outcome"];
+      reason: string;
+    }) =>
+      take(
+        client.POST("/api/v1/executions/{id}/actions/{action_id}/decide", {
+          params: { path: { id, action_id: action } },
+          body: { outcome, reason, confirmed: true },
+        }),
+      ),
+    onSuccess: (execution) => queries.setQueryData(keys.executions.one(id), execution),
+    onSettled: () =>
+      Promise.all([
+        queries.invalidateQueries({ queryKey: keys.executions.one(id) }),
+        queries.invalidateQueries({ queryKey: keys.plans.all }),
+      ]),
+  });
+}
+
 export const exportAddress = (id: string, as: "json" | "text") =>
   `/api/v1/plans/${id}/export?as=${as}`;

@@ -191,6 +191,10 @@ export const executionAction = (change: Partial<Action> = {}): Action => ({
   ended_at: "2026-03-18T14:06:03Z",
   pause_s: null,
   waiting_for: [],
+  moved_at: null,
+  by_hand: "",
+  answers: [],
+  decisions: [],
   ...change,
 });
 

@@ -58,6 +58,8 @@ export function Note({
   );
 }
 
+const LEAST_REASON = 5;
+
 /** Says what a command will do, takes a reason where history keeps one, and shows why it failed. */
 export function ConfirmDialog({
   title,
@@ -66,6 +68,7 @@ export function ConfirmDialog({
   command,
   dangerous = true,
   askReason = false,
+  needsReason = false,
   run,
   children,
 }: {
@@ -76,12 +79,15 @@ export function ConfirmDialog({
   command: string;
   dangerous?: boolean;
   askReason?: boolean;
+  /** Without a reason of a few words the command is not given. */
+  needsReason?: boolean;
   run: (reason: string) => Promise<unknown>;
   children: React.ReactNode;
 }) {
   const [reason, setReason] = useState("");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
+  const missing = needsReason && reason.trim().length < LEAST_REASON;
   const close = () => {
     setError(null);
     setReason("");
@@ -109,14 +115,14 @@ export function ConfirmDialog({
         }}
       >
         <div className="text">{children}</div>
-        {askReason ? (
+        {askReason || needsReason ? (
           <TextField
             label="Reason"
-            hint="Kept in the history."
-            required={false}
+            hint={needsReason ? "At least five letters, kept in the audit." : "Kept in the history."}
+            required={needsReason}
             value={reason}
             onChange={setReason}
-            maxLength={500}
+            maxLength={needsReason ? 400 : 500}
           />
         ) : null}
         {error ? <Note tone="bad">{problemOf(error).detail}</Note> : null}
@@ -125,7 +131,7 @@ export function ConfirmDialog({
             <button type="button" className="btn" onClick={close} data-autofocus>
               Keep
             </button>
-            <button type="submit" className={dangerous ? "btn danger" : "btn pri"} disabled={busy}>
+            <button type="submit" className={dangerous ? "btn danger" : "btn pri"} disabled={busy || missing}>
               {command}
             </button>
           </span>

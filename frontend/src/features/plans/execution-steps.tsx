@@ -2,6 +2,7 @@
 import { memo, useState } from "react";
 
 import { ActionTitle } from "./action-title";
+import { DecideCommands } from "./decide-command";
 import {
   PHASES,
   phaseText,
@@ -10,6 +11,7 @@ import {
   stepName,
   tookText,
 } from "./phases";
+import { waitText } from "./waits";
 
 import type { Execution, ExecutionAction, ExecutionStep } from "@/api/plans";
 import { MOVING } from "@/api/plans";
@@ -36,7 +38,8 @@ function PhaseBar({ action, now }: { action: ExecutionAction; now: Date }) {
   );
 }
 
-function ActionRow({ action, now }: { action: ExecutionAction; now: Date }) {
+function ActionRow({ execution, action, now }: { execution: string; action: ExecutionAction; now: Date }) {
+  const waits = waitText(action, now);
   const pause = action.pause_s === null ? null : durationText(action.pause_s);
   return (
     <div className="act">
@@ -51,6 +54,16 @@ function ActionRow({ action, now }: { action: ExecutionAction; now: Date }) {
         ) : null}
       </span>
       {action.detail ? <span className="why2">{action.detail}</span> : null}
+      {action.waiting_for.length > 0 || action.decisions.length > 0 ? (
+        <span className="why2 waits">
+          {waits ? <span>{waits}</span> : null}
+          <DecideCommands
+            execution={execution}
+            action={action}
+            offered={waits !== "" || action.state === "dead"}
+          />
+        </span>
+      ) : null}
     </div>
   );
 }
@@ -60,10 +73,12 @@ const clock = (at: string) => exactTime(at).slice(0, 8);
 const runs = (step: ExecutionStep) => ["in_progress", "aborting"].includes(step.state);
 
 const StepRow = memo(function StepRow({
+  execution,
   step,
   name,
   now,
 }: {
+  execution: string;
   step: ExecutionStep;
   name: string;
   now: Date;
@@ -95,7 +110,7 @@ const StepRow = memo(function StepRow({
       </div>
       <div>
         {shown.map((action) => (
-          <ActionRow key={action.id} action={action} now={now} />
+          <ActionRow key={action.id} execution={execution} action={action} now={now} />
         ))}
         {more > 0 ? (
           <button type="button" className="link" onClick={() => setAll(true)}>
@@ -195,7 +210,13 @@ export const ExecutionSteps = memo(function ExecutionSteps({ execution }: { exec
       <ol className={pauses ? "steps pauses" : "steps"} aria-label="Steps of the execution">
         {followed.visible.map(({ key, step, name }) => (
           // A row in which nothing runs tells no time.
-          <StepRow key={key} step={step} name={name} now={runs(step) ? now : still} />
+          <StepRow
+            key={key}
+            execution={execution.id}
+            step={step}
+            name={name}
+            now={runs(step) || step.state === "dead" ? now : still}
+          />
         ))}
       </ol>
     </Panel>

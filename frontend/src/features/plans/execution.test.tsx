@@ -238,3 +238,40 @@ it("plans the way back from what was executed, as a draft of its own", async () 
   await waitFor(() => expect(router.state.location.pathname).toBe("/plans/the-way-back"));
   expect(asked.some((one) => one.method === "POST" && one.path === `${planPath}/undo`)).toBe(true);
 });
+
+it("says who keeps an action waiting, and ends it with a reason when its risk was read", async () => {
+  const [first, second] = execution().steps;
+  if (!first || !second) throw new Error("the sample has two steps");
+  const waits = executionAction({
+    id: "a9",
+    kind: "shift_link",
+    title: "Shift link S1-S2 to S1-S3",
+    state: "committed",
+    ended_at: null,
+    waiting_for: ["S3"],
+    moved_at: "2026-03-18T14:06:00Z",
+    answers: [{ broker: "S1", phase: "switched", at: "2026-03-18T14:06:01Z", by_hand: "" }],
+    decisions: [{ outcome: "bury", risk: "The change is in force elsewhere. S3 stays paused." }],
+  });
+  const asked = serve({
+    ...answers(executing, execution({ steps: [{ ...first, actions: [waits] }, second] })),
+    [`POST ${executionPath}/actions/a9/decide`]: ok(execution()),
+  });
+  const { user } = open();
+  const steps = within(await screen.findByRole("list", { name: "Steps of the execution" }));
+  expect(steps.getByText(/^Waits for S3 for .*; S1 switched\.$/)).toBeInTheDocument();
+  await user.click(steps.getByRole("button", { name: "Stop waiting" }));
+  const dialog = within(
+    await screen.findByRole("dialog", { name: "Stop waiting: Shift link S1-S2 to S1-S3" }),
+  );
+  expect(dialog.getByText(/S3 stays paused/)).toBeInTheDocument();
+  expect(dialog.getByRole("button", { name: "Stop waiting" })).toBeDisabled();
+  await user.type(dialog.getByRole("textbox", { name: /Reason/ }), "S3 is on fire");
+  await user.click(dialog.getByRole("button", { name: "Stop waiting" }));
+  await waitFor(() => expect(posts(asked)).toHaveLength(1));
+  expect(posts(asked)[0]?.body).toEqual({
+    outcome: "bury",
+    reason: "S3 is on fire",
+    confirmed: true,
+  });
+});
