@@ -19,7 +19,7 @@ import pytest_asyncio
 from agent.drivers.nats.keys import LinkKey
 from agent.drivers.nats.server_config import BrokerSecrets
 from tests.agent.brokers import Broker
-from tests.agent.planes import Plane, flows, join, stored, stored_count
+from tests.agent.planes import NO_LINKS, Plane, flows, join, stored, stored_count
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
@@ -86,7 +86,7 @@ class Agents:
         before = self.planes.get(name)
         if before is not None:
             await before.close()
-        tables = None if before is None or forget else before.saved
+        tables = NO_LINKS if before is None else None if forget else before.saved
         broker = self._disks.brokers[name]
         plane = Plane(name, broker, tables=tables, secrets=broker.secrets)
         self.planes[name] = await plane.open()
@@ -95,7 +95,8 @@ class Agents:
         await plane.driver.trust({other: key.public})
         await flows(plane, ingress=("rel",) if name == "a" else (), local=("rel",) * (name == "b"))
         if before is not None:
-            plane.router.add_link(other, self._disks.brokers[other].url)
+            await plane.router.add_link(other, self._disks.brokers[other].url)
+            await plane.router.know(("core", "rel"), (other,))
 
     async def close(self) -> None:
         for plane in self.planes.values():

@@ -11,11 +11,7 @@ The token's name carries class, flow and lease, so that the connections themselv
 record of who is admitted: a restarted agent reads them before it lets anybody in. While no agent
 answers, the server turns newcomers away and leaves everybody else alone.
 
-Whoever is not let in has no connection, so it hears nothing. There are three ways in: a class or
-`publisher` with the client key, a neighbour's agent with a signature of its key, and, where the
-system lets unmanaged clients in, everybody else, in an account of their own. The names of Weir's
-own users are nobody else's, and a class' name without the client key is a wrong password and no
-unmanaged client.
+Whoever is not let in has no connection, so it hears nothing; who is, says `doorkeeper`.
 
 Leases: a token ends after `lease_s`. Clients differ in what they do when the server then closes
 the connection (nats-py gives up for good), so the agent renews earlier by closing it itself, which
@@ -26,34 +22,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
 import logging
-import random
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
-from urllib.parse import unquote
 
 import nats.errors
 
-from agent.admission import AdmissionBook, Admitted
+from agent.admission import AdmissionBook
 from agent.drivers.base import ClassAdmission, Fenced, Retryable, Unsupported
-from agent.drivers.nats import names, permissions
+from agent.drivers.nats import names
+from agent.drivers.nats.doorkeeper import GUEST, Doorkeeper
 from agent.drivers.nats.link_access import LinkAccess
-from agent.drivers.nats.places import Delivered, place_of, record
-from agent.drivers.nats.server_config import (
-    ACCOUNT,
-    ADMISSION_USER,
-    AGENT_USER,
-    AUTH_TIMEOUT_S,
-    GUEST_ACCOUNT,
-    PUBLISHER_USER,
-    SYSTEM_USER,
-    BrokerSecrets,
-)
+from agent.drivers.nats.places import Delivered, place_of
+from agent.drivers.nats.server_config import ADMISSION_USER, AUTH_TIMEOUT_S, BrokerSecrets
 from agent.drivers.nats.system_account import ServerLoad, SystemAccount, connect, flush, leave
-from agent.drivers.nats.tokens import ConnectRequest, Issuer, read_request
+from agent.drivers.nats.tokens import ConnectRequest, read_request
 from agent.tasks import end
 from weir.coordination.wire import ClassSpec, Unmanaged
 
@@ -62,8 +47,6 @@ log = logging.getLogger("weir.agent.admission")
 EVICT_S = 5.0
 """How long until everybody who was cut off must have left."""
 POLL_S = 1.0
-RESERVED = frozenset({AGENT_USER, ADMISSION_USER, SYSTEM_USER, "link"})
-"""Names that Weir's own processes use or used; whoever is asked about comes with a wrong one."""
 
 
 class Admission:
@@ -95,17 +78,16 @@ class Admission:
         self._life = life
         self._ours = ours
         self._secrets = secrets
-        self._issuer = Issuer(secrets.issuer_seed)
         self._lease_s = lease_s
-        self._policy = Unmanaged.REFUSE
+        self._doorkeeper = Doorkeeper(
+            book=self.book, links=self.links, secrets=secrets, lease_s=lease_s
+        )
         self._server = ""
         self._ready = False
         self._stopped = False
         self._answers: Any = None
         """The subscription to the server's questions, from the first rule on."""
         self._answering = asyncio.Lock()
-        self._limited = False
-        """Whether limits are known: before that no consumer is let in or cut off."""
         self._admission: Any = None
         self._changed = asyncio.Event()
         self._poller: asyncio.Task[None] | None = None
@@ -138,7 +120,7 @@ class Admission:
 
     async def close(self) -> None:
         """Answer nobody any more; who is in stays in."""
-        self._ready, self._limited, self._answers = False, False, None
+        self._ready, self._answers, self._doorkeeper.policy = False, None, None
         await end(*(task for task in (self._poller, self._resync) if task is not None))
         await leave(self._admission)
         await self.system.close()
@@ -202,7 +184,7 @@ class Admission:
                 if self._away:
                     log.info("admission: the broker answers again")
                 self._away = ""
-                if self._limited and self._ready:
+                if self._doorkeeper.policy is not None and self._ready:
                     now = time.time()
                     margin = max(self._lease_s / 10, 2.5 * POLL_S)
                     for place in self.book.renew(now, margin_s=margin) + self.book.excess():
@@ -224,13 +206,12 @@ class Admission:
         Raises Retryable when evicted consumers have not left in time; the limits hold all the
         same, and the eviction goes on.
         """
-        self._policy = Unmanaged.of(unmanaged)
+        self._doorkeeper.policy = Unmanaged.of(unmanaged)
         before = self.book.classes
         excess = self.book.rule(classes)
         if classes != before:
             log.info("admission: limits %s", {name: s.limit for name, s in classes.items()})
-        self._limited = True
-        await self._answer()
+        await self._listen()
         deadline = time.monotonic() + EVICT_S
         while excess:
             if time.monotonic() > deadline:
@@ -249,7 +230,7 @@ class Admission:
         """These neighbours may open links, each with its key; other links are cut off, now or
         within the next polls. Raises Retryable when the server is away."""
         self.links.rule(public_keys)
-        await self._answer()
+        await self._listen()
         for number in self.links.stale():
             await self.system.kick(number)
 
@@ -282,13 +263,13 @@ class Admission:
     def unmanaged(self) -> tuple[str, ...]:
         """Names of the clients that were let in without belonging to a class; empty where the
         system does not want them reported."""
-        if self._policy is Unmanaged.ALLOW:
+        if self._doorkeeper.policy is Unmanaged.ALLOW:
             return ()
         return tuple(sorted(self._strangers.values()))
 
     # --- the server's questions and news
 
-    async def _answer(self) -> None:
+    async def _listen(self) -> None:
         """The server asks us from now on. Raises Retryable."""
         async with self._answering:
             if self._answers is None:
@@ -313,81 +294,8 @@ class Admission:
 
     def _decide(self, request: ConnectRequest, now: float) -> bytes:
         if not self._ready or request.server_id != self._server:
-            return self._issuer.refuse(request, reason="the agent is not ready", now=now)
-        if request.nkey:
-            return self._neighbour(request, now)
-        if not self._limited:
-            return self._issuer.refuse(request, reason="the limits are not known yet", now=now)
-        name = unquote(request.user)
-        if request.user in RESERVED:
-            reason = f"{request.user} is a name of Weir's own, and this is not its password"
-            return self._issuer.refuse(request, reason=reason, now=now)
-        managed = name in self.book.classes or request.user == PUBLISHER_USER
-        if not managed:
-            return self._stranger(request, now)
-        if not hmac.compare_digest(_bytes(request.password), _bytes(self._secrets.client_key)):
-            return self._issuer.refuse(request, reason="wrong client key", now=now)
-        if request.user == PUBLISHER_USER:
-            return self._issuer.admit(
-                request,
-                account=ACCOUNT,
-                name=PUBLISHER_USER,
-                permissions=permissions.PUBLISHER,
-                now=now,
-                expires=None,
-            )
-        answer = self.book.ask(
-            name=name,
-            consumer=request.name or f"{request.host}#{request.connection}",
-            connection=request.connection,
-            now=now,
-            # Spread, so that a class admitted at once is not renewed at once.
-            expires=now + self._lease_s * random.uniform(0.8, 1.0) if self._lease_s else None,
-        )
-        if not isinstance(answer, Admitted):
-            reason = f"class {name} is full ({answer.limit}), {answer.ahead} ahead"
-            return self._issuer.refuse(request, reason=reason, now=now)
-        place = answer.place
-        return self._issuer.admit(
-            request,
-            account=ACCOUNT,
-            name=record(place),
-            permissions=permissions.consumer(place.name, place.flow),
-            now=now,
-            expires=place.expires,
-        )
-
-    def _neighbour(self, request: ConnectRequest, now: float) -> bytes:
-        neighbour = self.links.neighbour(request)
-        if neighbour is None:
-            reason = (
-                f"no neighbour has the key {request.nkey[:60]}, or it did not sign for this link"
-            )
-            log.info("admission: refused %r: %s", request.name or request.host, reason)
-            return self._issuer.refuse(request, reason=reason, now=now)
-        return self._issuer.admit(
-            request,
-            account=ACCOUNT,
-            name=self.links.record(neighbour),
-            permissions=permissions.link(neighbour),
-            now=now,
-            expires=None,
-        )
-
-    def _stranger(self, request: ConnectRequest, now: float) -> bytes:
-        shown = request.name or request.user or request.host
-        if self._policy is Unmanaged.REFUSE:
-            log.info("admission: refused %r, which names no class", shown)
-            reason = f"{request.user or 'a client without user'} names no class"
-            return self._issuer.refuse(request, reason=reason, now=now)
-        return self._issuer.admit(
-            request,
-            account=GUEST_ACCOUNT,
-            name=f"unmanaged/{names.token(shown)}",
-            permissions=permissions.UNMANAGED,
-            now=now,
-            expires=None,
-        )
+            return self._doorkeeper.refuse(request, "the agent is not ready", now)
+        return self._doorkeeper.decide(request, now)
 
     def _came(self, event: Mapping[str, Any]) -> None:
         client = event.get("client", {})
@@ -408,7 +316,7 @@ class Admission:
         """A connection that is through: adopt it if this book does not know it."""
         if "issuer_key" not in client or not isinstance(number, int):
             return
-        if user.startswith("unmanaged/"):
+        if user.startswith(GUEST):
             self._strangers[number] = names.name_of(user.partition("/")[2])
         elif not self.links.meet(number, user) and self.book.place(number) is None:
             place = place_of(number, user, name)
@@ -445,11 +353,6 @@ class Admission:
 
     async def _turn_out(self) -> None:
         """Cut off whoever may not be in any more: unmanaged clients, and former neighbours."""
-        strangers = tuple(self._strangers) if self._policy is Unmanaged.REFUSE else ()
+        strangers = tuple(self._strangers) if self._doorkeeper.policy is Unmanaged.REFUSE else ()
         for number in (*strangers, *self.links.stale()):
             await self.system.kick(number)
-
-
-def _bytes(text: str) -> bytes:
-    # A password may hold halves of surrogate pairs: JSON knows them, UTF-8 does not.
-    return text.encode(errors="surrogatepass")

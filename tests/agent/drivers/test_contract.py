@@ -341,6 +341,24 @@ async def test_a_dropped_link_cannot_be_used_and_comes_back_empty(system):
         assert _payloads(batches) == _numbers(6, 8)
 
 
+async def test_a_closed_link_cannot_be_used_and_keeps_what_waits(system):
+    async with asyncio.timeout(LIMIT_S):
+        a, b = await _linked(system)
+        outbox = Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour="b")
+        await a.publish(outbox, _messages(1, 5))
+        for _ in range(2):
+            await a.close_link("b")
+            await b.close_link("a")
+        with pytest.raises(Retryable):
+            await a.interest("b", frozenset(), "")
+        await a.publish(outbox, _messages(6, 8))
+        await asyncio.gather(
+            a.ensure_link("b", system.address("b")), b.ensure_link("a", system.address("a"))
+        )
+        batches = await _read(b, Source(delivery=Delivery.RELIABLE, neighbour="a"), 8)
+        assert _payloads(batches) == _numbers(1, 8)
+
+
 async def test_says_retryable_of_a_neighbour_that_is_not_there(system):
     async with asyncio.timeout(LIMIT_S):
         a = await system.driver("a")
