@@ -21,12 +21,12 @@ from agent.drivers.nats.keys import LinkKey, new_seed, public_key, verifies
 from agent.drivers.nats.server_config import BrokerSecrets, render
 from agent.drivers.nats.system_account import connect
 from agent.router import Router
+from agent.store import Change
 from tests.agent import certificates
 from tests.agent.brokers import Broker
 from tests.agent.certificates import Certificates
-from tests.agent.planes import until
+from tests.agent.planes import NO_LINKS, until
 from tests.nats_server import NatsServer, free_port
-from weir.coordination.tables import Tables
 from weir.coordination.wire import ClassSpec, Delivery, FlowSpec
 
 pytestmark = pytest.mark.stack
@@ -41,7 +41,7 @@ class Side:
         self.broker = broker
         self.name = broker.name
         self.tls = tls
-        self.tables = Tables()
+        self.tables = NO_LINKS
         self.secrets = broker.secrets
         self._open()
 
@@ -49,10 +49,10 @@ class Side:
         self.driver = NatsDriver(
             url=self.broker.url, broker=self.name, secrets=self.secrets, tls=self.tls
         )
-        self.router = Router(self.driver, tables=self.tables, save_tables=self._save)
+        self.router = Router(self.driver, tables=self.tables, save=self._save)
 
-    def _save(self, tables: Tables) -> None:
-        self.tables = tables
+    async def _save(self, change: Change) -> None:
+        self.tables = change(self.tables)
 
     @property
     def key(self) -> str:
@@ -65,6 +65,7 @@ class Side:
         await self.router.ensure_flow(
             "tides", FlowSpec(delivery=Delivery.RELIABLE, ingress=ingress)
         )
+        await self.router.know(("tides",), None)
         await self.router.set_local(() if ingress else ("tides",))
 
     async def again(self, link_seed: str, *, ingress: bool = False) -> None:
@@ -78,7 +79,7 @@ class Side:
     async def meet(self, other: Side) -> None:
         """As a document with this neighbour does."""
         await self.driver.trust({other.name: other.key})
-        self.router.add_link(other.name, other.broker.url)
+        await self.router.add_link(other.name, other.broker.url)
 
     async def lose(self, other: Side) -> None:
         """As a document does whose neighbour was revoked."""

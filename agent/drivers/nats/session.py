@@ -115,7 +115,13 @@ class Session:
             self.problem = self.problem or "closed"
 
     async def _open(self) -> Connection:
-        connection = await Connection.open(self._url(), name=self.name)
+        connection = await Connection.open(
+            self._url(),
+            name=self.name,
+            inbox=self._inbox,
+            tls=self._tls,
+            proof=self._proof,
+        )
         if self._greet is not None:
             try:
                 await self._greet(connection)
