@@ -61,7 +61,7 @@ def live(agent) -> Agent:
 def report(agent: Agent, **values) -> bool:
     now = Agent.objects.select_related("system", "broker").get(pk=agent.pk)
     incarnation = values.pop("incarnation", agent.incarnation)
-    said = {"observed": None, "telemetry": None, **values}
+    said = {"sequence": None, "observed": None, "telemetry": None, **values}
     with transaction.atomic():
         return agent_report(agent=now, incarnation=incarnation, **said)
 
