@@ -28,6 +28,7 @@ from weir.coordination.wire import (
     FlowSpec,
     Gate,
     Neighbour,
+    Report,
     report_from_dict,
     to_dict,
 )
@@ -185,7 +186,7 @@ class Control:
                         a,
                         reports={
                             **a.reports,
-                            broker: tuple(dict.fromkeys((*a.reports.get(broker, ()), r))),
+                            broker: _with(a.reports.get(broker, ()), r),
                         },
                     ),
                 )
@@ -325,6 +326,10 @@ class Control:
                 "pauses_s": state.pauses_s,
                 "aborts": state.aborts,
             }
+
+
+def _with(said: tuple[Report, ...], report: Report) -> tuple[Report, ...]:
+    return said if report in said else (*said, report)
 
 
 def _under_way(view: ExecutionView) -> bool:
