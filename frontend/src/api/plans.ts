@@ -82,15 +82,16 @@ export const planFromAllocation = (id: string) =>
 
 /** A draft of what would bring the system's model into force as it is. */
 export const planOfModel = (system: string) =>
-  take(client.POST("/api/v1/plans", { body: { system } }));
+  take(client.POST("/api/v1/plans", { body: { system, title: "" } }));
 
 export type ModelState = Schemas["ModelState"];
 export type ModelStateQuery = NonNullable<operations["model_state_retrieve"]["parameters"]["query"]>;
 
 /** Flows and classes as agents carry and serve them, beside what the model asks for. */
-export const modelStateQuery = (query: ModelStateQuery) =>
+export const modelStateQuery = (query: ModelStateQuery, version: number) =>
   queryOptions({
-    queryKey: keys.plans.modelState(query),
+    // With an edit of the object the model may say something else.
+    queryKey: keys.plans.modelState({ ...query, version }),
     queryFn: ({ signal }) => take(client.GET("/api/v1/model-state", { params: { query }, signal })),
   });
 

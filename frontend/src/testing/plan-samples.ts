@@ -109,6 +109,8 @@ export const planDetail = (change: Partial<PlanDetail> = {}): PlanDetail => ({
       after: 300,
       step: 0,
       reason: "c1 costs 56.44 and brings 24.03.",
+      was: "",
+      becomes: "",
     },
     {
       kind: "set_flow_rate",
@@ -118,6 +120,8 @@ export const planDetail = (change: Partial<PlanDetail> = {}): PlanDetail => ({
       after: 80,
       step: 0,
       reason: "S1 is full.",
+      was: "",
+      becomes: "",
     },
     {
       kind: "set_flow_rate",
@@ -127,6 +131,8 @@ export const planDetail = (change: Partial<PlanDetail> = {}): PlanDetail => ({
       after: 10,
       step: 1,
       reason: "",
+      was: "",
+      becomes: "",
     },
   ],
   checks: [

@@ -20,10 +20,7 @@ export function InForcePanel({
   /** Of the object: with an edit the model may say something else. */
   version: number;
 }) {
-  const state = useQuery({
-    ...modelStateQuery({ system, kind, name }),
-    queryKey: [...modelStateQuery({ system, kind, name }).queryKey, version],
-  });
+  const state = useQuery(modelStateQuery({ system, kind, name }, version));
   return (
     <Panel title="In force" sub="what agents do, and what the model asks for">
       <QueryBody query={state} what="What is in force" rows={2}>

@@ -7,12 +7,15 @@ import { ConfirmDialog } from "@/components/ui/dialogs";
 import { ChoiceField } from "@/components/ui/fields";
 import { Panel } from "@/components/ui/panel";
 
-const MODES: readonly { value: Unmanaged; label: string; says: string }[] = [
-  {
-    value: "refuse",
-    label: "Refuse",
-    says: "They are turned away.",
-  },
+interface Mode {
+  value: Unmanaged;
+  label: string;
+  says: string;
+}
+
+const REFUSED: Mode = { value: "refuse", label: "Refuse", says: "They are turned away." };
+const MODES: readonly Mode[] = [
+  REFUSED,
   {
     value: "report",
     label: "Let in, and report",
@@ -29,7 +32,7 @@ const MODES: readonly { value: Unmanaged; label: string; says: string }[] = [
 ];
 
 const placeOf = (mode: Unmanaged) => MODES.findIndex((each) => each.value === mode);
-const modeOf = (mode: Unmanaged) => MODES[placeOf(mode)]!;
+const modeOf = (mode: Unmanaged) => MODES[placeOf(mode)] ?? REFUSED;
 
 export function AccessPanel({
   system,

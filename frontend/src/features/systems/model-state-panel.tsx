@@ -24,10 +24,7 @@ export function ModelStatePanel({
   const navigate = useNavigate();
   const queries = useQueryClient();
   const [asking, setAsking] = useState(false);
-  const state = useQuery({
-    ...modelStateQuery({ system, differs: true }),
-    queryKey: [...modelStateQuery({ system, differs: true }).queryKey, modelVersion],
-  });
+  const state = useQuery(modelStateQuery({ system, differs: true }, modelVersion));
   const total = state.data?.total ?? 0;
   return (
     <Panel

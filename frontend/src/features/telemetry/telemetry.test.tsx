@@ -44,6 +44,7 @@ const agent = (name: string, change: Partial<Agent> = {}): Agent => ({
   capabilities: {},
   observed: {
     version: "abc",
+    number: 7,
     gates: { ships: { rate_per_s: 80, burst: 20 } },
     limits: { "ships.gold": 4 },
     admitted: { "ships.gold": 4 },
