@@ -85,6 +85,7 @@ def seen_at(system: System, broker: str) -> dict[str, Any]:
     document = document_of(must(facts_of(system.pk))[1], broker)
     return {
         "version": document.version,
+        "number": document.number,
         "gates": {
             flow: {"rate_per_s": gate.rate_per_s, "burst": gate.burst}
             for flow, gate in document.gates.items()
