@@ -50,6 +50,8 @@ class Enforcer:
         """Class -> limit that nobody is above."""
         self._admitting: tuple[dict[str, ClassSpec], str] | None = None
         """What the driver was told last and has carried out."""
+        self._swept = ""
+        """The broker's process in which nothing is left of links that are none."""
         self.version = ""
         """Of the document that was carried out last, as a whole."""
         self.number = 0
@@ -88,6 +90,7 @@ class Enforcer:
         if fetched:
             # Last, when everything else is in place: from here on what goes nowhere is let go.
             await self._know(problems, document, links)
+            await self._sweep(problems, document)
         self.number = document.number
         if not problems and self.version != document.version:
             log.info("document %s is in force", document.version[:12])
@@ -205,6 +208,18 @@ class Enforcer:
             await self._router.know(document.flows, links)
         except StoreError as error:
             problems["tables"] = str(error)
+
+    async def _sweep(self, problems: dict[str, str], document: Document) -> None:
+        """Once in each process of the broker, and again until nothing is left."""
+        server = self._driver.server
+        if server in ("", self._swept):
+            return
+        peers = {broker for order in document.orders for broker in order.peers.values()}
+        try:
+            if await self._router.sweep(lambda: self._busy() | document.neighbours.keys() | peers):
+                self._swept = server
+        except DriverError as error:
+            problems["outboxes"] = f"outboxes: {error}"
 
     async def _want(self, problems: dict[str, str], classes: Mapping[str, ClassSpec]) -> None:
         """Flows of classes that may have consumers are wanted of the neighbours."""

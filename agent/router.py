@@ -46,6 +46,8 @@ from weir.coordination.wire import Delivery, FlowSpec, Gate
 
 log = logging.getLogger(__name__)
 
+_LEFT = "left for "
+
 
 class Router:
     """One broker's data plane. `start`, then links, channels and gates; `close`."""
@@ -216,6 +218,28 @@ class Router:
                 await self._change(lambda tables: tables.without_link(neighbour))
         await self.drop_link(neighbour)
         return 0
+
+    async def sweep(self, keep: Callable[[], Collection[str]]) -> bool:
+        """Drop what a forgotten action, an older directory or an older disk of the broker has left
+        of links that are none; `keep`: neighbours to leave alone. False: not all of it, as nobody
+        knows yet who is a neighbour, or as messages wait. Raises DriverError."""
+        async with self.changing:
+            if not self._tables.complete:
+                return False
+            kept = frozenset(keep())
+            held = (await self._driver.stats()).outbox_backlog.keys() | self._link_pumps.keys()
+            clean = kept <= self._tables.links
+            for neighbour in sorted(held - self._tables.links - kept):
+                waiting = await self._driver.waiting(neighbour)
+                if waiting:
+                    clean = False
+                    self.problems[_LEFT + neighbour] = (
+                        f"{waiting} messages wait for {neighbour}, which is no neighbour any more"
+                    )
+                    continue
+                await self.drop_link(neighbour)
+                self.problems.pop(_LEFT + neighbour, None)
+            return clean
 
     # --- what a participant of an action wants
 

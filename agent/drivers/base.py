@@ -217,6 +217,12 @@ class Driver(Protocol):
         """What this product can do."""
         ...
 
+    @property
+    def server(self) -> str:
+        """Names the process of the own broker: another one may stand on another disk. Empty while
+        it is not connected."""
+        ...
+
     async def open(self) -> BrokerFacts:
         """Connect to the own broker. Nothing is forwarded or admitted yet."""
         ...

@@ -114,6 +114,8 @@ class LivesAudit(Audit):
                 return f"{name} remembers {sorted(store.saved.states)}"
             if hands.router._keep is not None or hands.router._held:
                 return f"{name} is paused"
+            if not hands.router.known:
+                return f"{name} does not know its links yet"
             tables = hands.router.tables
             for channel, stream in broker.streams.items():
                 if channel.place is not Place.DELIVERY and stream.waiting:

@@ -89,6 +89,11 @@ class ModelDriver:
             admission=Enforcement.ENFORCED,
         )
 
+    @property
+    def server(self) -> str:
+        broker = self._brokers[self._name]
+        return f"{broker.name} {broker.boots}" if broker.up else ""
+
     # --- calls
 
     def _wire(self, name: str) -> Wire:

@@ -101,6 +101,11 @@ class NatsDriver:
             admission=Enforcement.ENFORCED if self._admission else Enforcement.COOPERATIVE,
         )
 
+    @property
+    def server(self) -> str:
+        current = self._own.current
+        return "" if current is None else str(current.info.get("server_id", ""))
+
     async def open(self) -> BrokerFacts:
         connection = await self._own.start().connection(OPEN_S)
         start = time.perf_counter()

@@ -59,6 +59,10 @@ class SimulatedDriver:
             admission=Enforcement.ENFORCED,
         )
 
+    @property
+    def server(self) -> str:
+        return "" if self._broker.away else self._broker.address
+
     async def open(self) -> BrokerFacts:
         self._own()
         return BrokerFacts(
