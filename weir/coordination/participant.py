@@ -14,7 +14,7 @@ until every participant has reported `switched`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from weir.coordination.effects import (
@@ -153,7 +153,7 @@ class Participant:
                 effects += self._pause(frozenset())
                 effects += self._ensure_links()
             case Phase.SWITCHED:
-                effects += [DropLink(b) for b in self._leaving() if b not in here.tables.links]
+                effects += self._drop(self._leaving(), here)
             case Phase.REFUSED | Phase.RELEASED:
                 effects += self._drop_new(here)
         self._resend_at, self._resend_s = here.now, RESEND_S
@@ -344,8 +344,14 @@ class Participant:
         ]
 
     def _drop_new(self, here: Here) -> list[Effect]:
-        new = self._brokers(self.part.new)
-        return [DropLink(broker) for broker in sorted(new - here.tables.links)]
+        return self._drop(self._brokers(self.part.new), here)
+
+    def _drop(self, brokers: Iterable[str], here: Here) -> list[Effect]:
+        """Drop those that are no neighbours. Tables that are not complete do not say who is one,
+        and dropping takes an outbox with all that waits in it: the agent looks once they are."""
+        if not here.tables.complete:
+            return []
+        return [DropLink(broker) for broker in sorted(brokers) if broker not in here.tables.links]
 
     def _leaving(self) -> list[str]:
         """Neighbours in the action before the commit; those that stay are in the new tables."""
