@@ -50,6 +50,8 @@ class Enforcer:
         """Class -> limit that nobody is above."""
         self._admitting: tuple[dict[str, ClassSpec], str] | None = None
         """What the driver was told last and has carried out."""
+        self._made = ""
+        """The broker's process in which every channel and outbox was ensured."""
         self._swept = ""
         """The broker's process in which nothing is left of links that are none."""
         self.version = ""
@@ -71,7 +73,10 @@ class Enforcer:
         # Messages come before consumers do, and stop coming after them.
         await self._want(problems, {**self._classes, **document.classes})
         self._classes = document.classes
-        operations = reconcile(document, self._now(), self._channels, self._busy(), links=fetched)
+        server = self._driver.server
+        anew = server not in ("", self._made)
+        channels = {} if anew else self._channels
+        operations = reconcile(document, self._now(), channels, self._busy(), links=fetched)
         whole = True
         for kind, group in groupby(operations, self._kind):
             if kind in ("fewer", "more"):
@@ -87,6 +92,8 @@ class Enforcer:
             await self._want(problems, document.classes)
             for flow in [flow for flow in self._channels if flow not in document.flows]:
                 await self._forget(problems, flow)
+        if anew and await self._remake(problems) and whole and not problems:
+            self._made = server
         if fetched:
             # Last, when everything else is in place: from here on what goes nowhere is let go.
             await self._know(problems, document, links)
@@ -208,6 +215,15 @@ class Enforcer:
             await self._router.know(document.flows, links)
         except StoreError as error:
             problems["tables"] = str(error)
+
+    async def _remake(self, problems: dict[str, str]) -> bool:
+        """The outboxes of all links: the disk of another process may not have them."""
+        try:
+            await self._router.ensure_outboxes()
+        except DriverError as error:
+            problems["outboxes"] = f"outboxes: {error}"
+            return False
+        return True
 
     async def _sweep(self, problems: dict[str, str], document: Document) -> None:
         """Once in each process of the broker, and again until nothing is left."""

@@ -219,6 +219,17 @@ class Router:
         await self.drop_link(neighbour)
         return 0
 
+    async def ensure_outboxes(self) -> None:
+        """Whatever is sent to a neighbour has a place to wait, on whatever disk the broker stands.
+        Raises DriverError."""
+        if Delivery.RELIABLE not in self._driver.capabilities.deliveries:
+            return
+        async with self.changing:
+            for neighbour in sorted(self._tables.links | self._link_pumps.keys()):
+                await self._driver.ensure_channel(
+                    Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour=neighbour)
+                )
+
     async def sweep(self, keep: Callable[[], Collection[str]]) -> bool:
         """Drop what a forgotten action, an older directory or an older disk of the broker has left
         of links that are none; `keep`: neighbours to leave alone. False: not all of it, as nobody
