@@ -337,10 +337,18 @@ class Router:
             route=self._route,
             unsure=self._unsure,
             memory=self._memory.reliable,
-            on_mark=lambda source, payload: self.on_mark(source, payload),
+            on_mark=self._marked,
             gated=gated,
             clock=self._clock,
         )
+
+    async def _marked(self, source: Source, payload: bytes) -> None:
+        """A task of its own: what follows from a mark may drop its very link, which ends the pump
+        that waits here, and has to be done to its end all the same."""
+        await asyncio.shield(self.tasks.start(self._mark(source, payload), "a mark"))
+
+    async def _mark(self, source: Source, payload: bytes) -> None:
+        await self.on_mark(source, payload)
 
     def _route(self, flow: str, source: Source) -> tuple[Channel, ...]:
         key = (flow, source)

@@ -214,3 +214,18 @@ async def test_a_full_ingress_refuses_the_publisher_instead_of_losing(servers, m
         assert await stored(here, "rel") == _numbers(1, 40)
         await plane.close()
         await here.close()
+
+
+async def test_a_mark_that_ends_its_own_link_is_handled_to_its_end(line):
+    """What follows from a mark may drop the very link it came over."""
+    async with asyncio.timeout(LIMIT_S):
+        a, b, _ = line
+        done = []
+
+        async def mark(source, payload):
+            await b.router.drop_link(source.neighbour)
+            done.append(payload)
+
+        b.router.on_mark = mark
+        await a.router.send_mark("b.1", b"mark")
+        await until(lambda: done, "a mark that drops its link")
