@@ -58,11 +58,14 @@ class Telling:
     async def _tell(self, neighbour: str, news: asyncio.Event) -> None:
         wait_s = _RETRY_S
         told: Wanted | None = None
+        loop = asyncio.get_running_loop()
+        again_at = 0.0
         while (wanted := self._wanted(neighbour)) is not None:
             news.clear()
             if told == wanted:
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(AGAIN_S):
+                    # From when it was told: looking at the tables is often, and no news.
+                    async with asyncio.timeout_at(again_at):
                         await news.wait()
                         continue
             flows, epoch = wanted
@@ -73,7 +76,7 @@ class Telling:
                 await asyncio.sleep(wait_s)
                 wait_s = min(2 * wait_s, _LONGEST_RETRY_S)
                 continue
-            told, wait_s = wanted, _RETRY_S
+            told, wait_s, again_at = wanted, _RETRY_S, loop.time() + AGAIN_S
             self._problems.pop(_key(neighbour), None)
 
 

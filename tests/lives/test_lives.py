@@ -22,6 +22,7 @@ MENDED = (
     ("erased", 1),  # what an empty disk lost was made again by no agent that lived
     ("erased", 2),
     ("erased", 3),
+    ("erased", 6),  # interest was never told again to a broker that had forgotten it
     ("lost", 8),  # an outbox for a link that a forgotten attempt had begun stayed for ever
     ("lost", 48),  # the audit looked at an agent that did not know its links yet
     ("twin", 12),  # a restart by forgotten tables took a neighbour's outbox with all in it
