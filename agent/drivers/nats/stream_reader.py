@@ -29,6 +29,7 @@ _BEAT_S = 1.0
 """A server that has nothing for us says so; silent three times as long, it has forgotten us."""
 _RETRY_S = 0.05
 _DELIVERED = b"$JS.ACK."
+_COMPLETED = b"409 Batch Completed"
 _ENVELOPE = 64 << 10
 """Room for headers and subject, which count towards what is asked for."""
 
@@ -147,12 +148,14 @@ class StreamReader:
                     await self._something(connection)
                     continue
                 messages: list[Stored] = []
-                behind = 0
+                behind, ended = 0, ""
                 while self._buffer:
                     frame = self._buffer.popleft()
                     # A publisher's header may look like a status; what is delivered has a reply.
                     if not frame[1].startswith(_DELIVERED):
-                        self._status(wire.status(frame[2]), frame[2])
+                        ended = self._status(wire.status(frame[2]), frame[2])
+                        if ended:
+                            break
                         continue
                     sequence, number, stored, behind = _numbers(frame[1])
                     if number != delivered + 1:
@@ -165,6 +168,9 @@ class StreamReader:
                     yield Read(messages, self._created, server, behind)
                     # Whoever reads has handed them on by now and counts them itself.
                     self._hold(sum([_size(frame) for frame in self._buffer]))
+                if ended:
+                    # Only now: what came before it must not have come in vain, again and again.
+                    raise Retryable(ended)
         finally:
             self._hold(0)
             self._memory.reliable.forget(self._news.set)
@@ -224,16 +230,19 @@ class StreamReader:
         else:
             self._memory.reliable.give(before - size)
 
-    def _status(self, code: int, header: bytes) -> None:
-        if code == 100:  # a heartbeat
-            return
+    def _status(self, code: int, header: bytes) -> str:
+        """Why this consumer gets nothing more; empty where it does."""
+        said = header[9:60].split(wire.CRLF)[0]
+        # A heartbeat, or a pull that got all its messages and leaves some of its bytes unused.
+        if code == 100 or said == _COMPLETED:
+            return ""
         if code in (404, 408) or (
             code == 409 and b"MaxBytes" in header
         ):  # a pull ended with fewer messages than asked for
             left = wire.header_value(header, b"Nats-Pending-Messages")
             self._wanted -= int(left) if left.isdigit() else self._wanted
-            return
-        raise Retryable(f"the server ended the pull: {header[9:60].split(wire.CRLF)[0]!r}")
+            return ""
+        return f"the server ended the pull: {said!r}"
 
 
 def _size(frame: wire.Frame) -> int:

@@ -154,6 +154,23 @@ async def test_sequences_go_on_after_everything_was_purged_and_the_server_killed
 
 
 @pytest.mark.asyncio
+async def test_a_reader_whose_pulls_are_answered_in_full_never_begins_anew(server):
+    """The server says so of each, as their bytes are bounded, too, and were not used up."""
+    async with asyncio.timeout(30):
+        session = await _session(server)
+        writer = StreamWriter(session, "S")
+        await writer.append([_message(i) for i in range(1, 1001)])
+        reader, got = StreamReader(session, "S", window=40), 0
+        async for piece in reader.read():
+            got += len(piece.messages)
+            if got == 1000:
+                break
+        assert reader.restarts == 0
+        await writer.close()
+        await session.close()
+
+
+@pytest.mark.asyncio
 async def test_a_killed_server_leaves_no_gap_and_what_nobody_settled_comes_again(server):
     """The next process may have an older disk, so nothing is taken for read there."""
     async with asyncio.timeout(60):
