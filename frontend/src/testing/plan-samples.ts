@@ -111,8 +111,6 @@ export const planDetail = (change: Partial<PlanDetail> = {}): PlanDetail => ({
       was: "",
       becomes: "",
       reason: "c1 costs 56.44 and brings 24.03.",
-      was: "",
-      becomes: "",
     },
     {
       kind: "set_flow_rate",
@@ -124,8 +122,6 @@ export const planDetail = (change: Partial<PlanDetail> = {}): PlanDetail => ({
       was: "",
       becomes: "",
       reason: "S1 is full.",
-      was: "",
-      becomes: "",
     },
     {
       kind: "set_flow_rate",
@@ -137,8 +133,6 @@ export const planDetail = (change: Partial<PlanDetail> = {}): PlanDetail => ({
       was: "",
       becomes: "",
       reason: "",
-      was: "",
-      becomes: "",
     },
   ],
   checks: [

@@ -24,6 +24,9 @@ const broker = (name: string): CatalogTypes["brokers"] => ({
 });
 
 const agent = (name: string, change: Partial<Agent> = {}): Agent => ({
+  served_number: 7,
+  obeyed_number: 7,
+  database_restored: false,
   id: `agent-${name}`,
   system: S,
   broker: `id-${name}`,
