@@ -5,6 +5,8 @@ it. An edit may add to the model and take from it: that changes with the next pl
 another name to what is in force, nor delete what agents run beside.
 """
 
+from django.db.models import Q
+
 from apps.common.errors import Conflict, FieldError
 from apps.systems.models import Entity, System
 from weir.lifecycle.executions import ACTIVE
@@ -62,6 +64,10 @@ def _in_force(row: Entity) -> str:
         return ""
     if member == "broker" and agents.filter(broker=row.pk).exists():
         sentences.append("an agent is enrolled for it")
+    if member == "broker":
+        tree = row.system.overlay_set.filter(in_force=True)
+        if tree.filter(Q(edges__a=row.pk) | Q(edges__b=row.pk)).exists():
+            sentences.append("the agents of its neighbours know it by this name")
     for setting in row.system.settings.exclude(in_force=None, desired=None).order_by("kind", "id"):
         values = (setting.target, setting.in_force or {}, setting.desired or {})
         if any(value.get(member) == name for value in values):

@@ -205,11 +205,6 @@ class TestStamp:
     def test_stays_while_nothing_changes(self, harbour, agents):
         assert self.stamp(harbour) == self.stamp(harbour)
 
-    def test_stays_when_the_model_is_edited(self, harbour, agents):
-        before = self.stamp(harbour)
-        make_topic(System.objects.get(), "ebb")
-        assert self.stamp(harbour) == before
-
     def test_of_a_system_that_is_gone(self):
         assert stamp_of(0) is None
         assert facts_of(0) is None

@@ -1,5 +1,6 @@
 """What agents are told comes from executions: an edit of the model changes none of it."""
 
+from dataclasses import replace
 from importlib import import_module
 
 import pytest
@@ -41,9 +42,9 @@ def harbour() -> Harbour:
 
 
 def documents(harbour: Harbour) -> dict[str, Document]:
-    """What each agent is told now."""
+    """What each agent is told now; the number, which may rise without news, left out."""
     facts = must(facts_of(harbour.system.pk))[1]
-    return {name: document_of(facts, name) for name in harbour.brokers}
+    return {name: replace(document_of(facts, name), number=0) for name in harbour.brokers}
 
 
 def edit(row, **values):
@@ -117,6 +118,11 @@ class TestNamesInForce:
         agent_revoke(agent=harbour.system.agents.get(broker__name="a"), actor=None)
         refusal = refused("in_force", edit, harbour.brokers["a"], name="quay")
         assert "tides is limited at a" in refusal.message
+
+    def test_of_a_broker_stays_while_its_neighbours_know_it(self, harbour):
+        agent_revoke(agent=harbour.system.agents.get(broker__name="d"), actor=None)
+        refusal = refused("in_force", edit, harbour.brokers["d"], name="quay")
+        assert "the agents of its neighbours know it by this name" in refusal.message
 
     def test_of_a_system_stays_while_agents_are_enrolled(self, harbour):
         def rename(name: str) -> System:

@@ -28,6 +28,10 @@ def facts(**members) -> Facts:
         "neighbours": {"a": frozenset("b"), "b": frozenset("ac"), "c": frozenset("b")},
         "sessions": dict.fromkeys(BROKERS, 1),
         "addresses": {name: f"sim://{name}" for name in BROKERS},
+        "keys": {},
+        "unmanaged": "refuse",
+        "max_message_bytes": 1_000_000,
+        "keep_s": 3600,
         "orders": (),
     }
     return Facts(**{**plain, **members})
@@ -43,7 +47,7 @@ def whole(of: Facts) -> dict[str, tuple[str, dict]]:
 
 def read(texts: Texts) -> dict[str, tuple[str, dict]]:
     found = {broker: texts.document(broker) for broker in BROKERS}
-    return {broker: (version, json.loads(text)) for broker, (version, text) in found.items()}
+    return {broker: (version, json.loads(text)) for broker, (version, _, text) in found.items()}
 
 
 def orders(broker: str) -> tuple[wire.Order, ...]:
@@ -72,6 +76,9 @@ some_facts = st.builds(
     ),
     neighbours=st.dictionaries(st.sampled_from(BROKERS), st.frozensets(st.sampled_from(BROKERS))),
     orders=st.sampled_from([(), orders("a")]),
+    number=st.integers(1, 3),
+    keep_s=st.sampled_from([3600, 60]),
+    max_message_bytes=st.sampled_from([0, 1000]),
 )
 
 
@@ -90,8 +97,17 @@ def test_only_the_broker_whose_rate_changed_gets_a_new_text():
     texts = Texts(facts(gates=gates), former)
     assert texts.rendered == 1
     assert texts.known("b") is not None
-    assert texts.known("b")[1] is former.known("b")[1]
+    assert texts.known("b") == former.known("b")
     assert texts.known("a")[0] != former.known("a")[0]
+
+
+def test_a_text_that_stays_says_the_number_of_the_newest_look():
+    former = Texts(facts(number=7))
+    read(former)
+    texts = Texts(facts(number=9), former)
+    assert texts.rendered == 0
+    version, number, text = texts.known("b")
+    assert (version, number, json.loads(text)["number"]) == (former.known("b")[0], 9, 9)
 
 
 def test_a_text_is_made_when_somebody_asks_for_it():
@@ -106,14 +122,14 @@ def test_a_text_is_made_when_somebody_asks_for_it():
 def test_a_look_between_the_reading_and_the_waiting_is_heard(monkeypatch):
     async def scene() -> bool:
         desk = Desk(1, uuid.uuid4())
-        looks = iter([(Stamp(1, 1), facts()), (Stamp(2, 1), facts(system="bay"))])
+        looks = iter([(Stamp(1, 1, 1, 1), facts()), (Stamp(2, 1, 1, 1), facts(system="bay"))])
         monkeypatch.setattr(desks, "facts_of", lambda _: next(looks))
         await desk.catch_up(None)
         bell = desk.bell
-        before, _ = await desk.document("a")
+        before, *_ = await desk.document("a")
         await desk.catch_up(None)
         heard = await desk.change(bell, 0.5)
-        after, _ = await desk.document("a")
+        after, *_ = await desk.document("a")
         return heard and before != after
 
     assert asyncio.run(scene())
