@@ -7,6 +7,7 @@ unless nobody can know the outcome; then the agents say so, and a person decides
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from typing import Any
 
 import httpx
 import nats
+import nats.errors
 import pytest
 
 from agent.__main__ import main
@@ -114,8 +116,11 @@ class Traffic:
         js = connection.jetstream()
         while not self._enough.is_set():
             number = self.acknowledged + 1
-            await js.publish("weir.in.tides", b"%d" % number, headers={"Nats-Msg-Id": str(number)})
-            self.acknowledged = number
+            # What gets no answer in time is sent again under the same id, and stored once.
+            with contextlib.suppress(nats.errors.Error):
+                identity = {"Nats-Msg-Id": str(number)}
+                await js.publish("weir.in.tides", b"%d" % number, timeout=10, headers=identity)
+                self.acknowledged = number
             await asyncio.sleep(0.005)
         await connection.close()
 
@@ -159,7 +164,9 @@ async def _client(broker: Broker) -> Any:
 @pytest.fixture
 def traffic(agents: dict[str, Beside], brokers: dict[str, Broker]) -> Iterator[Traffic]:
     traffic = Traffic(brokers)
-    until(lambda: traffic.acknowledged > 20, "somebody publishes")
+    # All links are there and all neighbours have said what they want.
+    until(lambda: traffic.acknowledged > 20, "somebody publishes", LONG_S)
+    traffic.flows_again()
     yield traffic
     traffic._enough.set()
     traffic._thread.join(10)

@@ -32,8 +32,12 @@ def _state(action: str, phase: Phase) -> ParticipantState:
 def directory(tmp_path: Path) -> Path:
     """Of an agent that waits for one outcome and has ended another action."""
     store = Store(tmp_path / "state")
-    store.persist(_state("a-1", Phase.READY))
-    store.persist(_state("a-2", Phase.SWITCHED))
+
+    async def promise() -> None:
+        await store.persist(_state("a-1", Phase.READY))
+        await store.persist(_state("a-2", Phase.SWITCHED))
+
+    asyncio.run(promise())
     store.close()
     return tmp_path / "state"
 

@@ -141,7 +141,8 @@ async def test_who_has_not_voted_refuses_and_the_others_release(members, servers
         await until(lambda: _phase(members[2]) is Phase.REFUSED, "refused")
         ended = {Phase.RELEASED, Phase.REFUSED}
         await until(lambda: {_phase(m) for m in members} <= ended, "released")
-        assert members[2].store.saved.states["shift-1"].phase is Phase.REFUSED
+        refused = members[2].store
+        await until(lambda: refused.saved.states["shift-1"].phase is Phase.REFUSED, "on the disk")
 
     await _under_load(members, servers, meanwhile, {"b"})
 
@@ -181,7 +182,12 @@ async def test_what_a_person_decides_at_one_agent_all_follow(
         await until((b.state / DECIDED).exists, "an answer")
         assert json.loads((b.state / DECIDED).read_text()) == {"id": "1", "error": ""}
         await until(lambda: all(_phase(m) is phase for m in members), "followed")
-        assert [m.store.saved.states["shift-1"].by_hand for m in members] == ["Weir is gone"] * 3
+        await until(
+            lambda: (
+                [m.store.saved.states["shift-1"].by_hand for m in members] == ["Weir is gone"] * 3
+            ),
+            "on the disks",
+        )
 
     await _under_load(members, servers, meanwhile, links)
 
