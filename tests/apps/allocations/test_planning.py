@@ -8,6 +8,7 @@ from apps.accounts.roles import Role
 from apps.allocations.models import Allocation
 from apps.allocations.services import allocation_request_for_problem, allocation_store
 from apps.catalog.models import ConsumerClass, Topic
+from apps.executions.modelled import STRUCTURE
 from apps.executions.models import Setting
 from apps.plans.models import Plan
 from apps.systems.models import System
@@ -32,7 +33,7 @@ def enforce(system: System, plan: Plan) -> None:
         for step in plan.content.steps
         for action in step.actions
     }
-    Setting.objects.filter(system=system).delete()
+    Setting.objects.filter(system=system).exclude(kind__in=STRUCTURE).delete()
     Setting.objects.bulk_create(
         Setting(
             system=system,

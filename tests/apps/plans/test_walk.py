@@ -48,6 +48,7 @@ ROLES = (EVERYTHING, *(role.value for role in Role), "nobody")
 
 # What shall change documents: (method, path, state of the plan) -> who, besides EVERYTHING.
 COMMANDS = {f"/api/v1/executions/{{id}}/{name}" for name in ("stop", "roll-back")}
+SETTINGS = {f"/api/v1/systems/{{id}}/{name}" for name in ("access", "retention")}
 EXECUTE = "/api/v1/plans/{id}/execute"
 # What an editor gets through in every state.
 EDITS = {
@@ -63,8 +64,9 @@ def may_change(method: str, path: str, state: str, role: str) -> bool:
         return state == "approved" and role in (EVERYTHING, Role.OPERATOR)
     if method == "post" and path in COMMANDS:
         return state == "executing" and role in (EVERYTHING, Role.OPERATOR)
-    # An administrator's audited hand on who may speak for a broker.
-    return path.startswith("/api/v1/agents") and role in (EVERYTHING, Role.ADMIN)
+    # An administrator's audited hand on who may speak for a broker, and on the system's settings.
+    audited = path.startswith("/api/v1/agents") or path in SETTINGS
+    return audited and role in (EVERYTHING, Role.ADMIN)
 
 
 def a_world(harbour: Harbour, state: str, ines: User, jon: User, olga: User) -> dict[str, str]:
