@@ -42,6 +42,7 @@ RUNS = {
 }
 # Everybody reads them; one role changes them.
 KEPT_BY = {"agents": ADMINS, "executions": OPERATORS, "policies": ADMINS}
+SYSTEM_COMMANDS = {"access": ADMINS, "retention": ADMINS, "adopt-restored": OPERATORS}
 PLAN_COMMANDS = {
     **dict.fromkeys(["submit", "withdraw", "discard", "undo"], EDITORS),
     **dict.fromkeys(["approve", "reject"], frozenset({Role.APPROVER})),
@@ -56,7 +57,7 @@ def who_may(method: str, path: str) -> frozenset[Role] | None:
     """The roles that may, each alone; None where nobody needs to sign in."""
     room = path.removeprefix("/api/v1/").split("/")[0]
     if room == "session":
-        return None
+        return EVERYBODY if path.endswith("/password") else None
     if room == "users":
         return ADMINS
     if room in ("tokens", "utility-curves") or path.endswith("/utility-kinds/curve"):
@@ -67,6 +68,8 @@ def who_may(method: str, path: str) -> frozenset[Role] | None:
         return EVERYBODY if method == "get" else EDITORS
     if room == "plans":
         return EVERYBODY if method == "get" else PLAN_COMMANDS[path.split("/")[-1]]
+    if room == "systems" and method != "get" and path.split("/")[-1] in SYSTEM_COMMANDS:
+        return SYSTEM_COMMANDS[path.split("/")[-1]]
     assert room in MODEL | READ_ONLY | RUNS, f"{path} is new: say here who may use it"
     if method == "get":
         return EVERYBODY

@@ -9,7 +9,7 @@ from apps.accounts.roles import Role
 from apps.audit.models import AuditEntry
 from apps.common.errors import Conflict
 from apps.executions.models import ActionReport, Revision
-from apps.systems.services import entity_update
+from apps.systems.services import retention_set
 from apps.telemetry.models import Agent
 from apps.telemetry.services import agent_revoke
 from tests.factories import make_user
@@ -141,9 +141,14 @@ def test_every_change_of_a_document_has_a_number_of_its_own(harbour, agents):
         numbers.append(agents["b"].poll_now().number)
         return numbers[-1] > numbers[-2]
 
-    topic = harbour.topic
-    entity_update(
-        instance=topic, actor=None, expected_version=topic.version, values={"name": "ebb"}
+    harbour.system.refresh_from_db()
+    retention_set(
+        system=harbour.system,
+        actor=None,
+        expected_version=harbour.system.version,
+        retention_s=7200,
+        confirmed=True,
+        reason="",
     )
     assert risen()
     agents["a"].come()

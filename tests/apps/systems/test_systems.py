@@ -35,7 +35,7 @@ def test_create_read_edit(api):
     entry = AuditEntry.objects.get(action="update")
     assert entry.before == {"description": "", "resources": ["cpu"]}
     assert entry.after == edit
-    assert AuditEntry.objects.get(action="create").reason == "pilot"
+    assert AuditEntry.objects.get(action="create", object_kind="system").reason == "pilot"
 
 
 def test_record_of_an_edit_holds_only_what_changed(api):

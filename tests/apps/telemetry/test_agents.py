@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from apps.accounts.roles import Role
 from apps.audit.models import AuditEntry
+from apps.common.errors import Conflict
 from apps.telemetry.models import Agent, Sample
 from apps.telemetry.selectors import agents_of, latest_samples, live_agents, series
 from apps.telemetry.services import (
@@ -117,10 +118,10 @@ class TestSession:
         assert live.state() == "live"
 
     def test_older_and_newer_incarnations_are_fenced(self, live):
-        for incarnation in (0, 2, 7):
-            with pytest.raises(Fenced) as refused:
+        for incarnation, code in ((0, "fenced"), (2, "session_unknown"), (7, "session_unknown")):
+            with pytest.raises(Conflict) as refused:
                 report(live, incarnation=incarnation)
-            assert (refused.value.status, refused.value.code) == (409, "fenced")
+            assert (refused.value.status, refused.value.code) == (409, code)
 
     def test_a_revoked_agent_reports_nothing(self, live):
         agent_revoke(agent=live, actor=None)
