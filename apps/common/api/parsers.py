@@ -6,14 +6,17 @@ from typing import IO, Any
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from rest_framework.exceptions import ParseError, ValidationError
-from rest_framework.parsers import BaseParser
+from rest_framework.parsers import JSONParser
 from rest_framework.renderers import JSONRenderer
 
 from apps.common.json_reader import UnreadableJson, read_json
 
 
-class JsonBody(BaseParser):
-    """JSON through the one reader; a body that is too large is refused while it is read."""
+class JsonBody(JSONParser):
+    """JSON through the one reader; a body that is too large is refused while it is read.
+
+    A JSONParser, so that the framework keeps the body: idempotency keys are bound to its bytes.
+    """
 
     media_type = "application/json"
     renderer_class = JSONRenderer
