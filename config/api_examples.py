@@ -256,7 +256,17 @@ REQUESTS: dict[str, Example] = {
         "then": "draft",
     },
     "PATCH /recomputation/triggers/{id}": {"threshold": 0.3, "reason": WHY},
-    "POST /agents": {"broker": BROKER},
+    "POST /agents": {"broker": BROKER, "address": "nats://10.1.2.3:4222"},
+    "PATCH /agents/{id}": {"address": "nats://10.1.2.4:4222", "reason": WHY},
+    "POST /plans": {"system": SYSTEM, "title": "Bring the model into force"},
+    "PUT /systems/{id}/access": {"unmanaged": "report", "confirm": True, "reason": WHY},
+    "PUT /systems/{id}/retention": {"retention_s": 7200, "confirm": False, "reason": WHY},
+    "POST /systems/{id}/adopt-restored": {"reason": WHY},
+    "POST /executions/{id}/actions/{action_id}/decide": {
+        "outcome": "abort",
+        "reason": WHY,
+        "confirmed": True,
+    },
     "POST /session/password": {
         "current": "correct horse battery staple",
         "password": "another phrase nobody guesses",

@@ -96,6 +96,7 @@ def object_example(path: str) -> Example:
     more["allowed_commands"] = ["edit", "delete"]
     if path == "/systems":
         more |= {"product_name": "NATS", "model_version": 1, "description": ""}
+        more |= {"unmanaged": "refuse", "retention_s": 3600}
         more["allowed_commands"] += ["add", "optimize"]
     if path in ("/topics", "/utility-functions"):
         more["class_count"] = 1

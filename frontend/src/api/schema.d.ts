@@ -7322,7 +7322,8 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "broker": "7a1e0000-0000-4000-8000-000000000002"
+                 *       "broker": "7a1e0000-0000-4000-8000-000000000002",
+                 *       "address": "nats://10.1.2.3:4222"
                  *     }
                  */
                 "application/json": components["schemas"]["EnrolRequest"];
@@ -7420,6 +7421,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "address": "nats://10.1.2.4:4222",
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["PatchedAgentAddressRequest"];
             };
         };
@@ -9549,6 +9556,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "outcome": "abort",
+                 *       "reason": "Requested in CHG-1042.",
+                 *       "confirmed": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["DecideRequest"];
             };
         };
@@ -11154,6 +11168,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "title": "Bring the model into force"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ModelPlanRequest"];
             };
         };
@@ -14242,7 +14262,9 @@ export interface operations {
                      *           ],
                      *           "product_name": "NATS",
                      *           "model_version": 1,
-                     *           "description": ""
+                     *           "description": "",
+                     *           "unmanaged": "refuse",
+                     *           "retention_s": 3600
                      *         }
                      *       ]
                      *     }
@@ -14313,7 +14335,9 @@ export interface operations {
                      *       ],
                      *       "product_name": "NATS",
                      *       "model_version": 1,
-                     *       "description": ""
+                     *       "description": "",
+                     *       "unmanaged": "refuse",
+                     *       "retention_s": 3600
                      *     }
                      */
                     "application/json": components["schemas"]["System"];
@@ -14367,7 +14391,9 @@ export interface operations {
                      *       ],
                      *       "product_name": "NATS",
                      *       "model_version": 1,
-                     *       "description": ""
+                     *       "description": "",
+                     *       "unmanaged": "refuse",
+                     *       "retention_s": 3600
                      *     }
                      */
                     "application/json": components["schemas"]["System"];
@@ -14469,7 +14495,9 @@ export interface operations {
                      *       ],
                      *       "product_name": "NATS",
                      *       "model_version": 1,
-                     *       "description": "Quotes and orders of the London desk."
+                     *       "description": "Quotes and orders of the London desk.",
+                     *       "unmanaged": "refuse",
+                     *       "retention_s": 3600
                      *     }
                      */
                     "application/json": components["schemas"]["System"];
@@ -14500,6 +14528,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "unmanaged": "report",
+                 *       "confirm": true,
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["AccessRequest"];
             };
         };
@@ -14536,6 +14571,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["AdoptRequest"];
             };
         };
@@ -14649,6 +14689,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "retention_s": 7200,
+                 *       "confirm": false,
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
                 "application/json": components["schemas"]["RetentionRequest"];
             };
         };
