@@ -15,6 +15,7 @@ from agent.drivers.nats.server_config import BrokerSecrets
 from agent.router import Router
 from agent.store import Change
 from tests.agent.brokers import Broker
+from tests.nats_clients import processed
 from tests.nats_server import NatsServer
 from weir.coordination.tables import Tables
 from weir.coordination.wire import Delivery, FlowSpec
@@ -108,7 +109,7 @@ async def listen(connection: Any, flow: str) -> list[bytes]:
         got.append(message.data)
 
     await connection.subscribe(f"weir.msg.{flow}", cb=take)
-    await connection.flush()
+    await processed(connection)
     return got
 
 

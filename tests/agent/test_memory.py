@@ -13,6 +13,7 @@ from agent.drivers.nats.driver import NatsDriver
 from agent.memory import MIB, Memory, Pool
 from agent.router import Router
 from tests.agent.planes import client, listen, stored_count, until
+from tests.nats_clients import processed
 from tests.nats_server import NatsServer
 from weir.coordination.tables import Tables
 from weir.coordination.wire import Delivery, FlowSpec, Gate
@@ -117,7 +118,7 @@ async def test_best_effort_beyond_the_bound_is_shed_and_counted(server: NatsServ
         for _ in range(64):
             for flow in FLOWS:
                 await here.publish(f"weir.in.{flow}", LARGE)
-        await here.flush()
+        await processed(here)
 
         def accounted() -> int:
             readers = plane.driver._ingress.values()

@@ -21,6 +21,7 @@ from agent.drivers.nats.predecessors import cut_off_predecessors
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.tasks import end
 from tests.agent.brokers import Broker
+from tests.nats_clients import processed
 from weir.coordination.wire import ClassSpec
 
 pytestmark = pytest.mark.stack
@@ -311,7 +312,7 @@ async def test_consumers_read_their_flow_and_nothing_else(
     await client.subscribe("weir.in.trades", cb=keep)
     await client.publish("weir.msg.trades", b"forged")
     await client.publish("weir.in.trades", b"forged")
-    await client.flush()
+    await processed(client)
     await agent.publish("weir.msg.other", b"secret")
     await agent.publish("weir.in.trades", b"ingress")
     await agent.publish("weir.msg.trades", b"mine")
@@ -365,7 +366,7 @@ async def test_publishers_publish_into_the_ingress_and_nowhere_else(
         acknowledged = await publisher.jetstream(timeout=3.0).publish("weir.in.trades", b"1")
         assert acknowledged.stream == "WEIR_IN_trades"
         await publisher.publish("weir.msg.trades", b"forged")
-        await publisher.flush()
+        await processed(publisher)
         await until(lambda: bool(people.errors), "told")
         assert 'publish to "weir.msg.trades"' in people.errors[-1]
     finally:

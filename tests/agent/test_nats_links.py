@@ -26,6 +26,7 @@ from tests.agent import certificates
 from tests.agent.brokers import Broker
 from tests.agent.certificates import Certificates
 from tests.agent.planes import NO_LINKS, until
+from tests.nats_clients import processed
 from tests.nats_server import NatsServer, free_port
 from weir.coordination.wire import ClassSpec, Delivery, FlowSpec
 
@@ -321,12 +322,12 @@ async def test_what_an_agent_fetches_is_heard_by_no_publisher(sides: list[Side])
             side.broker.url, user="publisher", password=side.secrets.client_key
         )
         await spy.subscribe("_INBOX.>", cb=keep)
-        await spy.flush()
+        await processed(spy)
         spies.append(spy)
     await publish(a, b"a secret")
     await reaches(b, "WEIR_MSG_tides", 1)
     for spy in spies:
-        await spy.flush()
+        await processed(spy)
         await spy.close()
     assert b"a secret" not in overheard
 

@@ -19,6 +19,7 @@ from agent.drivers.nats.keys import LinkKey, new_seed
 from agent.drivers.nats.names import class_inbox, link_inbox
 from agent.drivers.nats.server_config import BrokerSecrets
 from tests.agent.brokers import Broker
+from tests.nats_clients import processed
 from weir.coordination.wire import ClassSpec
 
 pytestmark = pytest.mark.stack
@@ -259,17 +260,18 @@ async def heard(scene: Scene, client: Client, agent: Client) -> set[str]:
         if message.data == b"a secret":
             got.add(message.subject)
 
-    for subject in LISTENED:
-        await client.subscribe(subject, cb=keep)
-        await client.subscribe(subject, queue="thieves", cb=keep)
-    await client.flush()
+    subscriptions = [
+        await client.subscribe(subject, queue, cb=keep)
+        for subject in LISTENED
+        for queue in ("", "thieves")
+    ]
+    await processed(client)
     for subject in SPOKEN:
         await agent.publish(subject, b"a secret")
-    # What was said is through once the server has answered both; the client's task may lag.
-    await agent.flush()
-    await client.flush()
-    while any(sub.pending_msgs for sub in client._subs.values()):
-        await asyncio.sleep(0.01)
+    # What was said is at the client once the server has answered both, and was seen once drained.
+    await processed(agent)
+    for subscription in subscriptions:
+        await subscription.drain()
     return got
 
 
@@ -290,7 +292,7 @@ async def answered(scene: Scene, client: Client) -> set[str]:
     for number, (subject, body) in enumerate(asked.items()):
         payload = json.dumps(body).encode()
         await client.publish(f"$JS.API.{subject}", payload, reply=f"{inbox}.{number}")
-    await client.flush()
+    await processed(client)
 
     def taken() -> set[str]:
         denied = scene.denied(client, "publish")
@@ -361,7 +363,7 @@ async def test_unmanaged_clients_talk_among_themselves(scene: Scene, mode: str) 
         await message.respond(b"pong")
 
     await other.subscribe("own.subject", cb=answer)
-    await other.flush()
+    await processed(other)
     reply = await one.request("own.subject", b"ping", timeout=WAIT_S)
     assert reply.data == b"pong"
 
@@ -395,7 +397,7 @@ async def test_what_a_consumer_fetches_is_heard_by_nobody_else(scene: Scene, age
         spy = await scene.come(who)
         for subject in ("_INBOX.>", "_INBOX_silver.>", "*.>", ">"):
             await spy.subscribe(subject, cb=keep)
-        await spy.flush()
+        await processed(spy)
     reader = await scene.come("other consumer")
     subscription = await reader.jetstream().pull_subscribe(
         "weir.msg.secrets.*", durable="mine", stream="WEIR_MSG_secrets"
@@ -403,7 +405,7 @@ async def test_what_a_consumer_fetches_is_heard_by_nobody_else(scene: Scene, age
     (message,) = await subscription.fetch(1, timeout=WAIT_S)
     assert message.data == b"kept"
     for client in scene._clients:
-        await client.flush()
+        await processed(client)
     assert overheard == []
 
 

@@ -18,6 +18,7 @@ import pytest
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.store import Store
 from tests.agent.brokers import Broker
+from tests.nats_clients import processed
 from tests.nats_server import free_port
 from weir.coordination.tables import Tables
 from weir.coordination.wire import ClassSpec, Document, FlowSpec, Gate
@@ -118,7 +119,7 @@ async def _one_is_let_in_and_messages_pass(broker: Broker) -> None:
     with pytest.raises((nats.errors.Error, TimeoutError, OSError)):
         await come(broker, "gulls", "second")
     subscription = await consumer.subscribe("weir.msg.tides")
-    await consumer.flush()
+    await processed(consumer)
     publisher = await come(broker, "publisher", "p")
     deadline = time.monotonic() + WAIT_S
     while time.monotonic() < deadline:

@@ -15,6 +15,7 @@ from agent.drivers.base import Stats
 from agent.drivers.nats import wire
 from agent.drivers.nats.connection import Connection
 from tests.agent.planes import Plane, client, flows, join, listen, stored, stored_count, until
+from tests.nats_clients import processed
 from tests.nats_server import NatsServer
 from weir.coordination.wire import Delivery, FlowSpec
 
@@ -172,7 +173,7 @@ async def test_a_best_effort_message_too_large_is_lost_alone_and_counted(server,
         connection = b.driver._own.current
         for payload in (b"1", b"x" * 200_000, b"2", b"x" * (SMALL + 1), b"3"):
             await here.publish("weir.in.core", payload)
-        await here.flush()
+        await processed(here)
         await until(lambda: len(got) == 3, "the small ones")
         assert got == [b"1", b"2", b"3"]
         assert (await b.driver.stats()).lost == {"core": {"too_large": 2}}

@@ -33,6 +33,7 @@ from agent.drivers.simulated.broker import VirtualNetwork
 from agent.drivers.simulated.driver import SimulatedDriver
 from tests.agent.brokers import Broker
 from tests.agent.planes import client
+from tests.nats_clients import processed
 from tests.nats_server import NatsServer
 from weir.coordination.wire import ClassSpec, Delivery
 
@@ -84,7 +85,7 @@ class System:
                 await connection.jetstream().publish(f"weir.in.{flow}", payload)
             else:
                 await connection.publish(f"weir.in.{flow}", payload)
-        await connection.flush()
+        await processed(connection)
         await connection.close()
 
     async def end(self) -> None:
