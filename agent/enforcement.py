@@ -76,7 +76,14 @@ class Enforcer:
         server = self._driver.server
         anew = server not in ("", self._made)
         channels = {} if anew else self._channels
-        operations = reconcile(document, self._now(), channels, self._busy(), links=fetched)
+        operations = reconcile(
+            document,
+            self._now(),
+            channels,
+            self._busy(),
+            links=fetched,
+            complete=self._router.tables.complete,
+        )
         whole = True
         for kind, group in groupby(operations, self._kind):
             if kind in ("fewer", "more"):

@@ -8,10 +8,10 @@ its participant and are never touched.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from weir.coordination.wire import Document, FlowSpec, Gate, Observed
+from weir.coordination.wire import Document, FlowSpec, Gate, Observed, Order, OrderPhase
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +79,15 @@ def reconcile(
     busy: Collection[str] = (),
     *,
     links: bool = True,
+    complete: bool = True,
 ) -> tuple[Operation, ...]:
     """What to do at this broker, in this order. Nothing when everything is as desired.
 
     `channels`: flows whose channel this agent has ensured already, as what.
     `busy`: brokers of actions that this agent takes part in (`OrderBook.busy`), beside those of
     the document's orders. `links` False leaves all links alone: a document from the disk may
-    be older than the tables beside it.
+    be older than the tables beside it. `complete` False: this agent does not know its links yet,
+    so it takes part in nothing that is being prepared and takes those links, too.
     """
     known = channels or {}
     ensure = [
@@ -96,7 +98,7 @@ def reconcile(
     lower, raise_ = _gates(desired.gates, observed.gates)
     limits = {name: spec.limit for name, spec in desired.classes.items() if spec.limit is not None}
     fewer, more = _limits(limits, observed.limits)
-    leave, come = _links(desired, observed, busy) if links else ([], [])
+    leave, come = _links(desired, observed, busy, complete) if links else ([], [])
     return (*ensure, *lower, *fewer, *leave, *come, *raise_, *more)
 
 
@@ -135,14 +137,20 @@ def _limits(
 
 
 def _links(
-    desired: Document, observed: Observed, busy: Collection[str]
+    desired: Document, observed: Observed, busy: Collection[str], complete: bool
 ) -> tuple[list[Operation], list[Operation]]:
-    taken = set(busy) | {broker for order in desired.orders for broker in order.peers.values()}
+    def peers(orders: Iterable[Order]) -> set[str]:
+        return {broker for order in orders for broker in order.peers.values()}
+
+    taken = set(busy) | peers(desired.orders)
     now = set(observed.links)
     leave: list[Operation] = [
         RemoveLink(broker, abandon=broker in desired.abandoned)
         for broker in sorted(now - desired.neighbours.keys() - taken)
     ]
+    if not complete:
+        begun = [order for order in desired.orders if order.phase is not OrderPhase.PREPARE]
+        taken = set(busy) | peers(begun)
     come: list[Operation] = [
         AddLink(broker, neighbour.address)
         for broker, neighbour in sorted(desired.neighbours.items())

@@ -175,5 +175,15 @@ def test_links_of_an_action_and_of_a_document_from_the_disk_stay(
     for operation in reconcile(document, observed, busy=busy):
         if isinstance(operation, AddLink | RemoveLink):
             assert operation.broker not in taken
+    unsure = reconcile(document, observed, busy=busy, complete=False)
+    begun = [order for order in document.orders if order.phase is not OrderPhase.PREPARE]
+    assert not {o.broker for o in unsure if isinstance(o, RemoveLink)} & taken
+    # Who does not know its links takes those of an attempt that cannot begin without it.
+    assert {o.broker for o in unsure if isinstance(o, AddLink)} == (
+        document.neighbours.keys()
+        - set(observed.links)
+        - busy
+        - {broker for order in begun for broker in order.peers.values()}
+    )
     from_disk = reconcile(document, observed, links=False)
     assert not any(isinstance(o, AddLink | RemoveLink) for o in from_disk)
