@@ -133,16 +133,16 @@ class _KnowsNoLives(ModelBroker):
 MUTANTS |= {
     "votes without marks": _mutant(participant=cores._VotesWithoutMarks),
     "votes after one mark": _mutant(participant=cores._VotesAfterOneMark),
-    "votes before it is drained": _mutant(participant=cores._VotesBeforeDrained),
+    "votes before it is drained": _mutant(participant=cores._VotesBeforeDrained, kinds=("cut",)),
     "does not relay marks": _mutant(participant=cores._DoesNotRelay),
     "reads on after the marks": _mutant(participant=cores._ReadsOnAfterTheMarks),
     "resumes before the swap": _mutant(patches={"agent.runtime.Shifts": _ResumesBeforeSwap}),
     "resumes after the vote": _mutant(participant=cores._ResumesAfterVote),
     "mixes attempts": _mutant(participant=cores._MixesAttempts),
     "forgets its vote": _mutant(participant=cores._ForgetsItsVote),
-    "forgets its pause": _mutant(participant=cores._ForgetsItsPause),
+    "forgets its pause": _mutant(participant=cores._ForgetsItsPause, kinds=("kill",)),
     "gives up waiting": _mutant(participant=cores._GivesUpWaiting),
-    "drops the link early": _mutant(participant=cores._DropsTheLinkEarly),
+    "drops the link early": _mutant(participant=cores._DropsTheLinkEarly, kinds=("links",)),
     "forgets what is behind j": _mutant(participant=cores._ForgetsWhatIsBehind),
     "takes interest of any epoch": _mutant(
         patches={"agent.router.interest_accepted": _takes_old_interest}
@@ -154,7 +154,9 @@ MUTANTS |= {
     "believes old observations": _mutant(
         control=cores._BelievesOldObservations, rough=True, tree_share=0.0
     ),
-    "forgets buried actions": _mutant(control=cores._ForgetsTheDead, buries_after_s=(3.0,)),
+    "forgets buried actions": _mutant(
+        control=cores._ForgetsTheDead, buries_after_s=(3.0,), kinds=("kill",)
+    ),
     "admits one too many": _mutant(book_class=_AdmitsOneTooMany),
     "does not evict": _mutant(book_class=_DoesNotEvict),
     "cuts off no predecessor": _mutant(broker_class=_CutsOffNobody, kinds=("twin",)),

@@ -16,7 +16,7 @@ from tests.simulation.audit import Violation
 SEEDS = 1000
 AT_ONCE = 100
 """Lives in one test, so that none of them takes long."""
-CAUGHT_WITHIN = 60
+CAUGHT_WITHIN = SEEDS
 _TOTAL: Counter[str] = Counter()
 MENDED = (
     ("erased", 1),  # what an empty disk lost was made again by no agent that lived
