@@ -4,12 +4,17 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from hypothesis import HealthCheck, settings
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.accounts.roles import Role
 from apps.systems.models import System
 from tests.factories import make_base_workload, make_user
+
+# How long an example takes to draw says how busy the machine is, and nothing of the code.
+settings.register_profile("weir", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("weir")
 
 
 @pytest.fixture(scope="session")

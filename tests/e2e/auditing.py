@@ -1,6 +1,6 @@
 """Reliable load of our own on the demo fleet, every message of it accounted for.
 
-Topics and classes that no plan knows, so that nothing limits them; publishers and recorders are
+Topics and classes that no allocation knows, so that nothing limits them; publishers and recorders are
 those of the chaos runs and share no code with the agent.
 """
 
@@ -46,6 +46,7 @@ class AuditedLoad:
     def __enter__(self) -> "AuditedLoad":
         try:
             self._model()
+            self._fleet.bring_model_into_force()
             self._thread.start()
         except BaseException:
             self._remove()
@@ -61,6 +62,8 @@ class AuditedLoad:
         self._enough.set()
         self._thread.join(ARRIVE_S + 10.0)
         self._remove()
+        if error is None:  # else something may be under way; what there is goes with the next plan
+            self._fleet.bring_model_into_force()
 
     # --- the model
 

@@ -200,6 +200,12 @@ class Fleet:
         assert plan["state"] == "approved"
         return plan
 
+    def bring_model_into_force(self) -> None:
+        """Topics and classes as the model has them: planned, approved and executed."""
+        plan = self.do(self.author, "plans", {"system": self.system}, expect=201)
+        self.do(self.author, f"plans/{plan['id']}/submit")
+        self.wait_execution(self.execute(self.approve(plan)), "succeeded")
+
     def execute(self, plan: Any) -> Any:
         return self.do(self.operator, f"plans/{plan['id']}/execute", expect=202)
 
