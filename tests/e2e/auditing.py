@@ -1,7 +1,7 @@
 """Reliable load of our own on the demo fleet, every message of it accounted for.
 
-Topics and classes that no allocation knows, so that nothing limits them; publishers and recorders are
-those of the chaos runs and share no code with the agent.
+Topics and classes that no allocation knows, so that nothing limits them; publishers and recorders
+are those of the chaos runs and share no code with the agent.
 """
 
 import asyncio

@@ -169,7 +169,7 @@ def edges_of(candidate: Any) -> set[frozenset[str]]:
     return {frozenset(pair) for pair in candidate["edges"]}
 
 
-@pytest.mark.timeout(600)  # seven actions at their pace, with traffic measured before and after
+@pytest.mark.timeout(600)  # there and back at a pace to watch, traffic measured before and after
 def test_a_better_overlay_is_found_in_measured_traffic_and_carried_out_under_load(
     fleet: Fleet, person: Callable[[str], Page]
 ) -> None:
