@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from weir.coordination import removal
 from weir.coordination.views import ActionView, Protocol
 from weir.lifecycle.steps import ActionState
 
@@ -38,10 +39,14 @@ class Change:
                 return Change(kind="append_broker", peers={"i": p["i"], "k": p["j"]})
         return Change(kind=self.kind, peers={}, key=self.key, before=self.after, after=self.before)
 
-    def edges(self) -> tuple[set[Edge], set[Edge]]:
-        """Edges that go, edges that come."""
+    def edges(self, now: set[Edge] | None = None) -> tuple[set[Edge], set[Edge]]:
+        """Edges that go, edges that come; `now`: those that are there."""
         p = self.peers
         match self.kind:
+            case removal.KIND:
+                gone = {b for role, b in p.items() if removal.is_gone(role)}
+                out = {edge for edge in now or () if edge & gone}
+                return out, {frozenset((p[a], p[b])) for a, b in removal.links(p)}
             case "shift_link":
                 return {frozenset((p["i"], p["j"]))}, {frozenset((p["i"], p["k"]))}
             case "append_broker":
@@ -59,6 +64,7 @@ class Change:
             state=ActionState.PENDING,
             participants=dict(self.peers),
             awaited=frozenset() if self.tree else frozenset({self.key[0]}),
+            final=self.kind == removal.KIND,
             inverts=inverts,
         )
 

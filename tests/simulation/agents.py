@@ -65,6 +65,8 @@ class SimAgent:
 
     def start(self) -> None:
         """A new process: what it knows comes from the disk and from its broker."""
+        if self.name in self.world.gone.destroyed:
+            return
         self.life += 1
         self.alive = True
         self.running = False
@@ -76,6 +78,8 @@ class SimAgent:
         self.paused: tuple[str, int] | None = None
         self.keep: frozenset[str] = frozenset()
         self.held: set[str] = set()
+        self.taken: dict[str, int] = {}
+        """Gone broker -> what it had taken of its outbox when its removal began."""
         self.flying: set[str] = set()
         self.published: dict[str, tuple[str, frozenset[str]]] = {}
         self.publishing: set[str] = set()
@@ -124,7 +128,12 @@ class SimAgent:
     @property
     def here(self) -> Here:
         """What the participants see."""
-        return Here(local=self.local, tables=self.tables, now=self.clock.now)
+        return Here(
+            local=self.local,
+            tables=self.tables,
+            now=self.clock.now,
+            answering=frozenset(n for n in self.tables.links if self.world.brokers[n].up),
+        )
 
     def take(self, document: Document) -> None:
         """Go by this document from now on."""
@@ -188,6 +197,10 @@ class SimAgent:
     def _forward(self, life: int, source: str, read: int) -> None:
         if life != self.life:
             return
+        if source in self.world.gone.destroyed:
+            self.flying.discard(source)
+            self._check_drained()
+            return
         there = self.broker if source == INGRESS else self.world.brokers[source]
         if not (there.up and self.broker.up):
             self.clock.after(0.05, self._forward, life, source, read)
@@ -207,6 +220,8 @@ class SimAgent:
             else:
                 self._copy(head, source)
                 queue.popleft()
+                if source != INGRESS:
+                    there.outboxes[self.name].taken += 1
         self.flying.discard(source)
         self._check_drained()
         if heard:
@@ -348,6 +363,12 @@ class SimAgent:
                 )
             case ask.DropLink(broker):
                 self.broker.drop_outbox(broker)
+            case ask.LiftBound(broker):
+                self.taken[broker] = self.broker.outboxes[broker].taken
+            case ask.CarryOver():
+                self.clock.after(
+                    self.clock.rng.random() * world.hop_s, self.carry_over, self.life, effect
+                )
             case ask.SendMark(to, mark):
                 if self.broker.up and to in self.broker.outboxes:
                     self.broker.outboxes[to].queue.append(mark)
@@ -399,6 +420,28 @@ class SimAgent:
         if life == self.life and self.running:
             self.carry_out(self.book.on_answer(answer, self.here))
             self.settle()
+
+    def carry_over(self, life: int, effect: ask.CarryOver) -> None:
+        """Copy what waits for who is gone; a doomed agent dies in the middle of it."""
+        outboxes = self.broker.outboxes
+        if life != self.life or effect.to not in outboxes or effect.gone not in outboxes:
+            return
+        if not self.broker.up:
+            self.clock.after(0.1, self.carry_over, life, effect)
+            return
+        gone = outboxes[effect.gone]
+        held = [m for m in gone.queue if not isinstance(m, Mark)]
+        cut = self.clock.rng.randrange(len(held) + 1) if self.dies_copying else len(held)
+        for message in held[:cut]:
+            outboxes[effect.to].write(message)
+        self.world.counts["carried_over"] += cut
+        if self.dies_copying:
+            raise Crash(self)
+        why = "it has read meanwhile" if gone.taken != self.taken[effect.gone] else ""
+        self.carry_out(
+            self.book.on_carried(effect.action, effect.attempt, effect.to, why, self.here)
+        )
+        self.settle()
 
     # --- the control plane
 

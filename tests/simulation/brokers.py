@@ -16,11 +16,13 @@ Message = tuple[str, int]
 class Outbox:
     """A queue towards one neighbour. A message is taken in once, however often it is written."""
 
-    __slots__ = ("ids", "queue")
+    __slots__ = ("ids", "queue", "taken")
 
     def __init__(self) -> None:
         self.queue: deque[Message | Mark] = deque()
         self.ids: set[Message] = set()
+        self.taken = 0
+        """How often the neighbour has taken something out."""
 
     def write(self, message: Message) -> None:
         """Append unless it was in here before."""

@@ -66,7 +66,7 @@ class Consumers:
             agent = self.world.agents[consumer_class.broker]
             admitted = self.world.brokers[consumer_class.broker].admitted[name]
             waiting = set(consumer_class.consumers) - admitted
-            known = name in agent.document.classes
+            known = name in agent.document.classes and agent.name not in self.world.gone.out
             if known and waiting and self.admits(len(admitted), agent.limits.get(name)):
                 return f"{min(waiting)} is about to be admitted"
         return ""

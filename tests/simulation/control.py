@@ -81,6 +81,8 @@ class Control:
         self.built: dict[str, int] = {}
         self.serials = dict.fromkeys(world.names, 0)
         self.waiting: dict[str, tuple[int, tuple[int, int], str]] = {}
+        self.removed: set[str] = set()
+        """Brokers that a plan has removed; their agents are strangers."""
         self.coordinator = self.coordinator_class(
             Limits(
                 prepare_timeout_s=2.5,
@@ -136,7 +138,7 @@ class Control:
                     change = replace(change, before=values[change.key])
                     values[change.key] = change.after
                 else:
-                    go, come = change.edges()
+                    go, come = change.edges(edges)
                     after = (edges - go) | come
                     if not go <= edges or come & edges or not is_tree(after):
                         continue
@@ -185,6 +187,22 @@ class Control:
         """Nothing is under way and nobody is missing."""
         return all(_over(view) for view in self.executions)
 
+    @property
+    def ended(self) -> bool:
+        """No execution holds the system; somebody may still be missing."""
+        return all(
+            view.state in ENDED and all(s.state is not StepState.PENDING for s in view.steps)
+            for view in self.executions
+        )
+
+    def remove(self, broker: str) -> None:
+        """Its agent is a stranger from now on."""
+        self.world.say("%s is removed", broker)
+        self.removed.add(broker)
+        self.waiting.pop(broker, None)
+        if broker not in self.world.gone.destroyed:
+            self.world.gone.excuse(broker)
+
     def tick(self) -> None:
         """Deadlines and pace."""
         if self.up and not self.idle:
@@ -216,7 +234,7 @@ class Control:
             else s
             for s in view.steps
         )
-        return replace(view, live=live, steps=steps)
+        return replace(view, live=live, removed=frozenset(self.removed), steps=steps)
 
     def _confirmed(self, action: ActionView) -> ActionView:
         if not action.awaited or action.state not in UNDER_WAY:
@@ -280,7 +298,8 @@ class Control:
                     view.state is ExecutionState.ROLLING_BACK
                 ):
                     self.world.counts["rolled_back"] += 1
-                    if self.in_force != self.before[number]:
+                    final = any(a.final for s in view.steps for a in s.actions)
+                    if self.in_force != self.before[number] and not final:
                         audit.fail(f"the rollback of execution {number} left something behind")
         return applied(view, decision, now)
 
@@ -298,9 +317,11 @@ class Control:
         change = self.changes[name]
         self.world.audit.committed(name, self._action(view, name).attempt)
         if change.tree:
-            go, come = change.edges()
+            go, come = change.edges(self.edges)
             if not go <= self.edges or come & self.edges:
                 self.world.audit.fail(f"{name} {change} does not fit the overlay")
+            for gone in sorted(self._action(view, name).gone):
+                self.remove(gone)
             self.edges = (self.edges - go) | come
             self.world.audit.edges_changed(self.edges)
         else:
@@ -360,7 +381,7 @@ class Control:
 
     def open_session(self, broker: str, life: int) -> None:
         """POST session."""
-        if self.up:
+        if self.up and broker not in self.removed:
             now = self.world.clock.now
             self.leases[broker] = lease = self.leases[broker].opened(now, LEASE_S)
             self.observed.pop(broker, None)
@@ -379,7 +400,7 @@ class Control:
 
     def poll(self, broker: str, incarnation: int, poll_id: tuple[int, int], seen: str) -> None:
         """GET document: answered at once, or when there is another one."""
-        if not self.up or self._fences(broker, incarnation, poll_id[0]):
+        if not self.up or broker in self.removed or self._fences(broker, incarnation, poll_id[0]):
             return
         self.waiting[broker] = (incarnation, poll_id, seen)
         self._tell((broker,))
@@ -416,7 +437,11 @@ class Control:
             self.reports_to_live -= 1
             if self.reports_to_live < 0:
                 faults.stop_control(self.world, self.outage_s)
-        if not self.up or self._fences(broker, incarnation, self.world.agents[broker].life):
+        if (
+            not self.up
+            or broker in self.removed
+            or self._fences(broker, incarnation, self.world.agents[broker].life)
+        ):
             return
         now = self.world.clock.now
         self.leases[broker] = self.leases[broker].renewed(incarnation, now, LEASE_S)

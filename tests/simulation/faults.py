@@ -29,7 +29,7 @@ def schedule(world: World, until: float) -> None:
         elif kind == "copy":
             clock.after(at, _doom_copy, world, name, length)
         elif kind == "broker":
-            clock.after(at, _stop_broker, world, name, length / 2)
+            clock.after(at, stop_broker, world, name, length / 2)
         elif kind == "cut":
             clock.after(at, _cut_off, world, name, length)
         elif kind == "answer":
@@ -63,7 +63,8 @@ def _doom_answer(world: World, name: str) -> None:
     world.agents[name].dies_answering = True
 
 
-def _stop_broker(world: World, name: str, length: float) -> None:
+def stop_broker(world: World, name: str, length: float) -> None:
+    """Its connections end; what it holds stays."""
     broker = world.brokers[name]
     if not broker.up:
         return
@@ -75,6 +76,8 @@ def _stop_broker(world: World, name: str, length: float) -> None:
 
 
 def _start_broker(world: World, name: str) -> None:
+    if name in world.gone.destroyed:
+        return
     world.say("broker %s is back", name)
     world.brokers[name].up = True
     for agent in world.agents.values():

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tests.simulation.agents import SimAgent
+from tests.simulation.agents import INGRESS, SimAgent
 from tests.simulation.audit import Violation
 from tests.simulation.consumers import Consumers
 from tests.simulation.control import Control, Setting
 from tests.simulation.world import World
 from weir.coordination import effects as ask
+from weir.coordination import removal
+from weir.coordination.carrying import Carrying
 from weir.coordination.coordinator import Coordinator
 from weir.coordination.decisions import CommitAction, Decision
 from weir.coordination.effects import Effect, Mark
@@ -321,7 +323,55 @@ class _DoesNotEvict(Consumers):
         return
 
 
+class _CarriesNothing(SimAgent):
+    """What waits for a broker that is gone is dropped with its link."""
+
+    def carry_out_one(self, effect: Effect) -> None:
+        if isinstance(effect, ask.CarryOver):
+            self.clock.after(0.01, self._pretend, self.life, effect)
+        else:
+            super().carry_out_one(effect)
+
+    def _pretend(self, life: int, effect: ask.CarryOver) -> None:
+        if life == self.life:
+            self.carry_out(
+                self.book.on_carried(effect.action, effect.attempt, effect.to, "", self.here)
+            )
+            self.settle()
+
+
+class _CarriesBehind(SimAgent):
+    """New messages stand in front of those that have waited for a broker that is gone."""
+
+    def carry_out_one(self, effect: Effect) -> None:
+        super().carry_out_one(
+            replace(effect, keep=frozenset({INGRESS, *self.tables.links}))
+            if isinstance(effect, ask.PauseIntake) and self._removing()
+            else effect
+        )
+
+    def _removing(self) -> bool:
+        return any(state.kind == removal.KIND for state in self.book.states)
+
+
+class _VotesBeforeItHasCarried(Carrying):
+    """Ready while the copies are still being made."""
+
+    complete = True
+
+
+class _ParticipantInAHurry(Participant):
+    """Takes it for granted that copying succeeds."""
+
+    def _prepared(self) -> bool:
+        self._carrying.__class__ = _VotesBeforeItHasCarried
+        return super()._prepared()
+
+
 MUTANTS |= {
+    "carries nothing over": _mutant(agent=_CarriesNothing, gone_share=1.0),
+    "goes on while it carries over": _mutant(agent=_CarriesBehind, gone_share=1.0),
+    "votes before it has carried over": _mutant(participant=_ParticipantInAHurry, gone_share=1.0),
     "votes without marks": _mutant(participant=_VotesWithoutMarks),
     "votes after one mark": _mutant(participant=_VotesAfterOneMark),
     "votes before it is drained": _mutant(participant=_VotesBeforeDrained),

@@ -12,6 +12,7 @@ from tests.simulation.audit import Audit
 from tests.simulation.brokers import SimBroker
 from tests.simulation.consumers import ConsumerClass, Consumers
 from tests.simulation.control import Control, Setting
+from tests.simulation.gone import Gone
 from tests.simulation.kernel import Clock, Network
 from tests.simulation.scenario import Scenario, make_scenario
 from weir.coordination.tables import Tables
@@ -43,6 +44,8 @@ class World:
     """Always the worst network."""
     tree_share = 0.75
     """Of the actions: those that change the tree."""
+    gone_share = 0.2
+    """Of the runs with faults: those in which somebody goes for good."""
     doubts_s: tuple[float, ...] = (0.5, 3.0, 6.0)
     """After how much silence agents ask their peers: one of these."""
     append_share = 0.13
@@ -77,6 +80,7 @@ class World:
         self.published = dict.fromkeys(self.ingress, 0)
         self.brokers = {name: SimBroker(name) for name in self.names}
         self.audit = Audit(self)
+        self.gone = Gone(self)
         self.consumers = self.consumers_class(self)
         self.agents: dict[str, SimAgent] = {}
         self._set_up(self.scenario)
@@ -84,6 +88,7 @@ class World:
         """Nothing goes wrong in this run and nobody interferes: every plan has to succeed."""
         if not self.quiet:
             faults.schedule(self, TROUBLE_S)
+            self.gone.schedule(TROUBLE_S)
 
     def say(self, text: str, *values: object) -> None:
         """One line of the trace."""
@@ -165,7 +170,7 @@ class World:
     def _publish_one(self, flow: str) -> None:
         """A publisher counts what the broker has acknowledged."""
         broker = self.brokers[self.ingress[flow]]
-        if broker.up:
+        if broker.up and broker.name not in self.gone.out:
             self.published[flow] += 1
             self.counts["published"] += 1
             broker.ingress.append((flow, self.published[flow]))

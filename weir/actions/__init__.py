@@ -25,10 +25,12 @@ __all__ = [
     "InForce",
     "ProtocolName",
     "SettingKey",
+    "absent",
     "brokers",
     "edge",
     "inverse",
     "inverse_steps",
+    "is_final",
     "is_takeaway",
     "kind_of",
     "kinds",
@@ -50,8 +52,18 @@ def protocol(action: Action) -> ProtocolName:
 
 
 def brokers(action: Action) -> tuple[str, ...]:
-    """The brokers that take part, by name."""
+    """The brokers concerned, by name."""
     return kind_of(action).brokers(action)
+
+
+def absent(action: Action) -> frozenset[str]:
+    """Those of its brokers that take no part because they are gone for good."""
+    return kind_of(action).absent(action)
+
+
+def is_final(action: Action) -> bool:
+    """Whether there is no way back; `inverse` then raises InvalidProblem."""
+    return kind_of(action).FINAL
 
 
 def roles(action: Action) -> Mapping[str, str]:
@@ -90,12 +102,16 @@ def inverse_steps(
     """What undoes the steps: last first, each completed action inverted.
 
     `done` holds (index of step, index of action) of what was completed; None: everything.
-    Steps of which nothing was completed are left out.
+    Steps of which nothing was completed are left out, and actions without a way back.
     """
     undo = []
     for i in reversed(range(len(steps))):
         actions = steps[i].actions
-        completed = [a for a in range(len(actions)) if done is None or (i, a) in done]
+        completed = [
+            a
+            for a in range(len(actions))
+            if (done is None or (i, a) in done) and not is_final(actions[a])
+        ]
         if completed:
             undo.append(Step(actions=tuple(inverse(actions[a]) for a in reversed(completed))))
     return tuple(undo)

@@ -24,9 +24,15 @@ class ActionKind(Protocol):
     TITLE: str
     SUMMARY: str
     PROTOCOL: ProtocolName
+    FINAL: bool
+    """Whether there is no way back: `inverse` raises, and a rollback leaves it as it is."""
 
     def brokers(self, action: Action) -> tuple[str, ...]:
-        """The brokers that take part."""
+        """The brokers concerned."""
+        ...
+
+    def absent(self, action: Action) -> frozenset[str]:
+        """Those of them that take no part because they are gone for good."""
         ...
 
     def roles(self, action: Action) -> Mapping[str, str]:
@@ -42,7 +48,7 @@ class ActionKind(Protocol):
         ...
 
     def inverse(self, action: Action) -> Action:
-        """The action that undoes this one."""
+        """The action that undoes this one; InvalidProblem where the kind is FINAL."""
         ...
 
     def validate(self, action: Action) -> None:

@@ -18,11 +18,17 @@ KIND = "append_broker"
 TITLE = "Append a broker"
 SUMMARY = "A broker that is not in the overlay becomes a leaf beside one that is."
 PROTOCOL: ProtocolName = "tree"
+FINAL = False
 
 
 def brokers(action: Action) -> tuple[str, ...]:
     """The new leaf and its neighbour."""
     return action.target["broker"], action.target["to"]
+
+
+def absent(action: Action) -> frozenset[str]:
+    """Nobody."""
+    return frozenset()
 
 
 def roles(action: Action) -> Mapping[str, str]:

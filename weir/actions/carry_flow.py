@@ -19,6 +19,7 @@ KIND = "carry_flow"
 TITLE = "Carry a flow"
 SUMMARY = "Publishers send the flow to its ingress broker, and it is delivered as it promises."
 PROTOCOL: ProtocolName = "setting"
+FINAL = False
 NOWHERE = ""
 """The ingress of a flow whose source nobody named: it is known, and enters at no broker."""
 
@@ -27,6 +28,11 @@ def brokers(action: Action) -> tuple[str, ...]:
     """The ingress before and after; a flow that enters nowhere is nobody's to confirm."""
     ingresses = [value["broker"] for value in (action.before, action.after) if value is not None]
     return tuple(dict.fromkeys(broker for broker in ingresses if broker != NOWHERE))
+
+
+def absent(action: Action) -> frozenset[str]:
+    """Nobody."""
+    return frozenset()
 
 
 def roles(action: Action) -> Mapping[str, str]:

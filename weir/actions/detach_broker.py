@@ -18,11 +18,17 @@ KIND = "detach_broker"
 TITLE = "Detach a broker"
 SUMMARY = "A leaf leaves the overlay after its link has been drained."
 PROTOCOL: ProtocolName = "tree"
+FINAL = False
 
 
 def brokers(action: Action) -> tuple[str, ...]:
     """The leaf and its neighbour."""
     return action.target["broker"], action.target["from"]
+
+
+def absent(action: Action) -> frozenset[str]:
+    """Nobody."""
+    return frozenset()
 
 
 def roles(action: Action) -> Mapping[str, str]:

@@ -16,11 +16,17 @@ KIND = "serve_class"
 TITLE = "Serve a consumer class"
 SUMMARY = "Consumers of the class are let in at its broker, up to its limit, and receive a flow."
 PROTOCOL: ProtocolName = "setting"
+FINAL = False
 
 
 def brokers(action: Action) -> tuple[str, ...]:
     """The broker that the class is attached to."""
     return (action.target["broker"],)
+
+
+def absent(action: Action) -> frozenset[str]:
+    """Nobody."""
+    return frozenset()
 
 
 def roles(action: Action) -> Mapping[str, str]:

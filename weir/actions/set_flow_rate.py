@@ -24,6 +24,7 @@ KIND = "set_flow_rate"
 TITLE = "Set a flow's rate"
 SUMMARY = "The gate at the ingress broker passes at most b + r t messages of the flow in t seconds."
 PROTOCOL: ProtocolName = "setting"
+FINAL = False
 LEAST_BURST = 1.0
 """A bucket that never holds a whole token never passes a message."""
 
@@ -31,6 +32,11 @@ LEAST_BURST = 1.0
 def brokers(action: Action) -> tuple[str, ...]:
     """The ingress broker."""
     return (action.target["broker"],)
+
+
+def absent(action: Action) -> frozenset[str]:
+    """Nobody."""
+    return frozenset()
 
 
 def roles(action: Action) -> Mapping[str, str]:

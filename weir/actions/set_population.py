@@ -26,11 +26,17 @@ KIND = "set_population"
 TITLE = "Admit or release consumers"
 SUMMARY = "The broker admits at most so many consumers of the class; the others wait."
 PROTOCOL: ProtocolName = "setting"
+FINAL = False
 
 
 def brokers(action: Action) -> tuple[str, ...]:
     """The broker that the class is attached to."""
     return (action.target["broker"],)
+
+
+def absent(action: Action) -> frozenset[str]:
+    """Nobody."""
+    return frozenset()
 
 
 def roles(action: Action) -> Mapping[str, str]:

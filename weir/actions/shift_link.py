@@ -21,11 +21,17 @@ KIND = "shift_link"
 TITLE = "Shift a link"
 SUMMARY = "The link i-j becomes i-k along the link j-k, without losing or reordering messages."
 PROTOCOL: ProtocolName = "tree"
+FINAL = False
 
 
 def brokers(action: Action) -> tuple[str, ...]:
     """i, j and k."""
     return tuple(action.target[role] for role in ("i", "j", "k"))
+
+
+def absent(action: Action) -> frozenset[str]:
+    """Nobody."""
+    return frozenset()
 
 
 def roles(action: Action) -> Mapping[str, str]:

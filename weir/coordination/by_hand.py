@@ -7,6 +7,7 @@ before the commit. What agents have done is true; the database follows.
 |---|---|---|
 | not committed | one has switched | adopt: the edge is swapped, the others are ordered to switch |
 | committed | all released by hand | revert: the edge is swapped back, the action is aborted |
+| committed | all released by hand, no way back | dead, and named: who was removed stays so |
 | committed | one released by hand, one switched | dead, and named: hands have contradicted |
 """
 
@@ -43,7 +44,7 @@ def _adopt(
     view: ExecutionView, step: StepView, action: ActionView, deadline: float
 ) -> tuple[Decision, ...]:
     switched = _who(action, ReportPhase.SWITCHED)
-    whole = [r for r in switched.values() if r.interests.keys() >= action.participants.keys()]
+    whole = [r for r in switched.values() if r.interests.keys() >= action.voting_roles]
     if not whole:
         return ()
     newest = max(whole, key=lambda report: report.attempt)
@@ -65,7 +66,7 @@ def _contradict(view: ExecutionView, action: ActionView) -> tuple[Decision, ...]
     }
     if not released:
         return ()
-    if released.keys() == set(action.participants.values()):
+    if released.keys() == action.voters and not action.final:
         reason = f"{_named(view, released)} released it {_why(released)}"
         return (RevertAction(action=action.id, reason=reason),)
     switched = {
@@ -73,22 +74,28 @@ def _contradict(view: ExecutionView, action: ActionView) -> tuple[Decision, ...]
         for broker, report in _who(action, ReportPhase.SWITCHED).items()
         if report.attempt == action.attempt
     }
-    if switched and action.state is ActionState.COMMITTED:
-        return (
-            BuryAction(
-                action=action.id,
-                reason=f"{_named(view, switched)} switched, {_named(view, released)} released it "
-                f"{_why(released)}: the overlay differs there from what is in force",
-            ),
+    if action.state is not ActionState.COMMITTED:
+        return ()
+    if switched:
+        reason = (
+            f"{_named(view, switched)} switched, {_named(view, released)} released it "
+            f"{_why(released)}: the overlay differs there from what is in force"
         )
-    return ()
+    elif released.keys() == action.voters:
+        reason = (
+            f"{_named(view, released)} released it {_why(released)}, and there is no way back: "
+            "the overlay differs there from what is in force"
+        )
+    else:
+        return ()
+    return (BuryAction(action=action.id, reason=reason),)
 
 
 def _who(action: ActionView, phase: ReportPhase) -> dict[str, Report]:
     """Broker -> what it said last of this kind, of whatever attempt."""
     return {
         broker: max(said, key=lambda report: report.attempt)
-        for broker in action.participants.values()
+        for broker in action.voters
         if (said := [r for r in action.reports.get(broker, ()) if r.phase is phase])
     }
 

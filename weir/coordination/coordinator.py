@@ -13,7 +13,9 @@ Rules:
   waits twice as long as the one before: where all is well the first deadline keeps a pause short,
   and brokers that are slow because their machine is busy get the time they need.
 - After the commit there is no way back: the order stands until everybody has switched. An action
-  whose missing participants are silent past its deadline is buried, and finished if they answer.
+  whose missing participants are silent past its deadline is buried, and finished if they answer
+  or are removed from the overlay because they are gone for good.
+- Who is gone for good is asked nothing; where its agent speaks again, nothing is removed.
 - A setting commits when every broker concerned shows it; the deadline aborts it, once for all.
 - An action that failed for good ends its step, and the step the execution. What was done stays.
 - Pause, stop and roll back take effect when the running step has ended.
@@ -23,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from weir.coordination.applying import applied
 from weir.coordination.by_hand import decided_elsewhere
@@ -64,6 +67,8 @@ class Limits:
 
     prepare_timeout_s: float = 2.5
     """Of the first attempt at a tree action; twice as long for each one after it."""
+    carry_timeout_s: float = 20.0
+    """Of the first attempt at removing a broker: what waits for it is copied to other outboxes."""
     setting_timeout_s: float = 15.0
     bury_after_s: float = 600.0
     """Silence after a commit before a person is asked to look."""
@@ -113,7 +118,7 @@ class Coordinator:
                 if elsewhere:
                     return elsewhere
         for action in (a for step in view.steps for a in step.actions if a.state is _A.DEAD):
-            if not self._missing(action, _P.SWITCHED):
+            if not self._missing(action, _P.SWITCHED) - view.removed:
                 return (FinishAction(action=action.id),)
         for step in view.steps:
             if step.state in RUNNING_STEP:
@@ -187,6 +192,7 @@ class Coordinator:
                 yield from self._preparing(view, action, now)
             case _A.COMMITTED:
                 missing = self._missing(action, _P.SWITCHED) if tree else frozenset()
+                missing -= view.removed
                 if not missing:
                     yield FinishAction(action=action.id)
                 elif _passed(action.deadline, now) and not missing & view.live:
@@ -227,7 +233,20 @@ class Coordinator:
                     now,
                 )
                 return
+            back = action.gone & view.live
+            if back:
+                yield self._abort(
+                    action,
+                    f"the agent of {_people(view, back)} speaks again, so nothing is removed: "
+                    "look at the broker and plan again",
+                    now,
+                )
+                return
             missing = self._missing(action, _P.READY)
+            if action.gone and missing - view.live and action.deadline is not None:
+                # Copying may take its time; for somebody who is silent the others do not pause.
+                began = action.deadline - self._patience(action, action.attempt)
+                late |= now >= began + self._brief(action.attempt)
         if not missing:
             yield self._commit(action, now)
         elif late:
@@ -249,8 +268,9 @@ class Coordinator:
         return AbortAction(action=action.id, reason=reason, deadline=deadline)
 
     def _late_text(self, view: ExecutionView, action: ActionView, missing: frozenset[str]) -> str:
-        within = f"within {self._patience(action, action.attempt):g} s"
         silent, slow = missing - view.live, missing & view.live
+        patience = self._brief if action.gone and silent else partial(self._patience, action)
+        within = f"within {patience(action.attempt):g} s"
         parts = []
         if slow:
             what = "show the new value" if action.protocol is Protocol.SETTING else "get ready"
@@ -263,6 +283,12 @@ class Coordinator:
     def _patience(self, action: ActionView, attempt: int) -> float:
         if action.protocol is Protocol.SETTING:
             return self.limits.setting_timeout_s
+        if action.gone:
+            return self.limits.carry_timeout_s * 2.0 ** (attempt - 1)
+        return self._brief(attempt)
+
+    def _brief(self, attempt: int) -> float:
+        """As long as a pause in which nothing is copied may be."""
         return self.limits.prepare_timeout_s * 2.0 ** (attempt - 1)
 
     def _may_retry(self, action: ActionView) -> bool:
@@ -288,7 +314,7 @@ class Coordinator:
     def _said(self, action: ActionView, *phases: ReportPhase) -> dict[str, Report]:
         return {
             broker: report
-            for broker in action.participants.values()
+            for broker in action.voters
             for report in self._reports(action, broker)
             if report.phase in phases
         }
@@ -297,7 +323,7 @@ class Coordinator:
         said = self._said(action, *phases)
         # Who switched by hand keeps its promise until it has heard that the database follows.
         known = {b for b, r in said.items() if r.phase is not _P.SWITCHED or not r.by_hand}
-        return frozenset(action.participants.values()) - known
+        return action.voters - known
 
 
 def _passed(deadline: float | None, now: float) -> bool:

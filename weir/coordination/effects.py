@@ -87,6 +87,31 @@ class DropLink:
 
 
 @dataclass(frozen=True, slots=True)
+class LiftBound:
+    """Let the outbox for this neighbour, who is gone, hold whatever waits for room in it.
+
+    A full outbox would keep what is on its way to it from draining for ever.
+    """
+
+    broker: str
+
+
+@dataclass(frozen=True, slots=True)
+class CarryOver:
+    """Copy everything in the outbox for `gone`, in its order, to the end of the one for `to`.
+
+    The copies carry the identity of their originals: done twice is done once. Nothing is written
+    to either meanwhile, and `to` reads nothing. Then `on_carried(action, attempt, to, why)`;
+    `why` when it cannot be done, or `gone` has read from its outbox meanwhile.
+    """
+
+    action: str
+    attempt: int
+    gone: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
 class SendMark:
     """Append a mark to the outbox for `to`, behind everything that is in it."""
 
@@ -124,6 +149,8 @@ Effect = (
     | ResumeIntake
     | EnsureLink
     | DropLink
+    | LiftBound
+    | CarryOver
     | SendMark
     | SwapTables
     | Say

@@ -22,7 +22,7 @@ from weir.coordination.participant import (
     ParticipantState,
     Phase,
 )
-from weir.coordination.parts import PARTS
+from weir.coordination.parts import is_known
 from weir.coordination.questions import Answer, Question
 from weir.coordination.termination import Termination
 from weir.coordination.wire import Order, OrderPhase, Report, ReportPhase
@@ -149,6 +149,13 @@ class OrderBook:
             for e in p.on_link_failed(broker, why, here)
         ] + self._start(here)
 
+    def on_carried(self, action: str, attempt: int, to: str, why: str, here: Here) -> list[Effect]:
+        """See `Participant.on_carried`."""
+        participant = self._participants.get(action)
+        if participant is None:
+            return []
+        return participant.on_carried(attempt, to, why, here) + self._start(here)
+
     def tick(self, here: Here) -> list[Effect]:
         """See `Participant.tick`; begins what had to wait for the agent."""
         effects = [e for p in self._participants.values() for e in p.tick(here)]
@@ -178,7 +185,7 @@ class OrderBook:
         return effects
 
     def _hear(self, order: Order, here: Here) -> list[Effect]:
-        if order.role not in PARTS.get(order.kind, {}):
+        if not is_known(order.kind, order.role, order.peers):
             return [Say(_not_known(order))]
         participant = self._participants.get(order.action)
         if participant is not None:

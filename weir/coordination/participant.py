@@ -1,4 +1,4 @@
-"""An agent's part in ONE action that changes the tree: shift, append or detach.
+"""An agent's part in ONE action that changes the tree.
 
     (nothing) --PREPARE--> preparing --drained, marks, links--> ready --COMMIT--> switched
                   |            |                                  |
@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from weir.coordination.carrying import Carrying
 from weir.coordination.effects import (
     DropLink,
     Effect,
@@ -42,7 +43,7 @@ from weir.coordination.participant_state import (
     state_from_dict,
     state_to_dict,
 )
-from weir.coordination.parts import Part, part_of, refusal
+from weir.coordination.parts import Part, part_of, refusal, whole_links
 from weir.coordination.tables import own_side_interest, tables_after
 from weir.coordination.wire import Order, OrderPhase
 
@@ -68,9 +69,10 @@ class Participant:
 
     def __init__(self, state: ParticipantState) -> None:
         self.state = state
-        self.part: Part = part_of(state.kind, state.role)
+        self.part: Part = part_of(state.kind, state.role, state.peers)
         self._drained = False
         self._links_ready: set[str] = set()
+        self._carrying = Carrying(state, self.part)
         self._marks: dict[int, set[str]] = {}
         self._resend_at = float("inf")
         self._resend_s = RESEND_S
@@ -146,6 +148,7 @@ class Participant:
         effects: list[Effect] = []
         match state.phase:
             case Phase.PREPARING:
+                effects += self._carrying.prepared(here)
                 effects += self._pause(self._brokers(self.part.inside))
                 effects += self._ensure_links()
             case Phase.READY:
@@ -163,13 +166,12 @@ class Participant:
 
     def on_drained(self, attempt: int, here: Here) -> list[Effect]:
         """Everything read before the pause has been published and settled."""
-        if attempt != self.state.attempt or self.state.phase is not Phase.PREPARING:
-            return []
-        if self._drained:
+        preparing = attempt == self.state.attempt and self.state.phase is Phase.PREPARING
+        if not preparing or self._drained:
             return []
         self._drained = True
         self._resend_at, self._resend_s = here.now + RESEND_S, RESEND_S
-        return [*self._own_marks(), *self._vote(here)]
+        return [*self._own_marks(), *self._carry(here), *self._vote(here)]
 
     def on_mark(self, mark: Mark, here: Here) -> list[Effect]:
         """A mark was read, after all that came before it on its link was published and settled."""
@@ -186,7 +188,14 @@ class Participant:
         if self.state.phase is not Phase.PREPARING:
             return []
         self._links_ready.add(broker)
-        return self._vote(here)
+        return [*self._carry(here), *self._vote(here)]
+
+    def on_carried(self, attempt: int, to: str, why: str, here: Here) -> list[Effect]:
+        """What waited for who is gone waits for `to` as well; `why`: why it never will."""
+        if attempt != self.state.attempt or self.state.phase is not Phase.PREPARING:
+            return []
+        self._carrying.carried(to)
+        return self._refuse(why, here) if why else self._vote(here)
 
     def on_link_failed(self, broker: str, why: str, here: Here) -> list[Effect]:
         """A new link cannot be made."""
@@ -236,10 +245,13 @@ class Participant:
             addresses=dict(order.addresses),
             paused_at=here.now if self.part.pauses else None,
         )
+        self._carrying = Carrying(self.state, self.part)
         why = refusal(order.kind, order.role, order.peers, here.tables)
+        why = why or self._carrying.objection(here)
         if why:
             return [*effects, *self._refuse(why, here)]
         effects.append(Persist(self.state))
+        effects += self._carrying.prepared(here)
         effects += self._pause(self._brokers(self.part.inside))
         effects += self._ensure_links()
         for origin in sorted(self._seen()):
@@ -251,6 +263,9 @@ class Participant:
     def _vote(self, here: Here) -> list[Effect]:
         if self.state.phase is not Phase.PREPARING or not self._prepared():
             return []
+        why = self._carrying.objection(here)
+        if why:
+            return self._refuse(why, here)
         if here.tables.unheard - self._brokers(self.state.peers):
             return []  # the vote would say that nobody there wants anything
         interest = own_side_interest(here.local, here.tables, self._brokers(self.state.peers))
@@ -262,6 +277,7 @@ class Participant:
             self._drained
             and self._links_ready >= self._brokers(self.part.new)
             and self._seen() >= self._brokers(self.part.marks_of)
+            and self._carrying.complete
         )
 
     def _refuse(self, why: str, here: Here) -> list[Effect]:
@@ -309,8 +325,7 @@ class Participant:
             phase=Phase.RELEASED,
             pause_s=paused_for,
         )
-        # The outcome is known, so nothing of this has to wait for the disk: who forgets it over a
-        # crash is paused again until the control plane repeats it.
+        # The outcome is known: who forgets it over a crash is paused until it is said again.
         return [*effects, *self._said(here), Persist(self.state)]
 
     def _released(self, here: Here) -> list[Effect]:
@@ -355,7 +370,7 @@ class Participant:
 
     def _leaving(self) -> list[str]:
         """Neighbours in the action before the commit; those that stay are in the new tables."""
-        return sorted(self._brokers(self.part.inside))
+        return sorted(self._brokers(self.part.inside) | self._brokers(self.part.gone))
 
     def _seen(self) -> frozenset[str]:
         if self.state.phase is Phase.READY:
@@ -375,23 +390,11 @@ class Participant:
             if self.state.peers[role] == origin
         ]
 
-    def _hold(self) -> list[Effect]:
-        """Links on which everything of this attempt has come: what follows is of the new order.
+    def _carry(self, here: Here) -> list[Effect]:
+        return self._carrying.ready(self._drained, self._links_ready, here)
 
-        A neighbour that relays (j) speaks for both others; from one that has a link of its own
-        here only its own mark is to come.
-        """
-        peers, seen = self.state.peers, self._seen()
-        done: list[Effect] = []
-        for role in self.part.inside:
-            speaks_for = (
-                {peers[role]}
-                if self.part.relays
-                else {peers[origin] for origin in self.part.marks_of}
-            )
-            if seen >= speaks_for:
-                done.append(HoldLink(peers[role]))
-        return done
+    def _hold(self) -> list[Effect]:
+        return [HoldLink(b) for b in whole_links(self.part, self.state.peers, self._seen())]
 
     def _report(self) -> Say:
         return Say(report_of(self.state))

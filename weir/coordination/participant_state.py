@@ -133,3 +133,5 @@ class Here:
     known: bool = True
     """Whether the agent knows all of its links and what its own consumers want. As long as it does
     not, it begins no attempt: its vote would leave flows out."""
+    answering: frozenset[str] = frozenset()
+    """Neighbours whose broker answers on its link at this moment."""

@@ -9,14 +9,18 @@
 | append_broker | k | | i | | | i |
 | detach_broker | i | j | | | j and no other | |
 | detach_broker | j | i | | | i | |
+| remove_broker | n... | | as the roles say | | a link to who is gone | the new |
+
+Who is gone has no part; see `weir.coordination.removal`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from weir.coordination import removal
 from weir.coordination.tables import Tables
 from weir.errors import InvalidProblem
 
@@ -38,6 +42,9 @@ class Part:
     marks_of: tuple[str, ...] = ()
     """Whose marks prove that nothing of the old order is on the way here."""
     pauses: bool = True
+    gone: tuple[str, ...] = ()
+    """Brokers that are gone for good: what waits for them here is carried over to the new links,
+    and their own links end with the commit."""
 
 
 PARTS: Mapping[str, Mapping[str, Part]] = MappingProxyType(
@@ -64,17 +71,52 @@ PARTS: Mapping[str, Mapping[str, Part]] = MappingProxyType(
 )
 
 
-def part_of(kind: str, role: str) -> Part:
-    """The part of `role` in an action of `kind`. Raises InvalidProblem for one that is unknown."""
+def part_of(kind: str, role: str, peers: Collection[str] = ()) -> Part:
+    """The part of `role` in an action of `kind`; `peers`: all its roles.
+
+    Raises InvalidProblem for one that is unknown.
+    """
+    if kind == removal.KIND and role in peers and not removal.is_gone(role):
+        why = removal.misfit(peers)
+        if why:
+            raise InvalidProblem("orders.peers", why)
+        new = removal.linked_to(role, peers)
+        return Part(new=new, lacks=new, gone=tuple(filter(removal.is_gone, peers)))
     try:
         return PARTS[kind][role]
     except KeyError:
         raise InvalidProblem("orders.kind", f"no role {role} in an action {kind}") from None
 
 
+def is_known(kind: str, role: str, peers: Collection[str] = ()) -> bool:
+    """Whether there is such a part here; an agent may be older than the control plane."""
+    try:
+        part_of(kind, role, peers)
+    except InvalidProblem:
+        return False
+    return True
+
+
+def whole_links(part: Part, peers: Mapping[str, str], seen: Set[str]) -> list[str]:
+    """Links on which everything of an attempt has come once the marks of `seen` have been read:
+    what follows there is of the new order.
+
+    A neighbour that relays (j) speaks for both others; from one that has a link of its own
+    here only its own mark is to come.
+    """
+    return [
+        peers[role]
+        for role in part.inside
+        if seen >= ({peers[role]} if part.relays else {peers[other] for other in part.marks_of})
+    ]
+
+
 def refusal(kind: str, role: str, peers: Mapping[str, str], tables: Tables) -> str:
     """Why a broker with these tables cannot take this part; empty when it can."""
-    part = part_of(kind, role)
+    part = part_of(kind, role, peers)
+    gone = {peers[other] for other in part.gone}
+    if gone and not gone & tables.links:
+        return f"has no link to {' or '.join(sorted(gone))}"
     for other in part.has:
         if peers[other] not in tables.links:
             return f"has no link to {peers[other]}"

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from weir.coordination import removal
 from weir.coordination.wire import Order
 from weir.errors import InvalidProblem
 
@@ -139,6 +140,7 @@ def tables_after(order: Order, tables: Tables) -> Tables:
 
     shift_link (edge i-j becomes i-k): i sees j and k behind k; k keeps j and gains i; j sees i
     behind k. Every change names the action as the epoch of the links it touched.
+    remove_broker: each neighbour sees, behind each of its new links, everybody that link leads to.
     """
     peers = order.peers
     own = {role: frozenset(flows) for role, flows in order.interests.items()}
@@ -170,6 +172,13 @@ def tables_after(order: Order, tables: Tables) -> Tables:
             return tables.without_link(peers["j"])
         case "detach_broker", "j":
             return tables.without_link(peers["i"])
+        case removal.KIND, role if not removal.is_gone(role):
+            for gone in filter(removal.is_gone, peers):
+                tables = tables.without_link(peers[gone])
+            for other in removal.linked_to(role, peers):
+                flows = side(*removal.beyond(role, other, peers))
+                tables = tables.with_link(peers[other], flows, order.action)
+            return tables
     raise InvalidProblem("orders.role", f"{order.kind} has no role {order.role}")
 
 

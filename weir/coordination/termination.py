@@ -12,6 +12,7 @@ Systems*, 1987, §7.4). A participant is in doubt when the control plane has bee
 | voted, and a peer has released, refused or never voted | releases |
 | voted, and so have all peers | stays paused, says so, waits for the outcome or a person |
 
+Who is gone for good (`weir.coordination.removal`) has no vote: it is neither asked nor waited for.
 Whoever is asked and has not voted refuses the attempt for good BEFORE it answers, so that "not
 voted" stays true: no late vote can let the coordinator commit what the asker has released.
 """
@@ -22,6 +23,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from weir.coordination import removal
 from weir.coordination.effects import AskPeer, Effect, Persist
 from weir.coordination.participant import BUSY, Here, Participant, ParticipantState, Phase
 from weir.coordination.questions import Answer, Question, Stance
@@ -154,7 +156,7 @@ class Termination:
                 ),
             )
             for role, broker in sorted(state.peers.items())
-            if role != state.role
+            if role != state.role and not removal.is_gone(role)
         ]
 
     # --- questions and answers
@@ -245,7 +247,8 @@ class Termination:
             if state.phase is not Phase.READY or doubt is None or now < self._begins(doubt):
                 continue
             voted = self._voted(doubt, state, now)
-            others = set(state.peers.values()) - {state.peers[state.role]}
+            others = {b for role, b in state.peers.items() if not removal.is_gone(role)}
+            others -= {state.peers[state.role]}
             waiting.append(
                 Wait(
                     action=action,
@@ -279,7 +282,11 @@ class Termination:
             for role, broker in state.peers.items()
             if role == state.role or broker in voted
         }
-        missing = sorted(state.peers[role] for role in state.peers.keys() - interests.keys())
+        missing = sorted(
+            broker
+            for role, broker in state.peers.items()
+            if role not in interests and not removal.is_gone(role)
+        )
         if missing:
             raise InvalidProblem(
                 "outcome",

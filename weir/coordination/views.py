@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
+from weir.coordination import removal
 from weir.coordination.wire import Order, OrderPhase, Report
 from weir.lifecycle.executions import ExecutionState
 from weir.lifecycle.steps import ActionState, StepState
@@ -49,6 +50,8 @@ class ActionView:
     """Broker -> its reports; those of other attempts are ignored."""
     interests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """From the commit on."""
+    final: bool = False
+    """There is no way back: a rollback leaves it as it is."""
     inverts: str | None = None
     """In undo steps: the action that it takes back."""
     title: str = ""
@@ -62,6 +65,21 @@ class ActionView:
     def brokers(self) -> frozenset[str]:
         """Everybody concerned."""
         return self.awaited | frozenset(self.participants.values())
+
+    @property
+    def voting_roles(self) -> frozenset[str]:
+        """Tree: the roles of whoever takes part."""
+        return frozenset(role for role in self.participants if not removal.is_gone(role))
+
+    @property
+    def voters(self) -> frozenset[str]:
+        """Tree: whoever takes part; who is gone is asked nothing."""
+        return frozenset(self.participants[role] for role in self.voting_roles)
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """Tree: brokers that the action removes because they are gone for good."""
+        return frozenset(self.participants.values()) - self.voters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +102,8 @@ class ExecutionView:
     steps: tuple[StepView, ...]
     live: frozenset[str]
     """Brokers whose agents hold a lease now."""
+    removed: frozenset[str] = frozenset()
+    """Brokers that a plan has removed because they are gone for good: nobody waits for them."""
     pace_s: float = 0.0
     """Least time between the end of a step and the beginning of the next."""
     max_parallel: int = 8
@@ -115,7 +135,7 @@ def order_for(
     if action.protocol is not Protocol.TREE or phase is None:
         return None
     for role, participant in action.participants.items():
-        if participant == broker:
+        if participant == broker and not removal.is_gone(role):
             return Order(
                 action=action.id,
                 attempt=action.attempt,

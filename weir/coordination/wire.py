@@ -117,8 +117,9 @@ class Order:
 
     kind `shift_link`: SHIFT(i, j, k) turns link i-j into i-k along j-k; roles `i`, `j`, `k`.
     kind `append_broker`: (broker i, to k); roles `i`, `k`. `detach_broker`: (broker i, from j);
-    roles `i`, `j`. `peers` maps each role to its broker, `addresses` each broker to its address,
-    `keys` to its agent's public key.
+    roles `i`, `j`. `remove_broker`: see `weir.coordination.removal`.
+    `peers` maps each role to its broker, `addresses` each broker to its address, `keys` to its
+    agent's public key.
     `interests` (phase commit only) maps each role to the flows wanted on that participant's own
     side, that is by itself and by its neighbours outside the action.
     """
