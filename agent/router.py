@@ -272,6 +272,20 @@ class Router:
         await self._close_pumps(neighbour)
         await self._driver.drop_link(neighbour)
 
+    @property
+    def answering(self) -> frozenset[str]:
+        """The neighbours whose broker answers now."""
+        return frozenset(filter(self._driver.answers, self._tables.links))
+
+    async def lift_bound(self, neighbour: str) -> None:
+        """What waits for room in the outbox for a neighbour that is gone gets it."""
+        await self._driver.lift_bound(neighbour)
+
+    async def carry_over(self, gone: str, to: str) -> None:
+        """What waits for a neighbour that is gone waits for another as well."""
+        count = await self._driver.carry_over(gone, to)
+        log.info("carried %d messages that waited for %s over to %s", count, gone, to)
+
     def pause(self, keep: frozenset[str]) -> None:
         """Move nothing of the ingress and of links but those in `keep`."""
         self._keep = keep

@@ -24,17 +24,19 @@ from dataclasses import asdict
 from typing import Any
 
 from agent.doubts import Doubts, sentence
-from agent.drivers.base import DriverError, Source
+from agent.drivers.base import DriverError, NotGone, Source
 from agent.router import Router
 from agent.store import Store, StoreError
 from agent.tasks import Watched
 from weir.coordination.effects import (
     AskPeer,
+    CarryOver,
     DropLink,
     Effect,
     EnsureLink,
     Forget,
     HoldLink,
+    LiftBound,
     Mark,
     PauseIntake,
     Persist,
@@ -54,6 +56,7 @@ log = logging.getLogger(__name__)
 
 _TICK_S = 0.1
 _DROP_RETRY_S = 0.5
+_CARRY_RETRY_S = 0.2
 _WAITS = "waits "
 _WRITE_RETRY_S = 1.0
 
@@ -87,6 +90,7 @@ class Shifts:
         self._marks = _Marks(frozenset(deliveries))
         self.tasks = Watched()
         self._linking: dict[str, asyncio.Task[None]] = {}
+        self._carrying: dict[str, asyncio.Task[None]] = {}
         self._orders: tuple[Order, ...] | None = None
         """Of the newest document; None before the first."""
         self._stumbled = False
@@ -175,7 +179,13 @@ class Shifts:
 
     def _here(self) -> Here:
         router = self._router
-        return Here(local=router.local, tables=router.tables, now=self._clock(), known=router.known)
+        return Here(
+            local=router.local,
+            tables=router.tables,
+            now=self._clock(),
+            known=router.known,
+            answering=router.answering,
+        )
 
     async def _hear(self, what: Callable[[OrderBook, Here], list[Effect]]) -> None:
         """One input for the participants, and what follows from it."""
@@ -212,6 +222,28 @@ class Shifts:
             await self._hear(lambda book, here: book.on_link_failed(broker, why, here))
             return
         await self._hear(lambda book, here: book.on_link_ready(broker, here))
+
+    async def _lift(self, broker: str) -> None:
+        while True:
+            with contextlib.suppress(DriverError):
+                return await self._router.lift_bound(broker)
+            await asyncio.sleep(_CARRY_RETRY_S)
+
+    async def _carry(self, effect: CarryOver) -> None:
+        """Until it is done or the link is dropped: an abort drops it."""
+        why = ""
+        while True:
+            try:
+                await self._router.carry_over(effect.gone, effect.to)
+            except NotGone as error:
+                why = str(error)
+            except DriverError as error:
+                log.info("what waits for %s: %s", effect.gone, error)
+                await asyncio.sleep(_CARRY_RETRY_S)
+                continue
+            break
+        action, attempt, to = effect.action, effect.attempt, effect.to
+        await self._hear(lambda book, here: book.on_carried(action, attempt, to, why, here))
 
     # --- a disk that cannot be written
 
@@ -270,8 +302,14 @@ class Shifts:
             case ResumeIntake():
                 self._router.resume()
             case EnsureLink(broker, address):
-                self._stop_linking(broker)
+                self._stop(self._linking, broker)
                 self._linking[broker] = self._beside(self._link(broker, address))
+            case LiftBound(broker):
+                self._stop(self._carrying, broker)
+                self._carrying[broker] = self._beside(self._lift(broker))
+            case CarryOver():
+                self._stop(self._carrying, effect.to)
+                self._carrying[effect.to] = self._beside(self._carry(effect))
             case DropLink(broker):
                 await self._drop(broker)
             case SendMark(to, mark):
@@ -287,7 +325,8 @@ class Shifts:
 
     async def _drop(self, broker: str) -> None:
         """The link must be gone before the next effect, the outbox at our broker soon after."""
-        self._stop_linking(broker)
+        self._stop(self._linking, broker)
+        self._stop(self._carrying, broker)
         try:
             await self._router.drop_link(broker)
         except DriverError as error:
@@ -312,9 +351,9 @@ class Shifts:
         except DriverError as error:
             log.info("a mark for %s: %s", to, error)  # sent again by the next tick
 
-    def _stop_linking(self, broker: str) -> None:
-        task = self._linking.pop(broker, None)
-        # The task itself may be the one that carries this out, after its link has failed.
+    def _stop(self, tasks: dict[str, asyncio.Task[None]], broker: str) -> None:
+        task = tasks.pop(broker, None)
+        # The task itself may be the one that carries this out, after it has failed.
         if task is not None and task is not asyncio.current_task():
             task.cancel()
 

@@ -46,6 +46,10 @@ class Unsupported(DriverError):
     """This product, version or configuration cannot do it; the text says what would help."""
 
 
+class NotGone(DriverError):
+    """Somebody who is said to be gone for good is not."""
+
+
 class LimiterScope(StrEnum):
     """Where a flow's rate is bounded."""
 
@@ -264,6 +268,24 @@ class Driver(Protocol):
     async def waiting(self, neighbour: str) -> int:
         """Reliable messages on the link that its reader has not settled: in our outbox, on their
         way into it, and, as far as it can be reached, in the neighbour's outbox for us."""
+        ...
+
+    def answers(self, neighbour: str) -> bool:
+        """Whether a linked neighbour's broker answers at this moment."""
+        ...
+
+    async def lift_bound(self, neighbour: str) -> None:
+        """Our reliable outbox for `neighbour` holds whatever waits for room in it, until the next
+        `drop_link`; idempotent."""
+        ...
+
+    async def carry_over(self, gone: str, to: str) -> int:
+        """Copy what is reliable and waits for `gone` behind what waits for `to`, in order, each
+        message once however often it is asked for; marks stay. How many messages that were.
+
+        After `lift_bound`, while nobody writes to either. Raises NotGone when `gone` has read
+        from its outbox since then.
+        """
         ...
 
     async def publish(self, channel: Channel, messages: Sequence[Message]) -> None:

@@ -27,6 +27,7 @@ from agent.drivers.base import (
     Interest,
     LimiterScope,
     Message,
+    NotGone,
     Place,
     Retryable,
     Source,
@@ -71,6 +72,8 @@ class ModelDriver:
         self._host = host or broker
         self._wires: dict[str, Wire] = {}
         self._links: dict[str, str] = {}
+        self._firsts: dict[str, int] = {}
+        """Who may be gone -> the first number in the outbox for it when that was looked at."""
         self._locks: dict[Channel, asyncio.Lock] = {}
         self._settling: dict[Source, _Settling] = {}
         self._queues: dict[Source, _Queue] = {}
@@ -200,6 +203,37 @@ class ModelDriver:
             return 0 if stream is None else sum(not m.mark for _, m in stream.waiting)
 
         return cast("int", await self._own(count, "what waits"))
+
+    def answers(self, neighbour: str) -> bool:
+        name = self._links.get(neighbour)
+        return name is not None and self._brokers[name].up
+
+    async def lift_bound(self, neighbour: str) -> None:
+        """Nothing bounds an outbox here; from now on it is seen whether somebody reads it."""
+        outbox = Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour=neighbour)
+        first = await self._own(lambda broker: broker.stream(outbox).first, "where an outbox is")
+        self._firsts[neighbour] = first
+
+    async def carry_over(self, gone: str, to: str) -> int:
+        if gone not in self._firsts:
+            raise Retryable(f"nobody has looked yet at what waits for {gone}")
+        here, there = (
+            Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour=name)
+            for name in (gone, to)
+        )
+
+        def copy(broker: ModelBroker) -> int | None:
+            stream = broker.stream(here)
+            if stream.first != self._firsts[gone]:
+                return None
+            held = [message for _, message in stream.waiting if not message.mark]
+            broker.append(there, held)
+            return len(held)
+
+        copied = cast("int | None", await self._own(copy, f"carry over to {to}"))
+        if copied is None:
+            raise NotGone(f"{gone} has read from its outbox meanwhile, so it is not gone")
+        return copied
 
     # --- messages
 

@@ -65,6 +65,9 @@ class System:
             assert isinstance(delivery, Delivery)
             assert self._brokers[name].publish(flow, delivery, b"%d" % number)
 
+    def stop(self, name: str) -> None:
+        self._brokers[name].stop()
+
     async def end(self) -> None:
         for driver in self._open:
             await driver.close()

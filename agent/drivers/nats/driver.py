@@ -28,6 +28,7 @@ from agent.drivers.base import (
     Unsupported,
 )
 from agent.drivers.nats import interests, jetstream, names, streams, wire
+from agent.drivers.nats.carrying import Carrier
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.core_reader import CoreReader
 from agent.drivers.nats.core_writer import CoreWriter
@@ -42,7 +43,7 @@ from agent.drivers.nats.own_server import OPEN_S, OwnServer
 from agent.drivers.nats.server_config import AGENT_USER, BrokerSecrets
 from agent.drivers.nats.set_aside import SetAside
 from agent.drivers.nats.settler import Settler
-from agent.drivers.nats.stream_reader import StreamReader
+from agent.drivers.nats.stream_reader import Stored, StreamReader
 from agent.drivers.nats.stream_writer import Outgoing, StreamWriter
 from agent.memory import Memory
 from weir.coordination.wire import KEEP_S, ClassSpec, Delivery
@@ -87,6 +88,7 @@ class NatsDriver:
         self._set_aside = SetAside(self._losses)
         self._changing = asyncio.Lock()
         """Held by whoever reads a stream's settings to write them back changed."""
+        self._carrier = Carrier(self._own, self._writer, self._changing, self._put_unreadable)
 
     # --- life
 
@@ -161,7 +163,7 @@ class NatsDriver:
             case Place.DELIVERY:
                 config = streams.delivery_config(channel.flow, keep_s)
             case Place.OUTBOX:
-                config = streams.outbox_config(channel.neighbour, time.time())
+                config = self._carrier.outbox_config(channel.neighbour)
         async with self._changing:
             await jetstream.ensure_stream(connection, config)
 
@@ -224,6 +226,7 @@ class NatsDriver:
             await link.close()
 
     async def drop_link(self, neighbour: str) -> None:
+        self._carrier.end()
         await self.close_link(neighbour)
         stream = names.outbox_stream(neighbour)
         writer = self._writers.pop(stream, None)
@@ -249,6 +252,19 @@ class NatsDriver:
                 count += 0 if for_us is None else for_us.messages
         return count
 
+    # --- what waits for somebody who is gone
+
+    def answers(self, neighbour: str) -> bool:
+        link = self._links.get(neighbour)
+        return link is not None and link.session.current is not None
+
+    async def lift_bound(self, neighbour: str) -> None:
+        if self._jetstream:
+            await self._carrier.lift_bound(neighbour)
+
+    async def carry_over(self, gone: str, to: str) -> int:
+        return await self._carrier.carry_over(gone, to) if self._jetstream else 0
+
     # --- messages
 
     async def publish(self, channel: Channel, messages: Sequence[Message]) -> None:
@@ -264,11 +280,7 @@ class NatsDriver:
                 prefix = names.DELIVERY
             case Place.INGRESS:
                 raise Unsupported("only publishers write to an ingress")
-        writer = self._writers.get(stream)
-        if writer is None:
-            writer = self._writers[stream] = StreamWriter(
-                self._own, stream, set_aside=self._put_aside, allowed=self._server.ours
-            )
+        writer = self._writer(stream)
         subject = self._subject
         await writer.append(
             [
@@ -278,6 +290,14 @@ class NatsDriver:
                 for m in messages
             ]
         )
+
+    def _writer(self, stream: str) -> StreamWriter:
+        writer = self._writers.get(stream)
+        if writer is None:
+            writer = self._writers[stream] = StreamWriter(
+                self._own, stream, set_aside=self._put_aside, allowed=self._server.ours
+            )
+        return writer
 
     async def _put_aside(self, connection: Connection, message: Outgoing, why: str) -> None:
         """What a writer cannot append: its subject ends in flow and origin."""
@@ -319,18 +339,22 @@ class NatsDriver:
         async for piece in StreamReader(link.session, outbox, memory=self._memory).read():
             batches = cutter.batches(piece)
             for stored in cutter.unreadable:
-                await self._set_aside.put(
-                    await self._own.connection(OPEN_S),
-                    flow="",
-                    where=f"{source.neighbour} {stored.subject.decode(errors='replace')}",
-                    position=stored.sequence,
-                    header=stored.header,
-                    payload=stored.payload,
-                    reason=UNREADABLE,
-                    why="it stands in an outbox without the headers of Weir",
-                )
+                await self._put_unreadable(source.neighbour, stored)
             for batch in batches:
                 yield batch
+
+    async def _put_unreadable(self, neighbour: str, stored: Stored) -> None:
+        """What stands in an outbox to or from a neighbour and is nobody's of Weir."""
+        await self._set_aside.put(
+            await self._own.connection(OPEN_S),
+            flow="",
+            where=f"{neighbour} {stored.subject.decode(errors='replace')}",
+            position=stored.sequence,
+            header=stored.header,
+            payload=stored.payload,
+            reason=UNREADABLE,
+            why="it stands in an outbox without the headers of Weir",
+        )
 
     def _core_reader(self, source: Source) -> CoreReader:
         if source.neighbour:

@@ -13,7 +13,7 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import NamedTuple
 
 from agent.drivers.base import DriverError, Retryable
@@ -92,7 +92,7 @@ class StreamReader:
         self.restarts = 0
         self.problem = ""
 
-    async def read(self) -> AsyncIterator[Read]:
+    async def read(self) -> AsyncGenerator[Read]:
         """Everything in the stream, then everything that comes."""
         self._memory.readers += 1
         try:

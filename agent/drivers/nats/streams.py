@@ -74,6 +74,11 @@ def outbox_config(neighbour: str, now: float) -> dict[str, Any]:
     }
 
 
+def without_bound(neighbour: str, now: float) -> dict[str, Any]:
+    """The same while what waits for somebody who is gone is carried over."""
+    return {**outbox_config(neighbour, now), "max_msgs": -1, "max_bytes": -1}
+
+
 def delivery_config(flow: str, keep_s: int) -> dict[str, Any]:
     """The stream that a flow's consumers read. The messages in it are also what tells a message
     that was delivered before from a new one."""

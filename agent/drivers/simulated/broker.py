@@ -43,6 +43,16 @@ class Line:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    @property
+    def first(self) -> int:
+        """Rises with every message that is settled."""
+        return self._first
+
+    @property
+    def waiting(self) -> list[Message]:
+        """What is not settled, in order."""
+        return list(self._waiting)
+
     def append(self, messages: Sequence[Message]) -> list[Message]:
         """Those that were taken: none that is here already, no best effort above the bound."""
         if self.reliable:

@@ -18,6 +18,7 @@ from agent.drivers.base import (
     Interest,
     LimiterScope,
     Message,
+    NotGone,
     Place,
     Retryable,
     Source,
@@ -45,6 +46,7 @@ class SimulatedDriver:
         self._broker = network.at(address)
         self._name = broker
         self._links: dict[str, str] = {}
+        self._firsts: dict[str, int] = {}
         self._incarnation: int | None = None
         self._looked: tuple[float, float] | None = None
         """When stats were asked for last, and the work done by then."""
@@ -135,6 +137,27 @@ class SimulatedDriver:
 
     def _outbox(self, neighbour: str, delivery: Delivery) -> Channel:
         return Channel(place=Place.OUTBOX, delivery=delivery, neighbour=neighbour)
+
+    def answers(self, neighbour: str) -> bool:
+        address = self._links.get(neighbour)
+        try:
+            return address is not None and self._network.reach(address) is not None
+        except Retryable:
+            return False
+
+    async def lift_bound(self, neighbour: str) -> None:
+        line = self._own().line(self._outbox(neighbour, Delivery.RELIABLE))
+        self._firsts[neighbour] = line.first
+
+    async def carry_over(self, gone: str, to: str) -> int:
+        if gone not in self._firsts:
+            raise Retryable(f"nobody has looked yet at what waits for {gone}")
+        line = self._own().line(self._outbox(gone, Delivery.RELIABLE))
+        if line.first != self._firsts[gone]:
+            raise NotGone(f"{gone} has read from its outbox meanwhile, so it is not gone")
+        held = [message for message in line.waiting if not message.mark]
+        self._own().line(self._outbox(to, Delivery.RELIABLE)).append(held)
+        return len(held)
 
     # --- messages
 

@@ -21,6 +21,7 @@ from agent.drivers.base import (
     DriverError,
     Fenced,
     Message,
+    NotGone,
     Place,
     Retryable,
     Source,
@@ -87,6 +88,13 @@ class System:
                 await connection.publish(f"weir.in.{flow}", payload)
         await processed(connection)
         await connection.close()
+
+    def stop(self, name: str) -> None:
+        """Nobody reaches this broker any more."""
+        if self._servers:
+            self._servers[name].stop()
+        else:
+            self._network.at(self.address(name)).away = True
 
     async def end(self) -> None:
         for driver in self._open:
@@ -358,6 +366,54 @@ async def test_a_closed_link_cannot_be_used_and_keeps_what_waits(system):
         )
         batches = await _read(b, Source(delivery=Delivery.RELIABLE, neighbour="a"), 8)
         assert _payloads(batches) == _numbers(1, 8)
+
+
+async def test_what_waits_for_one_neighbour_is_carried_over_to_another(system):
+    """For one that is gone: in order, each message once, marks and what was settled left out."""
+    async with asyncio.timeout(LIMIT_S):
+        a, b = await _linked(system)
+        gone = Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour="gone")
+        outbox = Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour="b")
+        await a.ensure_channel(gone)
+        await a.publish(gone, _messages(1, 700))
+        await a.publish(gone, [Message("", b"{}", mark=True)])
+        await a.publish(gone, _messages(1, 9, flow="g"))
+        await a.publish(gone, _messages(701, 1200))
+        await a.lift_bound("gone")
+        assert await a.carry_over("gone", "b") == 1209
+        assert await a.carry_over("gone", "b") == 1209
+        await a.publish(outbox, _messages(1201, 1203))
+        batches = await _read(b, Source(delivery=Delivery.RELIABLE, neighbour="a"), 1212)
+        for flow, count in (("f", 1203), ("g", 9)):
+            got = [m for batch in batches for m in batch.messages if m.flow == flow]
+            assert [m.payload for m in got] == _numbers(1, count)
+            assert [m.position for m in got] == list(range(1, count + 1))
+
+
+async def test_what_waits_for_somebody_who_reads_is_not_carried_over(system):
+    async with asyncio.timeout(LIMIT_S):
+        a, b = await _linked(system)
+        outbox = Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour="b")
+        other = Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour="c")
+        await a.ensure_channel(other)
+        await a.publish(outbox, _messages(1, 20))
+        await a.lift_bound("b")
+        batches = await _read(b, Source(delivery=Delivery.RELIABLE, neighbour="a"), 20)
+        await b.settle(batches[-1])
+        while (await a.stats()).outbox_backlog["b"]:
+            await asyncio.sleep(0.05)
+        with pytest.raises(NotGone, match="not gone"):
+            await a.carry_over("b", "c")
+
+
+async def test_knows_whether_a_neighbour_answers(system):
+    async with asyncio.timeout(LIMIT_S):
+        a, _ = await _linked(system)
+        assert a.answers("b")
+        assert not a.answers("nobody")
+        system.stop("b")
+        while a.answers("b"):
+            await asyncio.sleep(0.02)
 
 
 async def test_says_retryable_of_a_neighbour_that_is_not_there(system):
