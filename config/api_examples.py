@@ -226,6 +226,7 @@ REQUESTS: dict[str, Example] = {
     "POST /overlay-evaluations": {"system": SYSTEM, "horizon_s": 3600, "time_limit_s": 20},
     "POST /overlay-candidates/{id}/plan": {"title": "Shorter ways to Frankfurt"},
     "POST /overlay-candidates/{id}/plan-again": {"objective": "steps"},
+    "POST /repairs": {"broker": _id(2), "title": "Around london-1"},
     "POST /overlay-transformations": {
         "brokers": ["1", "2", "3", "4"],
         "initial": [["1", "2"], ["1", "3"], ["2", "4"]],

@@ -13,7 +13,7 @@ from apps.plans.selectors.counts import plan_count_by_state
 from apps.recomputation.selectors import firing_count_by_rule
 from apps.runs.selectors import run_count_by_state
 from apps.telemetry.models import Agent
-from apps.telemetry.selectors import latest_samples_everywhere
+from apps.telemetry.selectors import held_by_removed, latest_samples_everywhere
 
 Labels = Mapping[str, str]
 Row = tuple[Labels, float]
@@ -62,6 +62,14 @@ def _lines() -> Iterator[str]:
             )
             for agent in agents
             if agent.revoked_at is None
+        ],
+    )
+    yield from _gauge(
+        "weir_removed_broker_held_messages",
+        "Messages that a broker removed as gone for good held when it was heard last, at least.",
+        [
+            ({"system": system, "broker": broker, kind: name}, float(count))
+            for system, broker, kind, name, count in held_by_removed()
         ],
     )
     samples = latest_samples_everywhere()

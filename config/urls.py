@@ -37,6 +37,7 @@ from apps.catalog.api.views import (
 from apps.executions.api import agents
 from apps.executions.api.restored import AdoptRestoredView, RestoredView
 from apps.executions.api.views import ExecutionViewSet
+from apps.overlays.api.repairs import RepairsView
 from apps.overlays.api.tools import (
     MethodsView,
     PlannersView,
@@ -127,6 +128,7 @@ api = [
     path("systems/<uuid:id>/adopt-restored", AdoptRestoredView.as_view()),
     path("systems/<uuid:id>/traffic", SystemTrafficView.as_view()),
     path("overlay-transformations", TransformationView.as_view()),
+    path("repairs", RepairsView.as_view()),
     path("topology-planners", PlannersView.as_view()),
     path("topology-methods", MethodsView.as_view()),
     path("calibration-state", CalibrationStateView.as_view()),

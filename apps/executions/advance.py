@@ -6,6 +6,7 @@ in the database all there is to know. A process that dies in the middle has done
 
 import logging
 from datetime import datetime
+from functools import partial
 
 from django.conf import settings
 from django.db import transaction
@@ -15,12 +16,14 @@ from apps.common.events import publish
 from apps.executions.apply import Applier, EffectRefused
 from apps.executions.documents import revision_bump
 from apps.executions.enforced import settings_asked
+from apps.executions.models import Execution
 from apps.executions.rows import execution_locked, execution_move, is_on_hold, tell
 from apps.executions.view import load
 from weir.actions import SettingKey
 from weir.coordination.coordinator import Limits, decide
 from weir.coordination.decisions import AppendUndoSteps
 from weir.lifecycle.executions import ExecutionCommand, ExecutionState
+from weir.lifecycle.steps import ActionState
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +71,8 @@ def execution_advance(
         applier.save()
         documents |= applier.documents_changed
         asked |= applier.asked
+        if applier.removed:
+            transaction.on_commit(partial(_others_advance, execution.pk, execution.system_id))
         if not again:
             break
     else:
@@ -79,3 +84,12 @@ def execution_advance(
     if moved:
         tell(execution)
     return moved
+
+
+def _others_advance(execution_id: int, system_id: int) -> None:
+    """Finish what waited for somebody who was removed just now."""
+    others = Execution.objects.filter(
+        system_id=system_id, steps__actions__state=ActionState.DEAD
+    ).exclude(pk=execution_id)
+    for pk in sorted(set(others.values_list("pk", flat=True))):
+        execution_advance(pk)

@@ -5,10 +5,12 @@ from datetime import UTC, datetime
 from django.db import transaction
 
 from apps.common.errors import ApplicationError
-from apps.executions.enforced import Settings
+from apps.executions.enforced import Settings, settings_forget
 from apps.executions.models import Direction, ExecutionAction, ExecutionStep
 from apps.executions.rows import execution_move, record_execution, steps_append
 from apps.executions.view import Loaded
+from apps.telemetry.services import broker_remove
+from apps.topology.models import Broker
 from apps.topology.services import overlay_in_force, overlay_rewire
 from weir import actions as kinds
 from weir.coordination.decisions import (
@@ -58,6 +60,8 @@ class Applier:
         self.documents_changed = False
         self.asked: dict[int, kinds.SettingKey] = {}
         """Actions whose agents read another value from now on; its number follows."""
+        self.removed = False
+        """Somebody was removed, so that others may wait for nobody any more."""
         self._settings = Settings(self.execution.system)
         self._actions: dict[int, ExecutionAction] = {}
         self._steps: dict[int, ExecutionStep] = {}
@@ -159,6 +163,7 @@ class Applier:
                     rewire=lambda edges: kinds.kind_of(row.action).apply_edges(edges, row.action),
                     reason=f"{self.execution} of {self.execution.subject_name}: {title}",
                 )
+                self._remove(row, title)
         except (InvalidProblem, ApplicationError) as error:
             raise EffectRefused(decision, f"The overlay was changed meanwhile: {error}") from error
 
@@ -175,11 +180,26 @@ class Applier:
                     rewire=lambda edges: kinds.kind_of(action).apply_edges(edges, action),
                     reason=f"{self.execution} of {self.execution.subject_name}: {told}",
                 )
+                self._remove(row, title)
         except (InvalidProblem, ApplicationError) as error:
             # The agents' links follow the overlay in force once the action is over.
             told = f"{told}; the overlay in force does not take that any more: {error}"
         command = "adopt_outcome" if adopted else "revert_outcome"
         record_execution(self.execution, command, None, reason=told)
+
+    def _remove(self, row: ExecutionAction, title: str) -> None:
+        """Whoever is gone for good: its agent is a stranger, its settings are in force no more."""
+        gone = kinds.absent(row.action)
+        if not gone:
+            return
+        # What this thought has changed is written first, and what it knew of settings forgotten.
+        self._settings.save()
+        for broker in Broker.objects.filter(system=self.execution.system, name__in=gone):
+            settings = settings_forget(self.execution.system, broker.name)
+            ended = f"; no longer in force: {', '.join(settings)}" if settings else ""
+            broker_remove(broker=broker, reason=f"{self.execution}: {title}{ended}")
+            self.removed = True
+        self._settings = Settings(self.execution.system)
 
     def _append(self, decision: AppendUndoSteps) -> None:
         """Steps that take back what is in force, last first."""

@@ -24,6 +24,7 @@ from apps.systems.models import System
 from apps.telemetry.models import Agent
 from weir.actions import protocol, roles
 from weir.coordination import wire
+from weir.coordination.removal import is_gone
 from weir.coordination.views import ORDER_PHASES
 from weir.lifecycle.steps import ActionState
 
@@ -294,5 +295,6 @@ def _orders(
                 interests={r: tuple(flows) for r, flows in interests.items()},
             )
             for role in peers
+            if not is_gone(role)
         ]
     return tuple(orders)

@@ -14,6 +14,7 @@ from apps.executions.documents import revision_bump
 from apps.executions.models import ExecutionAction, Setting
 from apps.systems.models import System
 from weir.actions import SettingKey, setting_key
+from weir.actions.carry_flow import NOWHERE
 from weir.coordination.wire import Observed
 from weir.model.plan import Action, Value
 
@@ -78,6 +79,33 @@ def settings_asked(system: System, asked: Mapping[int, SettingKey], number: int)
     if which:
         rows = Setting.objects.filter(system=system).filter(reduce(or_, which))
         rows.update(asked_number=number)
+
+
+def settings_forget(system: System, broker: str) -> list[str]:
+    """What was in force at a broker that is gone is in force no more; what that was, as text.
+
+    A flow that entered there is still known, with its promise, and enters nowhere.
+    """
+    rows = Setting.objects.select_for_update().filter(system=system)
+    there = rows.filter(target__broker=broker)
+    forgotten = [str(row) for row in there if row.in_force is not None]
+    there.delete()
+    for row in rows.filter(kind="carry_flow"):
+        entered = _enters(row.in_force, broker)
+        if not entered and not _enters(row.desired, broker):
+            continue
+        if entered:
+            forgotten.append(str(row))
+            row.previous, row.changed_at = row.in_force, timezone.now()
+            row.in_force = {**row.in_force, "broker": NOWHERE}
+        if _enters(row.desired, broker):
+            row.desired = {**row.desired, "broker": NOWHERE}
+        row.save(update_fields=["in_force", "desired", "previous", "changed_at", "updated_at"])
+    return forgotten
+
+
+def _enters(value: dict[str, Any] | None, broker: str) -> bool:
+    return value is not None and value["broker"] == broker
 
 
 def _plain(value: Value | None) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from apps.executions.restored import restored_text
 from apps.executions.rows import tell
 from apps.telemetry.models import Agent
 from apps.telemetry.services import Introduction, agent_obeyed, agent_report, agent_session
-from weir.actions import brokers
+from weir.actions import absent, brokers
 from weir.coordination.wire import Report, ReportPhase
 
 logger = logging.getLogger(__name__)
@@ -93,7 +93,12 @@ def _keep(agent: Agent, incarnation: int, reports: Sequence[Report]) -> set[int]
         public_id__in={report.action for report in reports},
         step__execution__system_id=agent.system_id,
     ).select_related("step")
-    actions = {str(row.public_id): row for row in rows if agent.broker.name in brokers(row.action)}
+    name = agent.broker.name
+    actions = {
+        str(row.public_id): row
+        for row in rows
+        if name in brokers(row.action) and name not in absent(row.action)
+    }
     heard = [
         (actions[report.action], report)
         for report in reports

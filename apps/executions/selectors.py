@@ -17,7 +17,7 @@ from apps.executions.models import (
 from apps.systems.models import System
 from apps.telemetry.models import Agent
 from apps.topology.models import OverlayEdge
-from weir.actions import InForce, brokers, edge, protocol
+from weir.actions import InForce, absent, brokers, edge, protocol
 from weir.coordination.wire import Observed, ReportPhase, observed_from_dict
 from weir.lifecycle.steps import ActionState
 
@@ -117,7 +117,7 @@ def waiting_for(action: ExecutionAction) -> list[str]:
         and report.phase in wanted
         and not (report.phase == ReportPhase.SWITCHED and report.by_hand)
     }
-    return sorted(set(concerned) - answered)
+    return sorted(set(concerned) - answered - absent(action.action))
 
 
 def execution_news(execution: Execution) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from django.db.models import F, Q
 
 from apps.executions.enforced import asks_of, shows
 from apps.executions.models import ActionReport, Execution, ExecutionAction, ExecutionStep
-from apps.telemetry.selectors import agents_of
+from apps.telemetry.selectors import agents_of, removed_brokers
 from weir import actions as kinds
 from weir.coordination.views import ActionView, Direction, ExecutionView, Protocol, StepView
 from weir.coordination.wire import Observed, Report, ReportPhase, observed_from_dict
@@ -30,7 +30,7 @@ class Loaded:
 
 
 def load(execution: Execution, now: datetime) -> Loaded:
-    """Read everything that bears on what follows; four queries."""
+    """Read everything that bears on what follows; five queries."""
     steps = list(ExecutionStep.objects.filter(execution=execution).order_by("index"))
     actions: dict[int, list[ExecutionAction]] = {step.pk: [] for step in steps}
     for row in ExecutionAction.objects.filter(step__execution=execution).order_by("index"):
@@ -51,6 +51,7 @@ def load(execution: Execution, now: datetime) -> Loaded:
             live=frozenset(
                 name for name, a in agents.items() if a["lease_until"] and a["lease_until"] > now
             ),
+            removed=removed_brokers(execution.system),
             pace_s=execution.pace_s,
             max_parallel=execution.max_parallel,
             steps=tuple(
@@ -127,6 +128,7 @@ def _action(
         deadline=_seconds(row.deadline_at),
         reports=reports,
         interests={role: tuple(flows) for role, flows in row.interests.items()},
+        final=kinds.is_final(action),
         inverts=None if row.inverts_id is None else names[row.inverts_id],
         title=kinds.title(action),
         detail=row.detail,

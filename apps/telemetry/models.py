@@ -128,6 +128,28 @@ class Agent(BaseModel):
         return AgentState.LIVE if held else AgentState.SILENT
 
 
+class Removal(models.Model):
+    """A broker that a plan removed because it was gone for good, and what it held when last heard.
+
+    Until an agent is enrolled for it again nobody waits for it.
+    """
+
+    system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="removals")
+    broker = models.ForeignKey(Broker, on_delete=models.CASCADE, related_name="removals")
+    at = models.DateTimeField(default=timezone.now)
+    over_at = models.DateTimeField(null=True, help_text="When an agent was enrolled again.")
+    held: "models.JSONField[Any, Any]" = models.JSONField(
+        default=dict, help_text="What it measured last: messages by flow and by link, and when."
+    )
+
+    class Meta:
+        ordering = ["id"]
+        indexes = [models.Index(fields=["system", "over_at"], name="removal_by_system")]
+
+    def __str__(self) -> str:
+        return f"removal of {self.broker}"
+
+
 class Sample(models.Model):
     """What one broker's agent measured over its last interval; kept for half an hour."""
 

@@ -7,7 +7,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from apps.systems.models import System
-from apps.telemetry.models import Agent, Sample
+from apps.telemetry.models import Agent, Removal, Sample
 from apps.topology.models import Broker
 
 # A broker whose newest sample is older than this measures nothing now.
@@ -33,6 +33,23 @@ def agents_ahead(system_pk: int) -> QuerySet[Agent]:
         .select_related("broker")
         .order_by("broker__name")
     )
+
+
+def removed_brokers(system: System) -> frozenset[str]:
+    """Names of brokers that plans removed as gone for good, and that did not come again."""
+    rows = Removal.objects.filter(system=system, over_at=None)
+    return frozenset(rows.values_list("broker__name", flat=True))
+
+
+def held_by_removed() -> list[tuple[str, str, str, str, int]]:
+    """(system, broker, `flow` or `link`, its name, messages) of every removal, oldest first."""
+    rows = Removal.objects.select_related("system", "broker").order_by("id")
+    return [
+        (row.system.name, row.broker.name, kind, name, count)
+        for row in rows
+        for kind, table in (("flow", "flows"), ("link", "links"))
+        for name, count in sorted(row.held.get(table, {}).items())
+    ]
 
 
 def live_agents(system: System) -> dict[str, Agent]:

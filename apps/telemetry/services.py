@@ -18,8 +18,9 @@ from apps.common.errors import Conflict
 from apps.common.events import publish, publish_seldom
 from apps.systems.models import Product, System
 from apps.telemetry.addresses import address_checked, simulated_address
-from apps.telemetry.models import KEEP_SAMPLES, Agent, AgentState, Sample
+from apps.telemetry.models import KEEP_SAMPLES, Agent, AgentState, Removal, Sample
 from apps.telemetry.selectors import agents_ahead
+from apps.telemetry.silence import held_last
 from apps.topology.models import Broker
 
 SECRET_PREFIX = "weira_"
@@ -164,6 +165,7 @@ def agent_enrol(
         agent.incarnation += 1 if agent.incarnation else 0
     agent.edits += 1
     agent.save()
+    Removal.objects.filter(broker=broker, over_at=None).update(over_at=timezone.now())
     after = {"prefix": agent.prefix, "address": agent.address}
     _record(agent, actor, "enrol", before=before, after=after)
     _tell(agent)
@@ -211,6 +213,29 @@ def agent_revoke(*, agent: Agent, actor: User | None) -> Agent:
         _record(row, actor, "revoke", after={"prefix": row.prefix})
         _tell(row)
     return row
+
+
+@transaction.atomic
+def broker_remove(*, broker: Broker, reason: str) -> Removal:
+    """Nobody waits for a broker that is gone for good, and its agent's credential ends.
+
+    Keeps what the broker held when it was heard last: so much at least is lost with it.
+    """
+    held = held_last(broker)
+    agent = Agent.objects.filter(broker=broker).first()
+    if agent is not None:
+        agent_revoke(agent=agent, actor=None)
+    record(
+        actor=None,
+        action="remove",
+        object_kind="agent",
+        object_id=broker.public_id,
+        object_name=f"broker {broker.name}",
+        system_id=broker.system.public_id,
+        after={"held": held.plain()},
+        reason=f"{reason}. {held.sentence}"[:500],
+    )
+    return Removal.objects.create(system=broker.system, broker=broker, held=held.plain())
 
 
 @transaction.atomic
@@ -322,5 +347,7 @@ def agents_lapse() -> int:
 
 def samples_prune() -> int:
     """Forget what is older than half an hour. Returns how many rows went."""
-    old = Sample.objects.filter(at__lt=timezone.now() - KEEP_SAMPLES)
+    # The last word of a broker that fell silent says what is lost if it never comes back.
+    last = Sample.objects.order_by("broker_id", "-at", "-id").distinct("broker_id").values("pk")
+    old = Sample.objects.filter(at__lt=timezone.now() - KEEP_SAMPLES).exclude(pk__in=last)
     return old.delete()[0]

@@ -174,7 +174,7 @@ class CandidateViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Candidate]
             form.is_valid(raise_exception=True)
             candidate = self.get_object()
             plan = candidate_plan(candidate=candidate, actor=request.user, **form.validated_data)
-            return _made(request, plan)
+            return made(request, plan)
 
         return once(request, make)
 
@@ -195,12 +195,12 @@ class CandidateViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Candidate]
             plan = plan_again_from_here(
                 candidate=candidate, actor=request.user, **form.validated_data
             )
-            return _made(request, plan)
+            return made(request, plan)
 
         return once(request, make)
 
 
-def _made(request: Request, plan: Plan) -> Response:
+def made(request: Request, plan: Plan) -> Response:
     """201 with the plan as its author reads it."""
     reading = plan_reading(plan_rows().get(pk=plan.pk), caller_of(request))
     return Response(

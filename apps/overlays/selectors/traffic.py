@@ -73,14 +73,22 @@ class TrafficReading:
         return dict(found)
 
 
-def traffic_now(system: System, *, window_s: float = DEFAULT_WINDOW_S) -> TrafficReading:
-    """Measured where every broker of the overlay in force reported in the window, else modelled."""
+def traffic_now(
+    system: System,
+    *,
+    window_s: float = DEFAULT_WINDOW_S,
+    without: frozenset[str] = frozenset(),
+) -> TrafficReading:
+    """Measured where every broker of the overlay in force reported in the window, else modelled.
+
+    `without`: brokers that are gone, of which nobody expects anything.
+    """
     since = timezone.now() - timedelta(seconds=window_s)
     samples: dict[str, list[Sample]] = defaultdict(list)
     rows = Sample.objects.filter(broker__system=system, at__gte=since).select_related("broker")
     for sample in rows.order_by("at", "id"):
         samples[sample.broker.name].append(sample)
-    members = _members(system)
+    members = _members(system) - without
     silent = sorted(members - samples.keys())
     if members and not silent:
         return _measured(system, samples, window_s)

@@ -6,6 +6,7 @@ from apps.overlays.services.asking import (
     evaluation_rerun,
 )
 from apps.overlays.services.proposing import candidate_plan, plan_again_from_here
+from apps.overlays.services.repairing import repair_plan
 from apps.overlays.services.solving import evaluation_solve, evaluation_store, evaluation_told
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "evaluation_store",
     "evaluation_told",
     "plan_again_from_here",
+    "repair_plan",
 ]

@@ -18,6 +18,7 @@ LONGEST_WINDOW_S = 31 * 86_400
 LONGEST_TTL_S = 366 * 86_400
 LONGEST_DWELL_S = 7 * 86_400
 MOST_APPROVALS = 9
+LEAST_SILENCE_S = 30
 
 
 class WindowEffect(models.TextChoices):
@@ -47,6 +48,7 @@ class Policy(BaseModel):
     churn_per_consumer = models.FloatField(default=DEFAULT_TERMS.churn_per_consumer)
     churn_per_rate_change = models.FloatField(default=DEFAULT_TERMS.churn_per_rate_change)
     approval_ttl_s = models.PositiveIntegerField(default=DEFAULT_TERMS.approval_ttl_s)
+    remove_after_s = models.PositiveIntegerField(default=DEFAULT_TERMS.remove_after_s)
     rate_control = models.BooleanField(default=DEFAULT_TERMS.rate_control)
     rate_control_band = models.FloatField(default=DEFAULT_TERMS.rate_control_band)
     version = models.PositiveIntegerField(default=1, editable=False)
@@ -99,6 +101,10 @@ class Policy(BaseModel):
                 name="policy_approval_ttl_between_a_minute_and_a_year",
             ),
             models.CheckConstraint(
+                condition=Q(remove_after_s__gte=LEAST_SILENCE_S, remove_after_s__lte=LONGEST_TTL_S),
+                name="policy_remove_after_between_30_s_and_a_year",
+            ),
+            models.CheckConstraint(
                 condition=Q(rate_control_band__gt=0, rate_control_band__lte=1),
                 name="policy_rate_control_band_above_0_at_most_1",
             ),
@@ -141,6 +147,7 @@ class Policy(BaseModel):
             churn_per_consumer=self.churn_per_consumer,
             churn_per_rate_change=self.churn_per_rate_change,
             approval_ttl_s=self.approval_ttl_s,
+            remove_after_s=self.remove_after_s,
             rate_control=self.rate_control,
             rate_control_band=self.rate_control_band,
         )

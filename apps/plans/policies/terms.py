@@ -64,6 +64,8 @@ class Terms:
     churn_per_rate_change: float = 0.0
     """Utility that changing a rate by all of the larger value costs, in proportion below."""
     approval_ttl_s: int = 24 * 3600
+    remove_after_s: int = 300
+    """How long a broker must have been silent before a plan may remove it as gone for good."""
     rate_control: bool = False
     rate_control_band: float = 0.2
     """How far controlled rates may leave the approved ones, as a share of these."""

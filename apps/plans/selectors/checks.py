@@ -18,6 +18,7 @@ from apps.plans.selectors.rules import Ruling
 from apps.plans.selectors.staleness import has_moved, moved_because
 from apps.telemetry.models import AgentState
 from apps.telemetry.selectors import agents_of
+from apps.telemetry.silence import silences
 from weir import actions
 from weir.actions import InForce
 from weir.coordination.wire import Observed
@@ -36,6 +37,7 @@ BEFORE = "before_in_force"
 ENVELOPE = "inside_envelope"
 INTERMEDIATE = "intermediate_states"
 AGENTS = "agents_alive"
+GONE = "removed_are_silent"
 OBSERVED = "agents_agree"
 INVERSE = "inverse_ready"
 IDLE = "system_idle"
@@ -62,6 +64,7 @@ def checks(plan: Plan, ruling: Ruling, now: datetime) -> list[Check]:
         _envelope(measured_envelope(plan)),
         _intermediate(plan, found),
         *_agents(plan, found),
+        *_gone(plan, ruling, now),
         _inverse(plan, found),
         _idle(plan),
         _window(ruling),
@@ -140,7 +143,8 @@ def _agents(plan: Plan, found: InForce) -> list[Check]:
     for step in plan.content.steps:
         for action in step.actions:
             first.setdefault(actions.setting_key(action), action)
-    touched = sorted({b for action in first.values() for b in actions.brokers(action)})
+    gone = _absent(plan)
+    touched = sorted({b for action in first.values() for b in actions.brokers(action)} - gone)
     enrolled = {agent.broker.name: agent for agent in agents_of(plan.system)}
     live = {name for name, agent in enrolled.items() if agent.state() == AgentState.LIVE}
     seen = observed_of(enrolled.values())
@@ -189,6 +193,26 @@ def _asked(plan: Plan, broker: str) -> bool:
     )
 
 
+def _absent(plan: Plan) -> frozenset[str]:
+    steps = plan.content.steps
+    return frozenset().union(*(actions.absent(a) for step in steps for a in step.actions))
+
+
+def _gone(plan: Plan, ruling: Ruling, now: datetime) -> list[Check]:
+    """Whoever is removed as gone for good must have been silent for as long as the policy asks."""
+    gone = _absent(plan)
+    if not gone:
+        return []
+    title = "Brokers that are removed are silent"
+    least_s = ruling.terms.remove_after_s
+    for silence in sorted(silences(plan.system, now), key=lambda row: row.broker):
+        if silence.broker in gone and silence.seconds < least_s:
+            said = "speaks" if silence.seconds <= 0 else f"was heard {silence.seconds:.0f} s ago"
+            detail = f"{silence.broker} {said}; it is removed after {least_s} s of silence"
+            return [_check(GONE, title, FAIL, detail)]
+    return [_check(GONE, title, PASS, f"{_listed(sorted(gone))}: for more than {least_s} s")]
+
+
 def _agrees(action: Action, broker: str, seen: Observed, wanted: list[Any], found: InForce) -> bool:
     """Whether the agent's own look at its broker shows one of the values that may be in force."""
     if actions.protocol(action) == "tree":
@@ -201,6 +225,9 @@ def _inverse(plan: Plan, found: InForce) -> Check:
     """The plan can be taken back: its inverse, carried out after it, leaves what is there now."""
     title = "Inverse plan ready"
     steps = plan.content.steps
+    final = [a for step in steps for a in step.actions if actions.is_final(a)]
+    if final:
+        return _check(INVERSE, title, WARN, actions.undo_title(final[0]))
     undo = actions.inverse_steps(steps)
     try:
         back = actions.replay(actions.replay(found, steps), undo)

@@ -161,6 +161,10 @@ def _edges(action: Action, step: int) -> list[Change]:
 
 def tree_change(action: Action) -> tuple[list[actions.Edge], list[actions.Edge]]:
     """Edges that a tree action removes and adds: what it does to the smallest tree it fits on."""
+    if actions.is_final(action):
+        before = _around(action)
+        after = actions.kind_of(action).apply_edges(before, action)
+        return sorted(before - after), sorted(after - before)
     undo = actions.inverse(action)
     after = actions.kind_of(action).apply_edges(_fitting(action), action)
     before = actions.kind_of(undo).apply_edges(after, undo)
@@ -173,3 +177,12 @@ def _fitting(action: Action) -> frozenset[actions.Edge]:
     if "j" not in role:
         return frozenset()
     return frozenset(actions.edge(a, b) for a, b in pairwise(path))
+
+
+def _around(action: Action) -> frozenset[actions.Edge]:
+    """The links of those that are gone. Of several that hang together the target does not say
+    which of them had which neighbour; they are shown as one."""
+    gone = sorted(actions.absent(action))
+    ring = [b for b in actions.brokers(action) if b not in gone]
+    pairs = [*pairwise(gone), *((gone[0], broker) for broker in ring)]
+    return frozenset(actions.edge(a, b) for a, b in pairs)

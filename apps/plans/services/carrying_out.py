@@ -13,6 +13,7 @@ from apps.plans.selectors.checks import (
     BEFORE,
     ENVELOPE,
     FAIL,
+    GONE,
     IDLE,
     INTERMEDIATE,
     PASS,
@@ -30,6 +31,7 @@ MAKES_STALE = {
     BEFORE: "What is in force is no longer what the plan starts from. {}.",
     ENVELOPE: "The load has left the envelope that the plan assumes: {}.",
     INTERMEDIATE: "A step does not fit what is there now: {}.",
+    GONE: "Somebody whom the plan removes is not gone: {}.",
 }
 # These may pass a minute later: the plan stays as it is.
 REFUSALS = {

@@ -8,6 +8,7 @@ from apps.accounts.api.permissions import granted
 from apps.accounts.roles import Permission
 from apps.common.api.fields import Amount
 from apps.plans.policies.models import (
+    LEAST_SILENCE_S,
     LONGEST_DWELL_S,
     LONGEST_TTL_S,
     LONGEST_WINDOW_S,
@@ -133,6 +134,12 @@ class PolicySerializer(serializers.Serializer[Policy]):
         "in proportion for smaller changes.",
     )
     approval_ttl_s = serializers.IntegerField(min_value=60, max_value=LONGEST_TTL_S, required=False)
+    remove_after_s = serializers.IntegerField(
+        min_value=LEAST_SILENCE_S,
+        max_value=LONGEST_TTL_S,
+        required=False,
+        help_text="How long a broker must have been silent before a plan may remove it as gone.",
+    )
     rate_control = serializers.BooleanField(required=False)
     rate_control_band = Amount(
         min_value=0.001,

@@ -1,0 +1,102 @@
+"""Who has been silent for how long, and what a silent broker held when it was heard last."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from apps.catalog.models import Topic
+from apps.systems.models import System
+from apps.telemetry.models import Agent, Sample
+from apps.topology.models import Broker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Silence:
+    """One broker whose agent came at least once."""
+
+    broker: str
+    since: datetime
+    """When its agent was heard last."""
+    seconds: float
+    """For how long it has been silent; 0 while it holds its lease."""
+
+
+def silences(system: System, now: datetime) -> list[Silence]:
+    """Every broker whose agent ever came, by name; an agent that was revoked counts as silent."""
+    rows = Agent.objects.filter(system=system, incarnation__gt=0).select_related("broker")
+    found = []
+    for row in rows.order_by("broker__name"):
+        since = row.last_report_at or row.enrolled_at
+        live = row.revoked_at is None and row.lease_until is not None and row.lease_until > now
+        seconds = 0.0 if live else max(0.0, (now - since).total_seconds())
+        found.append(Silence(broker=row.broker.name, since=since, seconds=seconds))
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Messages that only this broker held, as measured last: so many at least are lost with it.
+
+    At least, since it went on after it measured; and what its neighbours have not seen settled is
+    counted here and saved all the same.
+    """
+
+    broker: str
+    at: datetime | None
+    """When it was measured; None: never."""
+    flows: Mapping[str, int]
+    """Flow -> messages that waited before its gate."""
+    links: Mapping[str, int]
+    """Neighbour -> messages of any flow that waited for it."""
+    unknown: tuple[str, ...]
+    """Flows that come in here of which nothing was measured."""
+
+    @property
+    def total(self) -> int:
+        """All messages that are known of."""
+        return sum(self.flows.values()) + sum(self.links.values())
+
+    @property
+    def sentence(self) -> str:
+        """Such as `At least 1,204 messages of customs were at b4 alone, measured 10:03:12 UTC.`"""
+        parts = [f"{n:,} of {flow}" for flow, n in sorted(self.flows.items()) if n]
+        parts += [f"{n:,} on their way to {name}" for name, n in sorted(self.links.items()) if n]
+        unknown = f" Nothing is known of {', '.join(self.unknown)}." if self.unknown else ""
+        if self.at is None:
+            return f"What {self.broker} held was never measured.{unknown}"
+        when = f"measured {self.at:%Y-%m-%d %H:%M:%S} UTC"
+        if not parts:
+            return (
+                f"{self.broker} alone held no message, {when}; later ones are not known.{unknown}"
+            )
+        listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+        return f"{self.broker} alone held at least {listed}, {when}.{unknown}"
+
+    def plain(self) -> dict[str, Any]:
+        """As it is kept."""
+        return {
+            "at": None if self.at is None else self.at.isoformat(),
+            "flows": dict(self.flows),
+            "links": dict(self.links),
+            "unknown": list(self.unknown),
+        }
+
+
+def held_last(broker: Broker) -> Held:
+    """What the broker's newest sample says of messages that wait there."""
+    sample = Sample.objects.filter(broker=broker).order_by("-at", "-id").first()
+    sources = Topic.objects.filter(source=broker).order_by("name").values_list("name", flat=True)
+    payload = {} if sample is None else sample.payload
+    flows = _backlogs(payload.get("flows", {}))
+    return Held(
+        broker=broker.name,
+        at=None if sample is None else sample.at,
+        flows=flows,
+        links=_backlogs(payload.get("links", {})),
+        unknown=tuple(name for name in sources if name not in flows),
+    )
+
+
+def _backlogs(table: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+    return {name: int(row["backlog"]) for name, row in table.items() if "backlog" in row}
