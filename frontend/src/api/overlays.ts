@@ -11,6 +11,7 @@ export type Candidate = Schemas["Candidate"];
 export type CandidateDetail = Schemas["CandidateDetail"];
 export type SystemTraffic = Schemas["SystemTraffic"];
 export type TopologyTool = Schemas["TopologyTool"];
+export type Repair = Schemas["Repair"];
 
 /** `source.kind` of the plans that are made of candidates. */
 export const CANDIDATE = "overlay_candidate";
@@ -141,3 +142,17 @@ export function usePlanAgain(id: string) {
       ]),
   });
 }
+
+/** Brokers of the overlay in force that are silent; whoever is gone for good can be removed. */
+export const repairsQuery = (system: string) =>
+  queryOptions({
+    queryKey: keys.repairs(system),
+    queryFn: async ({ signal }): Promise<Repair[]> =>
+      (await take(client.GET("/api/v1/repairs", { params: { query: { system } }, signal }))).results,
+    refetchInterval: LOOK_MS,
+  });
+
+export const planRepair = (broker: string): Promise<Schemas["PlanDetail"]> =>
+  take(
+    client.POST("/api/v1/repairs", { params: { header: idempotencyKey() }, body: { broker, title: "" } }),
+  );

@@ -49,6 +49,8 @@ export const keys = {
     /** Apart from the evaluations: it moves with what is measured. */
     traffic: (system: string, window?: number) => ["overlay-traffic", system, window] as const,
   },
+  /** Moves with the agents: who is silent, and what they held. */
+  repairs: (system: string) => ["repairs", system] as const,
   topologyTools: (what: string) => ["topology-tools", what] as const,
   plans: {
     all: ["plans"] as const,

@@ -1645,6 +1645,28 @@ export interface paths {
         patch: operations["recomputation_triggers_partial_update"];
         trace?: never;
     };
+    "/api/v1/repairs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The silent brokers of a system's overlay in force, longest silent first. */
+        get: operations["repairs_list"];
+        put?: never;
+        /**
+         * @description Make a draft of the plan that closes the overlay around a broker that is gone.
+         *
+         *     Role: editor.
+         */
+        post: operations["repairs_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs": {
         parameters: {
             query?: never;
@@ -5184,6 +5206,8 @@ export interface components {
              */
             churn_per_rate_change?: number;
             approval_ttl_s?: number;
+            /** @description How long a broker must have been silent before a plan may remove it as gone. */
+            remove_after_s?: number;
             rate_control?: boolean;
             /**
              * Format: double
@@ -5733,6 +5757,8 @@ export interface components {
              */
             churn_per_rate_change?: number;
             approval_ttl_s?: number;
+            /** @description How long a broker must have been silent before a plan may remove it as gone. */
+            remove_after_s?: number;
             rate_control?: boolean;
             /**
              * Format: double
@@ -5939,6 +5965,43 @@ export interface components {
         };
         /** @enum {string} */
         RelaxedNumberKindEnum: "node" | "link" | "flow";
+        /** @description A broker of the overlay in force that is silent. */
+        Repair: {
+            /** Format: uuid */
+            broker: string;
+            broker_name: string;
+            /**
+             * Format: date-time
+             * @description When its agent was heard last.
+             */
+            silent_since: string;
+            /** Format: double */
+            silent_s: number;
+            /**
+             * Format: double
+             * @description After so much silence the policy lets a plan remove it.
+             */
+            remove_after_s: number;
+            /** @description Whether it has been silent for so long. */
+            removable: boolean;
+            /** @description What it alone held when it was heard last. */
+            held: string;
+            readonly allowed_commands: string[];
+        };
+        /** @description All of them. */
+        RepairList: {
+            results: components["schemas"]["Repair"][];
+        };
+        /** @description Around which broker, and what the plan is called. */
+        RepairRequestRequest: {
+            /**
+             * Format: uuid
+             * @description Gone for good; others that are linked with it go, too.
+             */
+            broker: string;
+            /** @default  */
+            title: string;
+        };
         /** @description Load of a node's resource or of a link against its capacity, with its price. */
         ResourceLoad: {
             place: components["schemas"]["PlaceEnum"];
@@ -12507,6 +12570,79 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Trigger"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    repairs_list: {
+        parameters: {
+            query: {
+                system: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RepairList"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    repairs_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "broker": "7a1e0000-0000-4000-8000-000000000002",
+                 *       "title": "Around london-1"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RepairRequestRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of what was made, or of what tells how far the work is. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanDetail"];
                 };
             };
             /** @description The request was refused or failed. */

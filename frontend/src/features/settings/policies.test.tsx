@@ -23,6 +23,7 @@ const policy = (change: Partial<Policy> = {}): Policy => ({
   pace_s: 0,
   enactment_threshold: 0.01,
   approval_ttl_s: 86_400,
+  remove_after_s: 300,
   rate_control: false,
   rate_control_band: 0.2,
   enactment_band: 0,

@@ -26,6 +26,7 @@ export type PolicyDraft = {
   perRate: string;
   ttl: string;
   pauses: boolean;
+  removeAfter: string;
   rateControl: boolean;
   band: string;
 };
@@ -59,6 +60,7 @@ export const draftOf = (policy: Policy): PolicyDraft => ({
   perConsumer: plain(policy.churn_per_consumer ?? 0),
   perRate: plain(policy.churn_per_rate_change ?? 0),
   ttl: plain((policy.approval_ttl_s ?? 0) / 3600),
+  removeAfter: plain((policy.remove_after_s ?? 0) / 60),
   rateControl: policy.rate_control ?? false,
   band: percent(policy.rate_control_band),
 });
@@ -77,6 +79,7 @@ export type PolicyBody = {
   churn_per_consumer: number;
   churn_per_rate_change: number;
   approval_ttl_s: number;
+  remove_after_s: number;
   rate_control: boolean;
   rate_control_band: number;
 };
@@ -117,6 +120,7 @@ export function bodyOf(draft: PolicyDraft): { body: PolicyBody } | { errors: Fie
     churn_per_consumer: number(draft.perConsumer, "churn_per_consumer"),
     churn_per_rate_change: number(draft.perRate, "churn_per_rate_change"),
     approval_ttl_s: Math.round(number(draft.ttl, "approval_ttl_s", 3600)),
+    remove_after_s: Math.round(number(draft.removeAfter, "remove_after_s", 60)),
     rate_control: draft.rateControl,
     rate_control_band: number(draft.band, "rate_control_band", 0.01),
   };

@@ -30,6 +30,7 @@ const DRAWN = [
   "churn_per_rate_change",
   "approval_ttl_s",
   "pause_when_window_closes",
+  "remove_after_s",
   "rate_control",
   "rate_control_band",
   "reason",
@@ -146,6 +147,13 @@ export function PolicyForm({ policy, name }: { policy: Policy; name: string }) {
               onChange={(pauses) => (may ? set({ pauses }) : undefined)}
               error={messageFor(errors, "pause_when_window_closes")}
             />
+            {field(
+              "Silence until a broker counts as gone",
+              "removeAfter",
+              "remove_after_s",
+              "min",
+              "A plan may remove it then; what it alone holds is lost.",
+            )}
           </div>
         </Panel>
         <Panel title="Rate control" sub="every second, between two plans">

@@ -5,6 +5,7 @@ import { Link } from "react-router";
 
 import { AddressDialog } from "./address-dialog";
 import { classRows, type FleetRow } from "./fleet";
+import { RepairNote } from "./repair-note";
 
 import { keys } from "@/api/query-keys";
 import { agentRevoke } from "@/api/telemetry";
@@ -57,6 +58,9 @@ export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow
             {problem}
           </Note>
         ))}
+        {agent === null || agent.state === "live" ? null : (
+          <RepairNote system={system} broker={broker.id} />
+        )}
         {agent === null ? (
           <p className="muted">
             No agent runs beside this broker, so nothing is measured and nothing can be enforced
