@@ -38,7 +38,7 @@ READ_ONLY = {
 }
 RUNS = {
     *("calibrations", "runs", "allocations", "studies"),
-    *("overlay-evaluations", "overlay-candidates", "overlay-transformations"),
+    *("overlay-evaluations", "overlay-candidates", "overlay-transformations", "repairs"),
 }
 # Everybody reads them; one role changes them.
 KEPT_BY = {"agents": ADMINS, "executions": OPERATORS, "policies": ADMINS}
