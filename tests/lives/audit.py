@@ -98,6 +98,8 @@ class LivesAudit(Audit):
         world = self.world
         if not world.control.idle:
             return "an execution has not ended"
+        if world.plans_to_come:
+            return f"{world.plans_to_come} plans have not begun"
         for name, agent in world.agents.items():
             hands, runtime, store = agent.hands, agent.runtime, agent.store
             if hands is None or runtime is None or store is None:

@@ -122,6 +122,7 @@ class World:
         self.oversize: set[str] = set()
         """Flows whose publishers send messages about as large as the broker takes."""
         self.published = dict.fromkeys(self.ingress, 0)
+        self.plans_to_come = len(self.scenario.plans)
         self.twins: list[Agent] = []
         """Second agents, each beside one that lives."""
         self.brokers = {name: self.broker_class(name) for name in self.names}
@@ -308,6 +309,7 @@ class World:
 
     def _next_plan(self, number: int) -> None:
         """Each plan begins when the one before has ended."""
+        self.plans_to_come = len(self.scenario.plans) - number
         if number >= len(self.scenario.plans):
             return
         ready = len(self.control.addresses) == len(self.names)
