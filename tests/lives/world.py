@@ -36,7 +36,7 @@ from weir.lifecycle.executions import ExecutionCommand, ExecutionState
 
 TROUBLE_S = 8.0
 """Faults and publishers begin within this time."""
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
 """Everything has come to rest by then, or the life fails."""
 LOOK_S = 0.5
 
