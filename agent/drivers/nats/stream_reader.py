@@ -166,8 +166,9 @@ class StreamReader:
                 if messages:
                     self._next = messages[-1].sequence + 1
                     yield Read(messages, self._created, server, behind)
-                    # Whoever reads has handed them on by now and counts them itself.
-                    self._hold(sum([_size(frame) for frame in self._buffer]))
+                # Whoever reads has handed them on by now and counts them itself; what the server
+                # only said, such as heartbeats, is gone.
+                self._hold(sum([_size(frame) for frame in self._buffer]))
                 if ended:
                     # Only now: what came before it must not have come in vain, again and again.
                     raise Retryable(ended)

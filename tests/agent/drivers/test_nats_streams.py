@@ -10,6 +10,8 @@ from agent.drivers.nats import jetstream
 from agent.drivers.nats.session import Session
 from agent.drivers.nats.stream_reader import StreamReader
 from agent.drivers.nats.stream_writer import BATCH, POSITION, Outgoing, StreamWriter, position_of
+from agent.memory import Memory
+from tests.agent.planes import until
 from tests.nats_server import NatsServer
 
 CONFIG = {"name": "S", "subjects": ["s.>"], "allow_atomic": True}
@@ -166,6 +168,21 @@ async def test_a_reader_whose_pulls_are_answered_in_full_never_begins_anew(serve
             if got == 1000:
                 break
         assert reader.restarts == 0
+        await writer.close()
+        await session.close()
+
+
+@pytest.mark.asyncio
+async def test_what_the_server_says_of_an_idle_stream_is_not_counted_for_ever(server):
+    """A heartbeat a second would fill the memory that all readers share, and stop them all."""
+    async with asyncio.timeout(30):
+        session, memory = await _session(server), Memory()
+        reading = asyncio.create_task(anext(StreamReader(session, "S", memory=memory).read()))
+        await until(lambda: memory.reliable.most > 0, "a heartbeat has come")
+        await until(lambda: memory.used == 0, "and nothing waits here")
+        writer = StreamWriter(session, "S")
+        await writer.append([_message(1)])
+        assert len((await reading).messages) == 1
         await writer.close()
         await session.close()
 
