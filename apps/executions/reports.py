@@ -9,20 +9,35 @@ from django.db import connection, transaction
 from apps.common.events import publish
 from apps.executions.advance import execution_advance
 from apps.executions.documents import revision_bump
-from apps.executions.models import ACTIVE_NAMES, ActionReport, Execution, ExecutionAction
+from apps.executions.models import (
+    ACTIVE_NAMES,
+    ActionReport,
+    Execution,
+    ExecutionAction,
+    Revision,
+)
 from apps.executions.restored import restored_text
 from apps.executions.rows import tell
 from apps.telemetry.models import Agent
 from apps.telemetry.services import Introduction, agent_obeyed, agent_report, agent_session
 from weir.actions import absent, brokers
 from weir.coordination.wire import Report, ReportPhase
+from weir.errors import InvalidProblem
 
 logger = logging.getLogger(__name__)
+
+FURTHEST = 2**40
+"""By how much a document number may be above ours and still be believed. A database never lags that
+far behind, and 8,000 such claims may be adopted before agents run out of numbers."""
 
 
 @transaction.atomic
 def session_open(*, agent: Agent, introduction: Introduction) -> Agent:
-    """Open the next incarnation; the broker's neighbours learn its address."""
+    """Open the next incarnation; the broker's neighbours learn its address.
+
+    Raises InvalidProblem for a number that nobody can have.
+    """
+    _check_number(agent, introduction.number)
     opened = agent_session(agent=agent, introduction=introduction)
     if opened.is_ahead:
         logger.error("%s", restored_text(opened.system))
@@ -33,12 +48,24 @@ def session_open(*, agent: Agent, introduction: Introduction) -> Agent:
 
 def agent_ahead(*, agent: Agent, number: int) -> None:
     """An agent has obeyed the document of this number; if it was never sent here, none are sent
-    from now on."""
+    from now on. Raises InvalidProblem for a number that nobody can have."""
+    _check_number(agent, number)
     with transaction.atomic():
         if agent_obeyed(agent=agent, number=number):
             logger.error("%s", restored_text(agent.system))
             revision_bump(agent.system)
             publish("document", system=agent.system.public_id)
+
+
+def _check_number(agent: Agent, number: int) -> None:
+    """Adopting what is restored lifts the system's number above every one that is claimed, so a
+    claim without bounds would leave none that agents can name."""
+    if number <= agent.served_number + FURTHEST:
+        return
+    rows = Revision.objects.filter(system=agent.system_id).values_list("number", flat=True)
+    newest = rows.first() or 0
+    if number > newest + FURTHEST:
+        raise InvalidProblem("number", f"{number} is no document's: the newest here is {newest}")
 
 
 def agent_heard(

@@ -22,10 +22,13 @@ from apps.telemetry.models import KEEP_SAMPLES, Agent, AgentState, Removal, Samp
 from apps.telemetry.selectors import agents_ahead
 from apps.telemetry.silence import held_last
 from apps.topology.models import Broker
+from weir.errors import InvalidProblem
 
 SECRET_PREFIX = "weira_"
 LEASE_S = 10.0
 TELEMETRY_NEWS_EVERY_S = 1.0
+LARGEST_CLAIM = 2_000_000_000
+"""The largest session that an agent may remember and we not: it leaves numbers for all to come."""
 
 
 class Fenced(Conflict):
@@ -243,9 +246,11 @@ def agent_session(*, agent: Agent, introduction: Introduction) -> Agent:
     """Open the next incarnation with a fresh lease; everything older is fenced from now on.
 
     It is above every one that the agent remembers, so that a database that has gone back does not
-    give the same number twice.
+    give the same number twice. Raises InvalidProblem for a claim that leaves no numbers.
     """
     row = _locked(agent.pk)
+    if introduction.incarnation > max(row.incarnation, LARGEST_CLAIM):
+        raise InvalidProblem("incarnation", f"must be at most {LARGEST_CLAIM}")
     row.incarnation = max(row.incarnation, introduction.incarnation) + 1
     row.report_sequence = 0
     row.obeyed_number = max(row.obeyed_number, introduction.number)

@@ -22,8 +22,7 @@ MAX_ENTRIES = 100_000
 LONGEST_NAME = 1_000
 LONGEST_SENTENCE = 4_000
 SHOWN = 40
-LARGEST_INCARNATION = 2_000_000_000
-"""Leaves room for every session that is still to come."""
+LARGEST_INCARNATION = 2**31 - 1
 
 
 def body(request: HttpRequest) -> dict[str, Any]:

@@ -1,0 +1,49 @@
+"""What one agent claims of itself cannot lock its system, or its broker, for good."""
+
+import pytest
+
+from apps.accounts.roles import Role
+from apps.executions.restored import restored_adopt
+from tests.factories import make_user
+from tests.factories.fleet import agent_row
+
+LARGEST = 2**53 - 1
+
+
+def test_a_document_number_that_nobody_can_have_is_refused(harbour, agents):
+    """Adopted, it would leave no number that agents may name: none could report ever after."""
+    a, d = agents["a"], agents["d"]
+    answer = a.post("session", {"incarnation": a.incarnation, "number": LARGEST})
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "number")
+    a.obeyed = LARGEST
+    asked = a.asking().result(5)
+    assert (asked.status_code, asked.json()["errors"][0]["field"]) == (400, "number")
+    assert not agent_row(a).is_ahead
+    d.obey()
+    assert d.say(observed=d.observed()).status_code == 200
+
+
+def test_numbers_are_left_after_the_largest_that_is_believed_was_adopted(harbour, agents):
+    a, d = agents["a"], agents["d"]
+    operator = make_user("olga", Role.OPERATOR)
+    for _ in range(3):
+        furthest = agent_row(a).served_number + 2**40
+        answer = a.post("session", {"incarnation": a.incarnation, "number": furthest})
+        a.incarnation = answer.json()["incarnation"]
+        assert restored_adopt(system=harbour.system, actor=operator, reason="x") > furthest
+        a.poll_now()
+    d.obey()
+    assert d.say(observed=d.observed()).status_code == 200
+
+
+@pytest.mark.parametrize("claimed", [2_000_000_000, 2**31 - 1])
+def test_a_session_number_that_is_claimed_leaves_room_for_the_next(harbour, agents, claimed):
+    a = agents["a"]
+    answer = a.post("session", {"incarnation": claimed})
+    if answer.status_code == 200:
+        a.incarnation = answer.json()["incarnation"]
+    else:
+        assert answer.json()["errors"][0]["field"] == "incarnation"
+    a.come()
+    assert a.poll_now().broker == "a"
+    assert a.say(observed=a.observed()).status_code == 200
