@@ -212,8 +212,10 @@ async def test_a_full_outbox_for_the_broker_does_not_keep_its_removal_from_happe
         await members["a"].plane.driver.ensure_channel(
             Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour="d")
         )
-        await there.publish(60)
-        await _filled(servers["a"], "WEIR_TO_d", 15)
+        for waiting in range(1, 16):  # one by one: a batch that does not fit is refused whole
+            await there.publish(1)
+            await _filled(servers["a"], "WEIR_TO_d", waiting)
+        await there.publish(45)
         await _remove(members)
         everything = list(range(1, 71))
         for name in "abc":
