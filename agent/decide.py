@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.doubts import DECIDE, DECIDED, duration, write
-from weir.coordination.participant_state import Phase
-from weir.coordination.termination import Outcome
+from weir.coordination.termination import BOUND, Outcome
 
 ANSWER_S = 15.0
 LEAST_REASON = 5
@@ -68,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _waiting(directory: Path) -> list[dict[str, Any]]:
     plain = json.loads((directory / "state.json").read_text())
-    return [p for p in plain.get("participants", ()) if p.get("phase") == Phase.READY]
+    return [p for p in plain.get("participants", ()) if p.get("phase") in BOUND]
 
 
 def _list(waiting: list[dict[str, Any]]) -> int:

@@ -43,6 +43,7 @@ class OrderBook:
         self._participants = {state.action: self.participant(state) for state in states}
         self.doubts = self.termination(self._participants, self.participant, remembers=remembers)
         """What is done about attempts without an outcome."""
+        self._remembers = remembers
         self._orders: tuple[Order, ...] = ()
         self._early: dict[Mark, None] = {}
         self._again_at = float("inf")
@@ -97,7 +98,25 @@ class OrderBook:
                 done = self._hear(order, here)
                 effects += done
                 here = _after(done, here)
+        effects += self._doubt_votes(here)
         return [*effects, *self._start(here)]
+
+    def _doubt_votes(self, here: Here) -> list[Effect]:
+        """An agent without a memory may have voted in the attempts that its first document names;
+        those of later documents began after its memory was lost."""
+        effects: list[Effect] = []
+        first, self._remembers = not self._remembers, True
+        for order in self._orders if first else ():
+            participant = self._participants.get(order.action)
+            known = participant is not None and participant.state.phase is not Phase.PREPARING
+            same = participant is not None and participant.state.attempt == order.attempt
+            if order.phase is not OrderPhase.PREPARE or (known and same):
+                continue
+            if is_known(order.kind, order.role, order.peers):
+                begun = self.participant.begin_forgotten(order, here)
+                self._participants[order.action] = begun[0]
+                effects += begun[1]
+        return effects
 
     def on_unchanged(self, here: Here) -> list[Effect]:
         """The control plane answered that the document is the one that it gave before."""

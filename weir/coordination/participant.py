@@ -4,6 +4,9 @@
                   |            |                                  |
                   '--refused <-'-------------- ABORT -------------'--> released
 
+An agent whose memory is new may have voted already in an attempt that it finds being prepared. It
+is `forgotten` there: it refuses, and stays paused until COMMIT or ABORT, as if it were `ready`.
+
 Every input may come twice, late, out of order or not at all; every attempt has a number, and
 inputs of another attempt change nothing. `tick` repeats what may have been lost. A `ready` vote is
 persisted before it is said and holds until the outcome is heard, however long that takes.
@@ -94,6 +97,27 @@ class Participant:
         )
         return participant, participant.on_order(order, here)
 
+    @classmethod
+    def begin_forgotten(cls, order: Order, here: Here) -> tuple[Participant, list[Effect]]:
+        """A participant of an attempt in which this broker may have voted before its memory was
+        lost. Its marks may be on their way, so nothing may follow them before the outcome."""
+        participant = cls(
+            ParticipantState(
+                action=order.action,
+                attempt=order.attempt,
+                kind=order.kind,
+                role=order.role,
+                peers=dict(order.peers),
+                phase=Phase.FORGOTTEN,
+                detail="lost its state directory, so it cannot say whether it has voted",
+            )
+        )
+        participant.state = replace(
+            participant.state, paused_at=here.now if participant.part.pauses else None
+        )
+        effects = [Persist(participant.state), *participant._pause(frozenset())]
+        return participant, [*effects, *participant._said(here)]
+
     def on_order(self, order: Order, here: Here) -> list[Effect]:
         """The document's order for this action; the same order again changes nothing."""
         state = self.state
@@ -155,6 +179,8 @@ class Participant:
                 # The marks of the others were seen: behind them are messages of the new order.
                 effects += self._pause(frozenset())
                 effects += self._ensure_links()
+            case Phase.FORGOTTEN:
+                effects += self._pause(frozenset())
             case Phase.SWITCHED:
                 effects += self._drop(self._leaving(), here)
             case Phase.REFUSED | Phase.RELEASED:

@@ -21,9 +21,11 @@ class Phase(StrEnum):
     REFUSED = "refused"
     SWITCHED = "switched"
     RELEASED = "released"
+    FORGOTTEN = "forgotten"
+    """May have voted before its memory was lost: it refuses, and stays paused like one that has."""
 
 
-BUSY = frozenset({Phase.PREPARING, Phase.READY})
+BUSY = frozenset({Phase.PREPARING, Phase.READY, Phase.FORGOTTEN})
 """Intake is stopped, or will be: no other action may begin at this broker."""
 
 
@@ -57,6 +59,7 @@ SAYS: Mapping[Phase, ReportPhase] = {
     Phase.REFUSED: ReportPhase.REFUSED,
     Phase.SWITCHED: ReportPhase.SWITCHED,
     Phase.RELEASED: ReportPhase.RELEASED,
+    Phase.FORGOTTEN: ReportPhase.REFUSED,
 }
 """What the control plane hears of each phase; of the others nothing."""
 

@@ -11,6 +11,7 @@ Systems*, 1987, §7.4). A participant is in doubt when the control plane has bee
 | voted, and a peer has switched | switches, by the order that the peer hands over |
 | voted, and a peer has released, refused or never voted | releases |
 | voted, and so have all peers | stays paused, says so, waits for the outcome or a person |
+| lost its memory since the attempt began | does as one that has voted, and answers "unsure" |
 
 Who is gone for good (`weir.coordination.removal`) has no vote: it is neither asked nor waited for.
 Whoever is asked and has not voted refuses the attempt for good BEFORE it answers, so that "not
@@ -42,6 +43,9 @@ FRESH_S = 5.0
 ABSENCES = 2
 """Documents without the order after which a refusal given to a peer may be forgotten: the request
 for the first may have begun before the refusal, the request for the second began after it."""
+
+BOUND = frozenset({Phase.READY, Phase.FORGOTTEN})
+"""Has voted, or may have: only an outcome releases it."""
 
 ENDED_MOST = 256
 """Actions that are over and of which it is remembered, until a restart, how they ended."""
@@ -190,6 +194,8 @@ class Termination:
             effects = participant.refuse_unheard(question.attempt, _why(question), here)
         elif state.phase is Phase.READY:
             return [], replace(self._answer(question, Stance.READY), interest=state.interest)
+        elif state.phase is Phase.FORGOTTEN:
+            return [], self._answer(question, Stance.UNSURE)
         elif state.phase is Phase.PREPARING:
             effects = participant.refuse(_why(question), here)
         return effects, replace(self._answer(question, Stance.RELEASED), by_hand=state.by_hand)
@@ -220,7 +226,7 @@ class Termination:
     def on_answer(self, answer: Answer, here: Here) -> list[Effect]:
         """What a peer said; it changes nothing unless this attempt still waits for its outcome."""
         participant = self._participants.get(answer.action)
-        if participant is None or participant.state.phase is not Phase.READY:
+        if participant is None or participant.state.phase not in BOUND:
             return []
         state = participant.state
         doubt = self._doubts.get(answer.action)
@@ -244,7 +250,7 @@ class Termination:
         waiting = []
         for action, participant in self._participants.items():
             doubt, state = self._doubts.get(action), participant.state
-            if state.phase is not Phase.READY or doubt is None or now < self._begins(doubt):
+            if state.phase not in BOUND or doubt is None or now < self._begins(doubt):
                 continue
             voted = self._voted(doubt, state, now)
             others = {b for role, b in state.peers.items() if not removal.is_gone(role)}
@@ -266,7 +272,7 @@ class Termination:
         nothing to decide, or when a commit lacks a peer's vote."""
         participant = self._participants.get(action)
         doubt = self._doubts.get(action)
-        if participant is None or participant.state.phase is not Phase.READY:
+        if participant is None or participant.state.phase not in BOUND:
             raise InvalidProblem("action", f"{action} does not wait for an outcome at this agent")
         if doubt is None or here.now < self._begins(doubt):
             raise InvalidProblem(
@@ -276,6 +282,12 @@ class Termination:
         state = participant.state
         if outcome is Outcome.ABORT:
             return _end(participant, OrderPhase.ABORT, here, reason)
+        if state.phase is Phase.FORGOTTEN:
+            raise InvalidProblem(
+                "outcome",
+                "a commit needs the vote of every participant, and this agent has lost its own with "
+                "its state directory; abort",
+            )
         voted = self._voted(doubt, state, here.now)
         interests = {
             role: state.interest if role == state.role else voted[broker].interest
