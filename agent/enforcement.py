@@ -172,13 +172,12 @@ class Enforcer:
                     self._router.set_gate(flow, None)
                 case AddLink(broker, address):
                     await self._router.add_link(broker, address)
-                case RemoveLink(broker, abandon):
-                    waiting = await self._router.remove_link(broker, abandon=abandon)
+                case RemoveLink(broker):
+                    waiting = await self._router.remove_link(broker)
                     if waiting:
                         problems[str(operation)] = (
                             f"the link to {broker} is to go, but {waiting} reliable messages still "
-                            f"wait on it: it stays until the agents have fetched them; if {broker} "
-                            "never comes back, replace it by a plan"
+                            "wait on it: it stays until the agents have fetched them"
                         )
         except (DriverError, StoreError) as error:
             problems[str(operation)] = f"{_what(operation)}: {error}"

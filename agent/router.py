@@ -202,16 +202,16 @@ class Router:
         and what is for the neighbour waits."""
         self._linking.meet(addresses, self._link_pumps.__contains__)
 
-    async def remove_link(self, neighbour: str, *, abandon: bool = False) -> int:
+    async def remove_link(self, neighbour: str) -> int:
         """Send nothing more over a link; it leaves the tables once nothing waits on it. Returns how
-        many reliable messages still wait: call again. `abandon`: they may be lost. Raises
-        DriverError, StoreError."""
+        many reliable messages still wait: call again. Raises DriverError, StoreError."""
         if neighbour in self._tables.links and neighbour not in self._leaving:
             self._leaving.add(neighbour)
             self._routes.clear()
             self._refresh()
             await asyncio.sleep(0)  # what a pump has just handed on is counted by now
-        if not abandon and (waiting := await self._driver.waiting(neighbour)):
+        waiting = await self._driver.waiting(neighbour)
+        if waiting:
             return waiting
         if neighbour in self._tables.links:
             async with self.changing:

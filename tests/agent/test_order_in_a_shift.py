@@ -163,10 +163,3 @@ async def test_nothing_new_is_sent_over_a_link_that_is_to_go(here: Here) -> None
     await here.router.add_link("a", "sim://a")
     here.b.publish("f", RELIABLE, [b"3"])
     await until(lambda: len(for_a) == 2, "it stays after all, and is used again")
-
-
-async def test_an_abandoned_neighbour_takes_what_waits_for_it_along(here: Here) -> None:
-    for_a = here.b.line(Channel(place=Place.OUTBOX, delivery=RELIABLE, neighbour="a"))
-    for_a.append([Message("g", b"1", "b", 1)])
-    assert await here.router.remove_link("a", abandon=True) == 0
-    assert here.router.tables.links == frozenset()

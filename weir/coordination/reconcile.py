@@ -65,8 +65,6 @@ class RemoveLink:
     """Take a link out of the tables, once nothing waits on it."""
 
     broker: str
-    abandon: bool = False
-    """What waits for it may be lost: an approved plan has given the broker up."""
 
 
 Operation = EnsureChannel | SetGate | ClearGate | SetLimit | ClearLimit | AddLink | RemoveLink
@@ -145,8 +143,7 @@ def _links(
     taken = set(busy) | peers(desired.orders)
     now = set(observed.links)
     leave: list[Operation] = [
-        RemoveLink(broker, abandon=broker in desired.abandoned)
-        for broker in sorted(now - desired.neighbours.keys() - taken)
+        RemoveLink(broker) for broker in sorted(now - desired.neighbours.keys() - taken)
     ]
     if not complete:
         begun = [order for order in desired.orders if order.phase is not OrderPhase.PREPARE]

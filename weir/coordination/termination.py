@@ -285,8 +285,8 @@ class Termination:
         if state.phase is Phase.FORGOTTEN:
             raise InvalidProblem(
                 "outcome",
-                "a commit needs the vote of every participant, and this agent has lost its own with "
-                "its state directory; abort",
+                "a commit needs the vote of every participant, and this agent has lost its own "
+                "with its state directory; abort",
             )
         voted = self._voted(doubt, state, here.now)
         interests = {

@@ -153,8 +153,6 @@ class Document:
     gates: Mapping[str, Gate] = field(default_factory=dict)
     classes: Mapping[str, ClassSpec] = field(default_factory=dict)
     neighbours: Mapping[str, Neighbour] = field(default_factory=dict)
-    abandoned: tuple[str, ...] = ()
-    """Former neighbours that were given up by an approved plan: what waits for them may be lost."""
     orders: tuple[Order, ...] = ()
     unmanaged: str = Unmanaged.REFUSE.value
     """What to do with clients that name no class; a value of `Unmanaged`."""
@@ -300,7 +298,6 @@ def _document(plain: object) -> Document:
         neighbours=_map(known.get("neighbours", {}), "neighbours", Neighbour),
         number=_whole(known.get("number", 0), "number"),
         asked=_whole(known.get("asked", 0), "asked"),
-        abandoned=tuple(_text(name, "abandoned") for name in known.get("abandoned", ())),
         orders=tuple(
             _order(value, f"orders[{i}]") for i, value in enumerate(known.get("orders", ()))
         ),
