@@ -44,10 +44,11 @@ class Member:
             save=self.store.change_tables,
         )
         self.reports: list[Report] = []
-        self.shifts = Shifts(self.router, self.store, say=self.reports.append)
+        self.shifts: Shifts
 
     async def start(self) -> None:
         await self.store.change_tables(lambda _: self.router.tables)
+        self.shifts = Shifts(self.router, self.store, say=self.reports.append)
         await self.shifts.start()
         self.router.start()
         flow = FlowSpec(delivery=Delivery.RELIABLE, ingress=self.name == "a")
