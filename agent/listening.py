@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from agent.drivers.base import Driver, DriverError, Interest
 from agent.store import Change, StoreError
 from agent.tasks import Watched
+from weir.coordination.tables import Tables, interest_accepted
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +21,23 @@ _RETRY_S = 0.2
 _LONGEST_RETRY_S = 5.0
 _UNREADABLE = "interest: "
 _UNSAVED = "interest is not saved"
+
+
+def tables_heard(tables: Tables, heard: Mapping[str, Interest]) -> Tables:
+    """The tables with what neighbours have said, as far as it is of the tables' epochs."""
+    for neighbour, said in heard.items():
+        flows = said.flows
+        if said.stale:
+            # An older disk may be speaking. The neighbour itself says it again soon; until
+            # then rather too much than too little, and nothing where nothing is known.
+            if neighbour in tables.unheard:
+                continue
+            flows |= tables.interest.get(neighbour, frozenset())
+        if neighbour in tables.unheard:
+            # We know nothing of this link, so whatever was said last is true.
+            tables = tables.with_link(neighbour, flows, said.epoch)
+        tables = interest_accepted(tables, neighbour, said.epoch, flows)
+    return tables
 
 
 class Listening:

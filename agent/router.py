@@ -29,8 +29,9 @@ from agent.drivers.base import (
 )
 from agent.intake import Intake
 from agent.linking import Linking
-from agent.listening import Listening
+from agent.listening import Listening, tables_heard
 from agent.memory import Memory
+from agent.outboxes import Outboxes
 from agent.pump import Pump
 from agent.store import Change
 from agent.tasks import Watched
@@ -38,15 +39,12 @@ from agent.telling import Telling, Wanted
 from weir.coordination.tables import (
     Tables,
     destinations,
-    interest_accepted,
     interest_kept,
     interest_towards,
 )
 from weir.coordination.wire import Delivery, FlowSpec, Gate
 
 log = logging.getLogger(__name__)
-
-_LEFT = "left for "
 
 
 class Router:
@@ -93,6 +91,7 @@ class Router:
         self.on_mark: Callable[[Source, bytes], Awaitable[None]] = _ignore_mark
         self.problems: dict[str, str] = {}
         self.tasks = Watched()
+        self._outboxes = Outboxes(driver, self.problems, drop=self.drop_link)
         self._telling = Telling(driver, self._wanted, self.problems, self.tasks)
         self._linking = Linking(
             self.tasks,
@@ -222,13 +221,8 @@ class Router:
     async def ensure_outboxes(self) -> None:
         """Whatever is sent to a neighbour has a place to wait, on whatever disk the broker stands.
         Raises DriverError."""
-        if Delivery.RELIABLE not in self._driver.capabilities.deliveries:
-            return
         async with self.changing:
-            for neighbour in sorted(self._tables.links | self._link_pumps.keys()):
-                await self._driver.ensure_channel(
-                    Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour=neighbour)
-                )
+            await self._outboxes.ensure(self._tables.links | self._link_pumps.keys())
 
     async def sweep(self, keep: Callable[[], Collection[str]]) -> bool:
         """Drop what a forgotten action, an older directory or an older disk of the broker has left
@@ -238,19 +232,9 @@ class Router:
             if not self._tables.complete:
                 return False
             kept = frozenset(keep())
-            held = (await self._driver.stats()).outbox_backlog.keys() | self._link_pumps.keys()
-            clean = kept <= self._tables.links
-            for neighbour in sorted(held - self._tables.links - kept):
-                waiting = await self._driver.waiting(neighbour)
-                if waiting:
-                    clean = False
-                    self.problems[_LEFT + neighbour] = (
-                        f"{waiting} messages wait for {neighbour}, which is no neighbour any more"
-                    )
-                    continue
-                await self.drop_link(neighbour)
-                self.problems.pop(_LEFT + neighbour, None)
-            return clean
+            held = await self._outboxes.held() | self._link_pumps.keys()
+            left = held - self._tables.links - kept
+            return await self._outboxes.sweep(left) and kept <= self._tables.links
 
     # --- what a participant of an action wants
 
@@ -436,10 +420,7 @@ class Router:
         """Nobody speaks for the neighbour now: leave it, keep what is for it."""
         self._telling.forget(neighbour)
         await self._driver.close_link(neighbour)
-        if Delivery.RELIABLE in self._driver.capabilities.deliveries:
-            await self._driver.ensure_channel(
-                Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour=neighbour)
-            )
+        await self._outboxes.ensure((neighbour,))
 
     # --- interest
 
@@ -450,21 +431,7 @@ class Router:
 
     def _accept(self) -> None:
         """Take what neighbours said into the tables, if it is of their epoch."""
-        tables = self._tables
-        for neighbour, said in (self._heard or {}).items():
-            if said.unreadable:
-                continue
-            if said.stale:
-                # An older disk may be speaking. The neighbour itself says it again soon; until
-                # then rather too much than too little, and nothing where nothing is known.
-                if neighbour in tables.unheard:
-                    continue
-                before = tables.interest.get(neighbour, frozenset())
-                said = replace(said, flows=said.flows | before)
-            if neighbour in tables.unheard:
-                # We know nothing of this link, so whatever was said last is true.
-                tables = tables.with_link(neighbour, said.flows, said.epoch)
-            tables = interest_accepted(tables, neighbour, said.epoch, said.flows)
+        tables = tables_heard(self._tables, self._heard or {})
         if tables != self._tables:
             self._tables = tables
             self._routes.clear()
