@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from agent.disk import Disk, FileDisk, InUse, ThreadWorker, Worker
-from weir.coordination.participant import ParticipantState, state_from_dict, state_to_dict
+from weir.coordination.participant import ParticipantState
+from weir.coordination.participant_state import state_from_dict, state_to_dict
 from weir.coordination.tables import Tables, tables_from_dict, tables_to_dict
 from weir.coordination.wire import Document, document_from_dict, to_dict
 from weir.errors import InvalidProblem

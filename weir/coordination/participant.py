@@ -43,8 +43,7 @@ from weir.coordination.participant_state import (
     Phase,
     after_switch,
     report_of,
-    state_from_dict,
-    state_to_dict,
+    state_of,
 )
 from weir.coordination.parts import Part, part_of, refusal, whole_links
 from weir.coordination.tables import own_side_interest, tables_after
@@ -52,14 +51,11 @@ from weir.coordination.wire import Order, OrderPhase
 
 __all__ = [
     "BUSY",
-    "RESEND_MAX_S",
     "RESEND_S",
     "Here",
     "Participant",
     "ParticipantState",
     "Phase",
-    "state_from_dict",
-    "state_to_dict",
 ]
 
 RESEND_S = 0.25
@@ -77,43 +73,25 @@ class Participant:
         self._links_ready: set[str] = set()
         self._carrying = Carrying(state, self.part)
         self._marks: dict[int, set[str]] = {}
-        self._resend_at = float("inf")
-        self._resend_s = RESEND_S
+        self._resend_at, self._resend_s = float("inf"), RESEND_S
 
     # --- the control plane
 
     @classmethod
     def begin(cls, order: Order, here: Here) -> tuple[Participant, list[Effect]]:
         """A participant from the first order that is heard of an action."""
-        participant = cls(
-            ParticipantState(
-                action=order.action,
-                attempt=0,
-                kind=order.kind,
-                role=order.role,
-                peers=dict(order.peers),
-                phase=Phase.RELEASED,
-            )
-        )
+        participant = cls(replace(state_of(order, Phase.RELEASED), attempt=0))
         return participant, participant.on_order(order, here)
 
     @classmethod
     def begin_forgotten(cls, order: Order, here: Here) -> tuple[Participant, list[Effect]]:
         """A participant of an attempt in which this broker may have voted before its memory was
         lost. Its marks may be on their way, so nothing may follow them before the outcome."""
-        participant = cls(
-            ParticipantState(
-                action=order.action,
-                attempt=order.attempt,
-                kind=order.kind,
-                role=order.role,
-                peers=dict(order.peers),
-                phase=Phase.FORGOTTEN,
-                detail="lost its state directory, so it cannot say whether it has voted",
-            )
-        )
+        participant = cls(state_of(order, Phase.FORGOTTEN))
         participant.state = replace(
-            participant.state, paused_at=here.now if participant.part.pauses else None
+            participant.state,
+            paused_at=here.now if participant.part.pauses else None,
+            detail="lost its state directory, so it cannot say whether it has voted",
         )
         effects = [Persist(participant.state), *participant._pause(frozenset())]
         return participant, [*effects, *participant._said(here)]
@@ -243,7 +221,7 @@ class Participant:
             for origin in sorted(self._seen()):
                 effects += self._relay(origin)
         if self.state.phase in SAYS:
-            effects.append(self._report())
+            effects.append(Say(report_of(self.state)))
         # A neighbour outside the action may have said by now what it wants.
         return [*effects, *self._vote(here)]
 
@@ -262,15 +240,8 @@ class Participant:
         self._marks = {a: seen for a, seen in self._marks.items() if a >= order.attempt}
         self._drained, self._links_ready = False, set()
         self._resend_at, self._resend_s = here.now + RESEND_S, RESEND_S
-        self.state = ParticipantState(
-            action=order.action,
-            attempt=order.attempt,
-            kind=order.kind,
-            role=order.role,
-            peers=dict(order.peers),
-            addresses=dict(order.addresses),
-            paused_at=here.now if self.part.pauses else None,
-        )
+        paused_at = here.now if self.part.pauses else None
+        self.state = replace(state_of(order, Phase.PREPARING), paused_at=paused_at)
         self._carrying = Carrying(self.state, self.part)
         why = refusal(order.kind, order.role, order.peers, here.tables)
         why = why or self._carrying.objection(here)
@@ -296,7 +267,7 @@ class Participant:
             return []  # the vote would say that nobody there wants anything
         interest = own_side_interest(here.local, here.tables, self._brokers(self.state.peers))
         self.state = replace(self.state, phase=Phase.READY, interest=tuple(sorted(interest)))
-        return [Persist(self.state), self._report()]
+        return [Persist(self.state), Say(report_of(self.state))]
 
     def _prepared(self) -> bool:
         return (
@@ -363,7 +334,7 @@ class Participant:
 
     def _said(self, here: Here) -> list[Effect]:
         self._resend_at, self._resend_s = here.now + RESEND_S, RESEND_S
-        return [self._report()]
+        return [Say(report_of(self.state))]
 
     # --- parts of steps
 
@@ -421,9 +392,6 @@ class Participant:
 
     def _hold(self) -> list[Effect]:
         return [HoldLink(b) for b in whole_links(self.part, self.state.peers, self._seen())]
-
-    def _report(self) -> Say:
-        return Say(report_of(self.state))
 
     def _paused_for(self, here: Here) -> float | None:
         paused_at = self.state.paused_at

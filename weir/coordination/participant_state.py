@@ -78,6 +78,19 @@ def report_of(state: ParticipantState) -> Report:
     )
 
 
+def state_of(order: Order, phase: Phase) -> ParticipantState:
+    """How a participant begins that knows its action from this order alone."""
+    return ParticipantState(
+        action=order.action,
+        attempt=order.attempt,
+        kind=order.kind,
+        role=order.role,
+        peers=dict(order.peers),
+        addresses=dict(order.addresses),
+        phase=phase,
+    )
+
+
 def after_switch(
     state: ParticipantState, order: Order
 ) -> tuple[ParticipantState, list[Effect] | None]:

@@ -11,13 +11,8 @@ from tests.weir.coordination.builders import order
 from weir.coordination import effects as ask
 from weir.coordination.effects import Effect, Mark
 from weir.coordination.order_book import OrderBook
-from weir.coordination.participant import (
-    Here,
-    Participant,
-    Phase,
-    state_from_dict,
-    state_to_dict,
-)
+from weir.coordination.participant import Here, Participant, Phase
+from weir.coordination.participant_state import state_from_dict, state_to_dict
 from weir.coordination.tables import Tables
 from weir.coordination.wire import Order, OrderPhase, Report, ReportPhase
 from weir.errors import InvalidProblem

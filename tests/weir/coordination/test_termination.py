@@ -10,13 +10,8 @@ from tests.weir.coordination.builders import order
 from weir.coordination import effects as ask
 from weir.coordination.effects import Effect, Mark
 from weir.coordination.order_book import OrderBook
-from weir.coordination.participant import (
-    Here,
-    ParticipantState,
-    Phase,
-    state_from_dict,
-    state_to_dict,
-)
+from weir.coordination.participant import Here, ParticipantState, Phase
+from weir.coordination.participant_state import state_from_dict, state_to_dict
 from weir.coordination.questions import (
     Answer,
     Question,
