@@ -19,12 +19,10 @@ from tests.lives.network import WORLD
 from tests.simulation.control import Control
 from tests.simulation.lease import Fenced
 from weir.coordination.coordinator import UNDER_WAY
-from weir.coordination.views import ActionView, order_for
+from weir.coordination.views import ActionView
 from weir.coordination.wire import (
-    ClassSpec,
     Document,
     FlowSpec,
-    Gate,
     Neighbour,
     Observed,
     Order,
@@ -33,7 +31,6 @@ from weir.coordination.wire import (
     document_from_dict,
     to_dict,
 )
-from weir.lifecycle.steps import StepState
 
 if TYPE_CHECKING:
     from tests.lives.world import World
@@ -76,24 +73,9 @@ class LivesControl(Control):
         if self.built.get(broker) == self.revision:
             return self.documents[broker]
         self.built[broker] = self.revision
-        classes, gates = {}, {}
         scenario = self.world.scenario
-        for (where, name), setting in self.settings.items():
-            if where != broker:
-                continue
-            if name in self.classes:
-                limit = None if setting.desired is None else int(setting.desired)
-                classes[name] = ClassSpec(flow=self.classes[name][1], limit=limit)
-            elif setting.desired is not None:
-                gates[name] = Gate(rate_per_s=setting.desired, burst=4.0)
-        orders = [
-            order
-            for view in self.executions
-            for step in view.steps
-            if step.state not in (StepState.PENDING, StepState.COMPLETED, StepState.ABORTED)
-            for action in step.actions
-            if (order := order_for(action, broker, self.addresses)) is not None
-        ]
+        classes, gates = self._enforced(broker, burst=4.0)
+        orders = self._orders(broker, self.addresses)
         if broker in self.strange:
             orders.append(STRANGE)
         asked = [

@@ -5,6 +5,7 @@ A crash loses only who was waiting for an answer. Everything else is the databas
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from weir.coordination.decisions import (
     RetryAction,
 )
 from weir.coordination.views import ActionView, Direction, ExecutionView, StepView, order_for
-from weir.coordination.wire import ClassSpec, Document, Gate, Neighbour, Observed, Report
+from weir.coordination.wire import ClassSpec, Document, Gate, Neighbour, Observed, Order, Report
 from weir.lifecycle.executions import EXECUTIONS, ExecutionCommand, ExecutionState
 from weir.lifecycle.steps import ActionState, StepState
 
@@ -340,23 +341,7 @@ class Control:
         if self.built.get(broker) == self.revision:
             return self.documents[broker]
         self.built[broker] = self.revision
-        classes, gates = {}, {}
-        for (where, name), setting in self.settings.items():
-            if where != broker:
-                continue
-            if name in self.classes:
-                limit = None if setting.desired is None else int(setting.desired)
-                classes[name] = ClassSpec(flow=self.classes[name][1], limit=limit)
-            elif setting.desired is not None:
-                gates[name] = Gate(rate_per_s=setting.desired, burst=1.0)
-        orders = [
-            order
-            for view in self.executions
-            for step in view.steps
-            if step.state not in (StepState.PENDING, StepState.COMPLETED, StepState.ABORTED)
-            for action in step.actions
-            if (order := order_for(action, broker, {})) is not None
-        ]
+        classes, gates = self._enforced(broker, burst=1.0)
         last = self.documents.get(broker)
         document = Document(
             system="s",
@@ -365,12 +350,37 @@ class Control:
             classes=classes,
             gates=gates,
             neighbours={n: Neighbour(address=n) for n in sorted(self.neighbours(broker))},
-            orders=tuple(orders),
+            orders=tuple(self._orders(broker, {})),
         )
         if document != last:
             document = replace(document, version=str(self._next_version(broker)))
             self.documents[broker] = document
         return document
+
+    def _enforced(self, broker: str, burst: float) -> tuple[dict[str, ClassSpec], dict[str, Gate]]:
+        """The classes and gates that are asked for at a broker."""
+        classes: dict[str, ClassSpec] = {}
+        gates: dict[str, Gate] = {}
+        for (where, name), setting in self.settings.items():
+            if where != broker:
+                continue
+            if name in self.classes:
+                limit = None if setting.desired is None else int(setting.desired)
+                classes[name] = ClassSpec(flow=self.classes[name][1], limit=limit)
+            elif setting.desired is not None:
+                gates[name] = Gate(rate_per_s=setting.desired, burst=burst)
+        return classes, gates
+
+    def _orders(self, broker: str, addresses: Mapping[str, str]) -> list[Order]:
+        """Those of every step that agents may still have to hear of."""
+        return [
+            order
+            for view in self.executions
+            for step in view.steps
+            if step.state not in (StepState.PENDING, StepState.COMPLETED, StepState.ABORTED)
+            for action in step.actions
+            if (order := order_for(action, broker, addresses)) is not None
+        ]
 
     def _next_version(self, broker: str) -> int:
         """Never the same twice, also when a value goes there and back."""
