@@ -2,10 +2,8 @@
 import { useState } from "react";
 
 import { accessSet, type System, type Unmanaged } from "@/api/systems";
-import { Command } from "@/components/ui/command";
-import { ConfirmDialog } from "@/components/ui/dialogs";
 import { ChoiceField } from "@/components/ui/fields";
-import { Panel } from "@/components/ui/panel";
+import { SettingPanel } from "./setting-panel";
 
 interface Mode {
   value: Unmanaged;
@@ -43,7 +41,6 @@ export function AccessPanel({
 }) {
   const inForce = modeOf(system.unmanaged);
   const [picked, setPicked] = useState<Unmanaged | null>(null);
-  const [asking, setAsking] = useState(false);
   const wanted = modeOf(picked ?? system.unmanaged);
   const opens = placeOf(wanted.value) > placeOf(inForce.value);
   const maySet = system.allowed_commands.includes("set_access");
@@ -60,9 +57,14 @@ export function AccessPanel({
   };
 
   return (
-    <Panel title="Access" sub="clients that name no consumer class">
-      <div className="form">
-        {maySet ? (
+    <SettingPanel
+      title="Access"
+      sub="clients that name no consumer class"
+      system={system.name}
+      label="Unmanaged clients"
+      value={inForce.label}
+      field={
+        maySet ? (
           <ChoiceField
             label="Unmanaged clients"
             hint={wanted.says}
@@ -70,48 +72,24 @@ export function AccessPanel({
             onChange={(value) => setPicked(value as Unmanaged)}
             options={MODES}
           />
-        ) : (
-          <dl className="kv">
-            <dt>Unmanaged clients</dt>
-            <dd>{inForce.label}</dd>
-          </dl>
-        )}
-        <p className="muted">
-          Whatever is set here, they hear nothing of this system’s topics, and whoever gives a wrong
-          password or finds a class full is turned away.
-        </p>
-        {maySet ? (
-          <div className="formfoot">
-            <span className="r">
-              <Command
-                onClick={() => setAsking(true)}
-                disabled={wanted === inForce}
-                reason="Nothing is changed yet."
-              >
-                Set access
-              </Command>
-            </span>
-          </div>
-        ) : null}
-      </div>
-      <ConfirmDialog
-        title={`Set access of ${system.name}`}
-        command="Set access"
-        dangerous={opens}
-        open={asking}
-        onClose={() => setAsking(false)}
-        askReason
-        run={save}
-      >
-        <p>
-          Unmanaged clients: <b>{inForce.label}</b> becomes <b>{wanted.label}</b>, at every broker of{" "}
-          {system.name} and at once. No plan is needed and none goes stale.
-        </p>
-        <p>
-          {wanted.says}
-          {wanted.value === "refuse" ? " Those that are connected now are cut off." : ""}
-        </p>
-      </ConfirmDialog>
-    </Panel>
+        ) : null
+      }
+      note={
+        "Whatever is set here, they hear nothing of this system’s topics, and whoever gives a wrong " +
+        "password or finds a class full is turned away."
+      }
+      blocked={wanted === inForce ? "Nothing is changed yet." : undefined}
+      dangerous={opens}
+      save={save}
+    >
+      <p>
+        Unmanaged clients: <b>{inForce.label}</b> becomes <b>{wanted.label}</b>, at every broker of{" "}
+        {system.name} and at once. No plan is needed and none goes stale.
+      </p>
+      <p>
+        {wanted.says}
+        {wanted.value === "refuse" ? " Those that are connected now are cut off." : ""}
+      </p>
+    </SettingPanel>
   );
 }

@@ -2,10 +2,8 @@
 import { useState } from "react";
 
 import { retentionSet, type System } from "@/api/systems";
-import { Command } from "@/components/ui/command";
-import { ConfirmDialog } from "@/components/ui/dialogs";
 import { NumberField, parseNumber } from "@/components/ui/fields";
-import { Panel } from "@/components/ui/panel";
+import { SettingPanel } from "./setting-panel";
 import { fixed } from "@/lib/numbers";
 
 const MINUTE_S = 60;
@@ -40,7 +38,6 @@ export function RetentionPanel({
   onSaved: (system: System) => Promise<void>;
 }) {
   const [typed, setTyped] = useState<string | null>(null);
-  const [asking, setAsking] = useState(false);
   const minutes = typed === null ? system.retention_s / MINUTE_S : parseNumber(typed);
   const problem = problemWith(minutes);
   const wanted = problem ? system.retention_s : Math.round((minutes ?? 0) * MINUTE_S);
@@ -59,9 +56,14 @@ export function RetentionPanel({
   };
 
   return (
-    <Panel title="Retention" sub="of reliable messages that were delivered">
-      <div className="form">
-        {maySet ? (
+    <SettingPanel
+      title="Retention"
+      sub="of reliable messages that were delivered"
+      system={system.name}
+      label="Kept at each broker for"
+      value={spanText(system.retention_s)}
+      field={
+        maySet ? (
           <NumberField
             label="Kept at each broker for"
             unit="min"
@@ -70,50 +72,26 @@ export function RetentionPanel({
             value={typed ?? String(system.retention_s / MINUTE_S)}
             onChange={setTyped}
           />
-        ) : (
-          <dl className="kv">
-            <dt>Kept at each broker for</dt>
-            <dd>{spanText(system.retention_s)}</dd>
-          </dl>
-        )}
-        <p className="muted">
-          A consumer that is away for longer misses messages. What an ingress hands on again after
-          longer, such as after an outage, may be delivered twice.
-        </p>
-        {maySet ? (
-          <div className="formfoot">
-            <span className="r">
-              <Command
-                onClick={() => setAsking(true)}
-                disabled={problem !== undefined || wanted === system.retention_s}
-                reason={problem ?? "Nothing is changed yet."}
-              >
-                Set retention
-              </Command>
-            </span>
-          </div>
-        ) : null}
-      </div>
-      <ConfirmDialog
-        title={`Set retention of ${system.name}`}
-        command="Set retention"
-        dangerous={shorter}
-        open={asking}
-        onClose={() => setAsking(false)}
-        askReason
-        run={save}
-      >
-        <p>
-          Delivered reliable messages are kept for <b>{spanText(wanted)}</b>, now{" "}
-          <b>{spanText(system.retention_s)}</b>, at every broker of {system.name} and at once. No
-          plan is needed and none goes stale.
-        </p>
-        <p>
-          {shorter
-            ? `Brokers forget what is older than ${spanText(wanted)} and cannot give it back: consumers that have been away for longer miss it.`
-            : "Brokers need more disk: the rate of each reliable topic times the size of its messages, for the added time."}
-        </p>
-      </ConfirmDialog>
-    </Panel>
+        ) : null
+      }
+      note={
+        "A consumer that is away for longer misses messages. What an ingress hands on again after " +
+        "longer, such as after an outage, may be delivered twice."
+      }
+      blocked={problem ?? (wanted === system.retention_s ? "Nothing is changed yet." : undefined)}
+      dangerous={shorter}
+      save={save}
+    >
+      <p>
+        Delivered reliable messages are kept for <b>{spanText(wanted)}</b>, now{" "}
+        <b>{spanText(system.retention_s)}</b>, at every broker of {system.name} and at once. No plan
+        is needed and none goes stale.
+      </p>
+      <p>
+        {shorter
+          ? `Brokers forget what is older than ${spanText(wanted)} and cannot give it back: consumers that have been away for longer miss it.`
+          : "Brokers need more disk: the rate of each reliable topic times the size of its messages, for the added time."}
+      </p>
+    </SettingPanel>
   );
 }
