@@ -258,12 +258,16 @@ class Router:
 
     @property
     def answering(self) -> frozenset[str]:
-        """The neighbours whose broker answers now."""
+        """The neighbours whose broker is there now."""
         return frozenset(filter(self._driver.answers, self._tables.links))
 
     async def lift_bound(self, neighbour: str) -> None:
         """What waits for room in the outbox for a neighbour that is gone gets it."""
         await self._driver.lift_bound(neighbour)
+
+    async def set_bounds(self) -> None:
+        """Bounds hold again at every outbox. Raises DriverError."""
+        await self._driver.set_bounds()
 
     async def carry_over(self, gone: str, to: str) -> None:
         """What waits for a neighbour that is gone waits for another as well."""

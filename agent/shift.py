@@ -58,6 +58,8 @@ _TICK_S = 0.1
 _DROP_RETRY_S = 0.5
 _CARRY_RETRY_S = 0.2
 _WAITS = "waits "
+_BOUNDS = ""
+"""Among what is carried: the task that sets bounds again."""
 _WRITE_RETRY_S = 1.0
 
 
@@ -91,6 +93,8 @@ class Shifts:
         self.tasks = Watched()
         self._linking: dict[str, asyncio.Task[None]] = {}
         self._carrying: dict[str, asyncio.Task[None]] = {}
+        self._lifted: set[str] = set()
+        """Neighbours whose outboxes have no bound in the attempt that runs."""
         self._orders: tuple[Order, ...] | None = None
         """Of the newest document; None before the first."""
         self._stumbled = False
@@ -229,6 +233,20 @@ class Shifts:
                 return await self._router.lift_bound(broker)
             await asyncio.sleep(_CARRY_RETRY_S)
 
+    def _end_lifting(self) -> None:
+        """The attempt is over, however it ended."""
+        if self._lifted:
+            for broker in self._lifted:
+                self._stop(self._carrying, broker)
+            self._lifted.clear()
+            self._carrying[_BOUNDS] = self._beside(self._set_bounds())
+
+    async def _set_bounds(self) -> None:
+        while True:
+            with contextlib.suppress(DriverError):
+                return await self._router.set_bounds()
+            await asyncio.sleep(_CARRY_RETRY_S)
+
     async def _carry(self, effect: CarryOver) -> None:
         """Until it is done or the link is dropped: an abort drops it."""
         why = ""
@@ -301,11 +319,14 @@ class Shifts:
                 self._router.hold(broker)
             case ResumeIntake():
                 self._router.resume()
+                self._end_lifting()
             case EnsureLink(broker, address):
                 self._stop(self._linking, broker)
                 self._linking[broker] = self._beside(self._link(broker, address))
             case LiftBound(broker):
+                self._stop(self._carrying, _BOUNDS)
                 self._stop(self._carrying, broker)
+                self._lifted.add(broker)
                 self._carrying[broker] = self._beside(self._lift(broker))
             case CarryOver():
                 self._stop(self._carrying, effect.to)

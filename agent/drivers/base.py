@@ -271,12 +271,17 @@ class Driver(Protocol):
         ...
 
     def answers(self, neighbour: str) -> bool:
-        """Whether a linked neighbour's broker answers at this moment."""
+        """Whether a linked neighbour's broker is there at this moment, though it may let us in or
+        not: where its agent is dead it lets nobody in, and goes on for all who are in."""
         ...
 
     async def lift_bound(self, neighbour: str) -> None:
-        """Our reliable outbox for `neighbour` holds whatever waits for room in it, until the next
-        `drop_link`; idempotent."""
+        """Our reliable outbox for `neighbour` holds whatever waits for room in it, until
+        `set_bounds`; idempotent. So does every outbox that something is carried over to."""
+        ...
+
+    async def set_bounds(self) -> None:
+        """No outbox takes more than it should any more; what is in it stays. Idempotent."""
         ...
 
     async def carry_over(self, gone: str, to: str) -> int:

@@ -144,6 +144,18 @@ async def join(a: Side, b: Side) -> None:
     )
 
 
+async def _cut(side: Side, neighbour: str) -> None:
+    """The connection of a link breaks; returns when making another one has failed."""
+    await until(lambda: neighbour in side.driver._links, "a link")
+    session = side.driver._links[neighbour].session
+    connection = session.current
+    if connection is not None:
+        connection.close("cut")
+    await until(lambda: session._refusal is None and session.current is None, "cut")
+    session.problem = ""
+    await until(lambda: session.problem != "", "another try")
+
+
 async def publish(side: Side, *payloads: bytes) -> None:
     client = await side.client()
     for payload in payloads:
@@ -447,3 +459,33 @@ def test_inboxes_of_different_readers_have_different_prefixes() -> None:
     }
     for one in prefixes:
         assert not any(other != one and other.startswith(one + ".") for other in prefixes)
+
+
+@pytest.mark.asyncio
+async def test_a_broker_whose_agent_is_dead_answers_though_it_lets_nobody_in(sides):
+    """Who is said to be gone has publishers: they stay connected when the agent dies."""
+    a, b = sides
+    await join(a, b)
+    await b.close()
+    await _cut(a, "b")
+    assert a.router.answering == {"b"}
+    # The neighbour's agent has been restarted meanwhile, and has never been let in there.
+    await a.again(new_seed(), ingress=True)
+    await a.meet(b)
+    await _cut(a, "b")
+    assert a.router.answering == {"b"}
+    b.broker.kill()
+    await until(lambda: not a.router.answering, "still there")
+
+
+@pytest.mark.asyncio
+async def test_another_server_at_the_address_of_a_broker_is_not_that_broker(sides):
+    a, b = sides
+    await join(a, b)
+    await b.close()
+    b.broker.kill()
+    stranger = Listener(server_name="somebody")
+    stranger.port = b.broker.port
+    async with stranger:
+        await asyncio.wait_for(stranger.told.wait(), WAIT_S)
+        await until(lambda: not a.router.answering, "taken for the broker")

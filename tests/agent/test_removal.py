@@ -149,8 +149,10 @@ async def _remove(members: dict[str, Member]) -> None:
     await until(lambda: all(m.said(ReportPhase.SWITCHED) for m in around), "switched")
 
 
-async def _destroy(member: Member) -> int:
+async def _destroy(members: dict[str, Member]) -> int:
     """Agent, server and disk. How many messages it held for b; c has read what was for c."""
+    member = members["d"]
+    around = [members[name].plane.router for name in "abc"]
     await member.end()
     await _settled(member.server, "WEIR_TO_c")
     connection = await client(member.server)
@@ -158,6 +160,7 @@ async def _destroy(member: Member) -> int:
     await connection.close()
     member.server.stop()
     shutil.rmtree(member.server.directory)
+    await until(lambda: not any(r.answering for r in around), "its neighbours have seen it")
     return int(held)
 
 
@@ -179,7 +182,7 @@ async def test_only_what_the_destroyed_broker_held_is_lost(members, servers):
         enough = asyncio.Event()
         publishing = [asyncio.create_task(publisher.go_on(enough)) for publisher in (there, back)]
         await asyncio.sleep(0.3)
-        held = await _destroy(members["d"])
+        held = await _destroy(members)
         await _begin(members["b"])
         await asyncio.sleep(0.3)
         await _remove(members)
@@ -207,7 +210,7 @@ async def test_a_full_outbox_for_the_broker_does_not_keep_its_removal_from_happe
         await there.publish(10)
         await _arrived(servers["c"], "there", 10)
         await _settled(servers["a"], "WEIR_TO_d")
-        await _destroy(members["d"])
+        await _destroy(members)
         monkeypatch.setattr(streams, "OUTBOX_MESSAGES", 15)
         await members["a"].plane.driver.ensure_channel(
             Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour="d")
@@ -240,7 +243,7 @@ async def test_a_participant_that_dies_while_it_copies_begins_again(members, ser
         await there.publish(10)
         await _arrived(servers["c"], "there", 10)
         await _settled(servers["a"], "WEIR_TO_d")
-        await _destroy(members["d"])
+        await _destroy(members)
         await there.publish(40)
         await _filled(servers["a"], "WEIR_TO_d", 40)
         await _order(members, OrderPhase.PREPARE)
@@ -251,3 +254,44 @@ async def test_a_participant_that_dies_while_it_copies_begins_again(members, ser
         everything = list(range(1, 51))
         for name in "abc":
             assert await _arrived(servers[name], "there", 50) == everything
+
+
+async def _bound(server: NatsServer, stream: str) -> int:
+    connection = await client(server)
+    info = await connection.jetstream().stream_info(stream)
+    await connection.close()
+    return int(info.config.max_msgs)
+
+
+async def _bounded(server: NatsServer, stream: str, wanted: int) -> None:
+    async with asyncio.timeout(10):
+        while await _bound(server, stream) != wanted:
+            await asyncio.sleep(0.05)
+
+
+async def test_a_bound_that_was_lifted_holds_again_after_an_abort(members, servers, monkeypatch):
+    """Also where the removal makes no new link, so that no link is dropped."""
+    async with asyncio.timeout(LIMIT_S):
+        monkeypatch.setitem(globals(), "ROLES", {"gone1": "d", "n1": "a"})
+        there = Publisher(servers["a"], "there")
+        await _destroy(members)
+        monkeypatch.setattr(streams, "OUTBOX_MESSAGES", 15)
+        await _order(members, OrderPhase.PREPARE)
+        await _bounded(servers["a"], "WEIR_TO_d", -1)
+        await there.publish(40)
+        await _order(members, OrderPhase.ABORT)
+        await _bounded(servers["a"], "WEIR_TO_d", 15)
+        await asyncio.sleep(0.5)
+        assert await _bound(servers["a"], "WEIR_TO_d") == 15
+
+
+async def test_bounds_hold_at_the_new_links_of_a_removal(members, servers):
+    async with asyncio.timeout(LIMIT_S):
+        there = Publisher(servers["a"], "there")
+        await _destroy(members)
+        await there.publish(20)
+        await _filled(servers["a"], "WEIR_TO_d", 20)
+        await _remove(members)
+        await _bounded(servers["a"], "WEIR_TO_b", streams.OUTBOX_MESSAGES)
+        for name in "bc":
+            assert await _arrived(servers[name], "there", 20) == list(range(1, 21))

@@ -88,7 +88,8 @@ class DropLink:
 
 @dataclass(frozen=True, slots=True)
 class LiftBound:
-    """Let the outbox for this neighbour, who is gone, hold whatever waits for room in it.
+    """Let the outbox for this neighbour, who is gone, hold whatever waits for room in it, until
+    the intake resumes.
 
     A full outbox would keep what is on its way to it from draining for ever.
     """

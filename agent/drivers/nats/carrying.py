@@ -24,7 +24,7 @@ OPEN_S = 3.0
 
 
 class Carrier:
-    """See `lift_bound` and `carry_over` of `agent.drivers.base.Driver`."""
+    """See `lift_bound`, `set_bounds` and `carry_over` of `agent.drivers.base.Driver`."""
 
     def __init__(
         self,
@@ -49,9 +49,19 @@ class Carrier:
         config = streams.without_bound if neighbour in self._lifted else streams.outbox_config
         return config(neighbour, time.time())
 
-    def end(self) -> None:
-        """Bounds hold again, from the next time that each outbox is looked at."""
-        self._lifted.clear()
+    def dropped(self, neighbour: str) -> None:
+        """There is no outbox for it any more."""
+        self._lifted.discard(neighbour)
+
+    async def set_bounds(self) -> None:
+        """See above."""
+        for neighbour in sorted(self._lifted):
+            connection = await self._own.connection(OPEN_S)
+            async with self._changing:
+                if await jetstream.stream_state(connection, names.outbox_stream(neighbour)):
+                    config = streams.outbox_config(neighbour, time.time())
+                    await jetstream.ensure_stream(connection, config)
+                self._lifted.discard(neighbour)
 
     async def lift_bound(self, neighbour: str) -> None:
         """See above."""

@@ -69,12 +69,14 @@ class Connection(asyncio.Protocol):
         inbox: str = "_INBOX",
         tls: ssl.SSLContext | None = None,
         proof: Proof | None = None,
+        met: Callable[[str], None] | None = None,
         timeout_s: float = 3.0,
     ) -> Connection:
         """Connect and log in. Raises Retryable: nobody there, or we are refused.
 
         `tls`: by what to verify the server, instead of the system's certificates. With `proof` a
-        name and password in `url` are not sent. The server itself waits two seconds for whoever
+        name and password in `url` are not sent. `met` is told the name of the server that is there,
+        before it lets us in or does not. The server itself waits two seconds for whoever
         decides; we wait longer, so that we hear what it says.
         """
         loop = asyncio.get_running_loop()
@@ -86,6 +88,8 @@ class Connection(asyncio.Protocol):
                 )
                 try:
                     await self._greeting
+                    if met is not None:
+                        met(str(self.info.get("server_name", "")))
                     if parts.scheme == "tls" or self.info.get("tls_required"):
                         await self._encrypt(tls or ssl.create_default_context(), parts.hostname)
                     await self._log_in(name, url, proof)

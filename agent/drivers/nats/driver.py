@@ -226,7 +226,7 @@ class NatsDriver:
             await link.close()
 
     async def drop_link(self, neighbour: str) -> None:
-        self._carrier.end()
+        self._carrier.dropped(neighbour)
         await self.close_link(neighbour)
         stream = names.outbox_stream(neighbour)
         writer = self._writers.pop(stream, None)
@@ -256,11 +256,14 @@ class NatsDriver:
 
     def answers(self, neighbour: str) -> bool:
         link = self._links.get(neighbour)
-        return link is not None and link.session.current is not None
+        return link is not None and link.answers
 
     async def lift_bound(self, neighbour: str) -> None:
         if self._jetstream:
             await self._carrier.lift_bound(neighbour)
+
+    async def set_bounds(self) -> None:
+        await self._carrier.set_bounds()
 
     async def carry_over(self, gone: str, to: str) -> int:
         return await self._carrier.carry_over(gone, to) if self._jetstream else 0

@@ -78,6 +78,12 @@ class Link:
         signature = self._key.sign(reader=self._own, owner=self.neighbour, nonce=nonce)
         return {"nkey": self._key.public, "sig": signature}
 
+    @property
+    def answers(self) -> bool:
+        """Whether the neighbour's server is there, though it may not let us in. Another server at
+        its address is somebody else."""
+        return self.session.meets({self.neighbour})
+
     async def say(self, said: Said) -> None:
         """What we want of the neighbour: kept at its broker, and said again to every new process
         of its server. Raises Retryable, Fenced."""

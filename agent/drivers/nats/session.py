@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Set
 
 from agent.drivers.base import DriverError, Fenced, Retryable
 from agent.drivers.nats.connection import Connection, Proof
@@ -47,6 +47,10 @@ class Session:
         self.problem = ""
         """Why there is no connection now; empty while there is one."""
         self._refusal: DriverError | None = None
+        self._met = ""
+        """The name of the server that the last try met, whether it let us in or not."""
+        self._known = ""
+        """The name of the server that let us in last."""
 
     def start(self) -> Session:
         """Begin to connect. Returns itself."""
@@ -76,6 +80,10 @@ class Session:
         """The live connection, if there is one at this moment that may be used."""
         return self._current if self._current is not None and self._current.alive else None
 
+    def meets(self, names: Set[str]) -> bool:
+        """Whether the last try met the server that let us in before, or one of `names`."""
+        return self.current is not None or bool(self._met and self._met in {*names, self._known})
+
     async def connection(self, timeout_s: float | None = None) -> Connection:
         """The live connection, waiting for one. After `timeout_s` raises what `greet` raised
         last, Retryable if the server was not reached."""
@@ -92,9 +100,11 @@ class Session:
         wait_s = _FIRST_WAIT_S
         try:
             while True:
+                met: list[str] = []
                 try:
-                    self._current = await self._open()
+                    self._current = await self._open(met.append)
                 except DriverError as error:
+                    self._met = "".join(met)
                     self.problem = str(error)
                     self._refusal = None if isinstance(error, Retryable) else error
                     if isinstance(error, Fenced):
@@ -103,6 +113,7 @@ class Session:
                     wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
                     continue
                 self.problem, self._refusal, wait_s = "", None, _FIRST_WAIT_S
+                self._met = self._known = "".join(met)
                 self._there.set()
                 await self._current.lost.wait()
                 self.problem = self._current.reason or "connection lost"
@@ -114,13 +125,14 @@ class Session:
                 self._current.close()
             self.problem = self.problem or "closed"
 
-    async def _open(self) -> Connection:
+    async def _open(self, met: Callable[[str], None]) -> Connection:
         connection = await Connection.open(
             self._url(),
             name=self.name,
             inbox=self._inbox,
             tls=self._tls,
             proof=self._proof,
+            met=met,
         )
         if self._greet is not None:
             try:
