@@ -31,3 +31,8 @@ export const signIn = (username: string, password: string) =>
 export async function signOut(): Promise<void> {
   await take(client.DELETE("/api/v1/session"));
 }
+
+/** Ends one's other sessions and all tokens; this session goes on. */
+export async function passwordChange(current: string, password: string): Promise<void> {
+  await take(client.POST("/api/v1/session/password", { body: { current, password } }));
+}

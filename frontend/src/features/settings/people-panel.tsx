@@ -214,7 +214,11 @@ function PersonForm({ user, onDone }: { user: User | null; onDone: () => void })
             type="password"
             autoComplete="new-password"
             required={user ? false : undefined}
-            hint={user ? "Left empty, the old one stays." : undefined}
+            hint={
+              user
+                ? "Left empty, the old one stays. A new one ends the person’s sessions and tokens."
+                : undefined
+            }
             value={password}
             onChange={setPassword}
             error={messageFor(errors, "password")}
@@ -225,7 +229,7 @@ function PersonForm({ user, onDone }: { user: User | null; onDone: () => void })
       {user ? (
         <CheckField
           label="Active"
-          hint="An inactive person cannot sign in; tokens stop working."
+          hint="An inactive person cannot sign in; tokens stop working, approvals no longer count."
           value={active}
           onChange={setActive}
           error={messageFor(errors, "is_active")}

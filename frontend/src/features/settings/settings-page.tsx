@@ -1,7 +1,8 @@
-/** The installation: one's tokens, the people, what runs here. */
+/** The installation: one's tokens and password, the people, what runs here. */
 import { useParams } from "react-router";
 
 import { AboutPanel } from "./about-panel";
+import { PasswordPanel } from "./password-panel";
 import { PeoplePanel } from "./people-panel";
 import { PoliciesPanel } from "./policies-panel";
 import { TokensPanel } from "./tokens-panel";
@@ -22,6 +23,7 @@ export default function SettingsPage() {
           ...(tokens ? [{ to: "/settings/tokens", label: "API tokens" }] : []),
           ...(people ? [{ to: "/settings/people", label: "People" }] : []),
           { to: "/settings/policies", label: "Policies" },
+          { to: "/settings/password", label: "Password" },
           { to: "/settings/about", label: "About" },
         ]}
       />
@@ -29,6 +31,7 @@ export default function SettingsPage() {
         {tab === "tokens" && tokens ? <TokensPanel /> : null}
         {tab === "people" && people ? <PeoplePanel /> : null}
         {tab === "policies" ? <PoliciesPanel /> : null}
+        {tab === "password" ? <PasswordPanel /> : null}
         {tab === "about" ? <AboutPanel /> : null}
         {(tab === "people" && !people) || (tab === "tokens" && !tokens) ? (
           <section className="panel">
