@@ -156,7 +156,7 @@ export function useDryRun(id: string) {
 
 export type ExecutionCommand = "pause" | "resume" | "stop" | "roll-back";
 
-/** Why a command cannot wait for the maintenance window, where it does not. */
+/** `reason`: why it is taken back, or why it cannot wait for the maintenance window. */
 export type ExecutionOrder = { command: ExecutionCommand; reason?: string };
 
 function order(id: string, { command, reason }: ExecutionOrder): Promise<Execution> {
@@ -169,7 +169,12 @@ function order(id: string, { command, reason }: ExecutionOrder): Promise<Executi
     case "stop":
       return take(client.POST("/api/v1/executions/{id}/stop", at(id)));
     case "roll-back":
-      return take(client.POST("/api/v1/executions/{id}/roll-back", at(id)));
+      return take(
+        client.POST("/api/v1/executions/{id}/roll-back", {
+          ...at(id),
+          body: { reason: reason ?? "" },
+        }),
+      );
   }
 }
 

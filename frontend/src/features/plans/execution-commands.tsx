@@ -64,7 +64,9 @@ export function ExecutionCommands({ plan, execution }: { plan: PlanDetail; execu
     open: asking === name,
     onClose: () => setAsking(null),
     run: (reason: string) =>
-      command.mutateAsync(name === "resume" ? { command: name, reason } : { command: name }),
+      command.mutateAsync(
+        name === "resume" || name === "roll-back" ? { command: name, reason } : { command: name },
+      ),
   });
   return (
     <>
@@ -125,7 +127,12 @@ export function ExecutionCommands({ plan, execution }: { plan: PlanDetail; execu
           still be rolled back; the plan becomes stale and cannot be resumed.
         </p>
       </ConfirmDialog>
-      <ConfirmDialog title={`Roll back ${plan.name}`} command="Roll back" {...confirm("roll-back")}>
+      <ConfirmDialog
+        title={`Roll back ${plan.name}`}
+        command="Roll back"
+        askReason
+        {...confirm("roll-back")}
+      >
         <RollBackText plan={plan} execution={execution} />
       </ConfirmDialog>
     </>

@@ -93,8 +93,10 @@ it("lists exactly what a rollback takes back, last first", async () => {
     "Set f1 at S1 from 80 msg/s to 120 msg/s, burst 12",
     "Admit 500 of c1 at S1, was 300",
   ]);
+  await user.type(dialog.getByLabelText(/Reason/), "f2 starves");
   await user.click(dialog.getByRole("button", { name: "Roll back" }));
   await waitFor(() => expect(posts(asked)[0]?.path).toBe(`${executionPath}/roll-back`));
+  expect(posts(asked)[0]?.body).toEqual({ reason: "f2 starves" });
 });
 
 it("offers resume while paused, and nothing that is not allowed", async () => {
