@@ -52,5 +52,7 @@ it("offers nothing before the policy's time", async () => {
 
 it("lets nobody ask who may not", async () => {
   show({ allowed_commands: [] });
-  expect(await screen.findByRole("button", { name: "Repair around rot-1" })).toBeDisabled();
+  const command = await screen.findByRole("button", { name: "Repair around rot-1" });
+  expect(command).toBeDisabled();
+  expect(command).toHaveAttribute("title", "Your roles do not let you propose plans.");
 });

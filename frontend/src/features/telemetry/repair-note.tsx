@@ -41,7 +41,12 @@ export function RepairNote({ system, broker }: { system: string; broker: string 
         Silent for {ageText(row.silent_since)}. {row.held}{" "}
       </span>
       {row.removable ? (
-        <Command icon="plan" disabled={!may} onClick={() => setAsking(true)}>
+        <Command
+          icon="plan"
+          disabled={!may}
+          reason="Your roles do not let you propose plans."
+          onClick={() => setAsking(true)}
+        >
           Repair around {row.broker_name}
         </Command>
       ) : (

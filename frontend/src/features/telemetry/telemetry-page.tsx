@@ -28,11 +28,25 @@ export default function TelemetryPage() {
   return <Telemetry key={systemId} system={systemId} />;
 }
 
+/** What the agent itself says, and what is wrong with its address: its panel holds the sentences. */
+const hasProblem = ({ agent }: Pick<FleetRow, "agent">) =>
+  agent !== null && ((agent.observed?.problems ?? []).length > 0 || agent.address_problem !== "");
+
 const state = ({ agent }: FleetRow) =>
   agent === null ? (
     <span className="faint">no agent</span>
   ) : (
-    <StateBadge state={agent.state === "never" ? "not_seen" : agent.state} />
+    <>
+      <StateBadge state={agent.state === "never" ? "not_seen" : agent.state} />
+      {hasProblem({ agent }) ? (
+        <>
+          {" "}
+          <Badge tone="warn" icon="alert">
+            Problem
+          </Badge>
+        </>
+      ) : null}
+    </>
   );
 
 const COLUMNS: Column<FleetRow>[] = [
@@ -104,6 +118,7 @@ function Telemetry({ system: systemId }: { system: string }) {
   const selected = rows.find((row) => row.broker.id === picked) ?? rows[0];
   const live = rows.filter((row) => row.agent?.state === "live").length;
   const silent = rows.filter((row) => row.agent?.state === "silent").length;
+  const troubled = rows.filter(hasProblem).length;
   const broken = brokers.error ?? agents.error;
   return (
     <>
@@ -111,11 +126,18 @@ function Telemetry({ system: systemId }: { system: string }) {
         title="Telemetry"
         crumbs={[{ label: system.data?.name ?? "System", to: `/systems/${systemId}` }]}
         state={
-          silent > 0 ? (
-            <Badge tone="warn" icon="alert" large>
-              {countText(silent, "agent")} silent
-            </Badge>
-          ) : null
+          <>
+            {silent > 0 ? (
+              <Badge tone="warn" icon="alert" large>
+                {countText(silent, "agent")} silent
+              </Badge>
+            ) : null}
+            {troubled > 0 ? (
+              <Badge tone="warn" icon="alert" large>
+                {countText(troubled, "broker")} with problems
+              </Badge>
+            ) : null}
+          </>
         }
         plainFacts={
           agents.data ? (
