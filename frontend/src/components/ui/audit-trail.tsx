@@ -12,6 +12,11 @@ const LOOKS: Record<string, { icon: IconName; word: string }> = {
   update: { icon: "edit", word: "changed it" },
   delete: { icon: "trash", word: "deleted it" },
   revoke: { icon: "ban", word: "revoked it" },
+  enrol: { icon: "key", word: "enrolled it" },
+  adopt: { icon: "history", word: "took the model as what is in force" },
+  adopt_restored: { icon: "history", word: "let the restored state count" },
+  set_access: { icon: "edit", word: "set access" },
+  set_retention: { icon: "edit", word: "set retention" },
 };
 
 export function valueText(value: unknown): string {

@@ -15,13 +15,19 @@ import { kindOfAudit, KINDS, to } from "@/lib/kinds";
 import { fixed, UNKNOWN } from "@/lib/numbers";
 import { clockText, exactTime } from "@/lib/time";
 
-const ACTIONS = ["create", "update", "delete"];
+const ACTIONS = [
+  ...["create", "update", "delete", "set_access", "set_retention"],
+  ...["enrol", "revoke", "remove", "adopt", "adopt_restored"],
+  ...["submit", "approve", "reject", "execute", "pause", "resume", "stop", "roll_back", "decide"],
+  ...["sign_in", "refuse_sign_in", "change_password"],
+];
 
 function addressOf(entry: AuditEntry): string | null {
   const kind = kindOfAudit(entry.object_kind);
   if (entry.action === "delete") return null;
   if (entry.object_kind === "system") return to.system(entry.object_id);
   if (entry.object_kind === "run") return to.run(entry.object_id);
+  if (entry.object_kind === "plan") return to.plan(entry.object_id);
   return kind && entry.system ? to.object(entry.system, kind, entry.object_id) : null;
 }
 
@@ -85,7 +91,11 @@ export default function AuditPage() {
       ),
     },
     { key: "actor", title: "Who", cell: (entry) => entry.actor_name },
-    { key: "action", title: "Did", cell: (entry) => <span className="tag">{entry.action}</span> },
+    {
+      key: "action",
+      title: "Did",
+      cell: (entry) => <span className="tag">{entry.action.replaceAll("_", " ")}</span>,
+    },
     { key: "object", title: "What", cell: (entry) => <ObjectName entry={entry} /> },
     {
       key: "changed",
@@ -138,7 +148,7 @@ export default function AuditPage() {
             <FilterSelect
               label="Action"
               value={address.filters.action ?? ""}
-              options={ACTIONS.map((action) => ({ value: action, label: action }))}
+              options={ACTIONS.map((action) => ({ value: action, label: action.replaceAll("_", " ") }))}
               onChange={(value) => address.setFilter("action", value)}
             />
             {address.isNarrowed ? (
@@ -174,7 +184,7 @@ export default function AuditPage() {
         {open ? (
           <div className="form">
             <p>
-              <span className="tag">{open.action}</span> <ObjectName entry={open} />
+              <span className="tag">{open.action.replaceAll("_", " ")}</span> <ObjectName entry={open} />
             </p>
             {open.reason ? <p>{open.reason}</p> : null}
             <Differences entry={open} />

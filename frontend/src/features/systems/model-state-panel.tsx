@@ -29,7 +29,7 @@ export function ModelStatePanel({
   return (
     <Panel
       title="Model and agents"
-      sub={total > 0 ? `${countText(total, "difference")}; they change with the next plan` : undefined}
+      sub={total > 0 ? `${countText(total, "difference")}, until the next plan` : undefined}
       right={
         total > 0 && mayPlan ? (
           <Command icon="plan" onClick={() => setAsking(true)}>
