@@ -66,6 +66,8 @@ class Hands:
     router: Router
     shifts: Shifts
     enforcer: Enforcer
+    began_at: float
+    """Since when its counters count, Unix seconds."""
 
 
 class Runtime:
@@ -235,7 +237,14 @@ class Runtime:
             clock=self._wall,
         )
         enforcer = Enforcer(driver=driver, router=router, busy=lambda: shifts.busy)
-        hands = Hands(driver=driver, facts=facts, router=router, shifts=shifts, enforcer=enforcer)
+        hands = Hands(
+            driver=driver,
+            facts=facts,
+            router=router,
+            shifts=shifts,
+            enforcer=enforcer,
+            began_at=self._wall(),
+        )
         await shifts.start()
         if self._document is not None:
             log.info("document %d from the state directory", self._document.number)
@@ -360,7 +369,7 @@ class Runtime:
 
     async def _measure(self, hands: Hands) -> None:
         """Observed and telemetry: at a steady pace, observed also at once when it changed."""
-        meter = Meter(self._clock())
+        meter = Meter(self._clock(), began_at=hands.began_at)
         due = self._clock() + self._report_every_s
         backoff = Backoff()
         while True:

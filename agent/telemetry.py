@@ -16,9 +16,11 @@ UNHEARD = "unheard"
 class Meter:
     """Remembers the counters of the last look; a counter that fell began anew at zero."""
 
-    def __init__(self, now: float) -> None:
-        """`now`: seconds of a clock that is never set back."""
+    def __init__(self, now: float, *, began_at: float = 0.0) -> None:
+        """`now`: seconds of a clock that is never set back. `began_at`: since when the counters
+        count, Unix seconds: it tells them from those of another process."""
         self._at = now
+        self._began_at = began_at
         self._last: dict[tuple[str, str], int] = {}
         self._backlog: dict[str, int] = {}
         self._samples: dict[tuple[str, str], tuple[float, int]] = {}
@@ -109,6 +111,7 @@ class Meter:
             "lost": _lost(counters, stats),
             "broker": broker,
             "agent": {
+                "began_at": self._began_at,
                 "cpu_s": time.process_time(),
                 "forwarded": counters.forwarded,
                 "waiting_bytes": waiting_bytes,

@@ -12,6 +12,7 @@ from apps.executions.selectors import execution_count_by_state
 from apps.plans.selectors.counts import plan_count_by_state
 from apps.recomputation.selectors import firing_count_by_rule
 from apps.runs.selectors import run_count_by_state
+from apps.telemetry.losses import losses_everywhere
 from apps.telemetry.models import Agent
 from apps.telemetry.selectors import held_by_removed, latest_samples_everywhere
 
@@ -72,6 +73,23 @@ def _lines() -> Iterator[str]:
             for system, broker, kind, name, count in held_by_removed()
         ],
     )
+    yield from _metric(
+        "weir_messages_lost_total",
+        "Messages that an agent took and could not hand on, at least.",
+        "counter",
+        [
+            (
+                {
+                    "system": loss.broker.system.name,
+                    "broker": loss.broker.name,
+                    "flow": loss.flow,
+                    "reason": loss.reason,
+                },
+                float(loss.count),
+            )
+            for loss in losses_everywhere()
+        ],
+    )
     samples = latest_samples_everywhere()
     for table, label, kinds in (("flows", "flow", FLOW), ("classes", "class", CLASS)):
         for name, (member, title) in kinds.items():
@@ -92,8 +110,12 @@ def _lines() -> Iterator[str]:
 
 
 def _gauge(name: str, title: str, rows: Iterable[Row]) -> Iterator[str]:
+    return _metric(name, title, "gauge", rows)
+
+
+def _metric(name: str, title: str, kind: str, rows: Iterable[Row]) -> Iterator[str]:
     yield f"# HELP {name} {title}"
-    yield f"# TYPE {name} gauge"
+    yield f"# TYPE {name} {kind}"
     for labels, value in rows:
         inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
         yield f"{name}{{{inside}}} {value:.15g}"

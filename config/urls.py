@@ -61,6 +61,7 @@ from apps.studies.api.views import StudyPointViewSet, StudyViewSet
 from apps.systems.api.views import SystemViewSet
 from apps.telemetry.api.views import (
     AgentViewSet,
+    LossesView,
     TelemetryLevelsView,
     TelemetrySeriesView,
     TelemetryView,
@@ -135,6 +136,7 @@ api = [
     path("telemetry", TelemetryView.as_view()),
     path("telemetry/series", TelemetrySeriesView.as_view()),
     path("telemetry/levels", TelemetryLevelsView.as_view()),
+    path("telemetry/losses", LossesView.as_view()),
     path("schema", SchemaView.as_view()),
     *router.urls,
 ]

@@ -167,6 +167,31 @@ class Sample(models.Model):
         return f"{self.broker} at {self.at:%H:%M:%S}"
 
 
+class Loss(models.Model):
+    """Messages of one flow that a broker's agent took and could not hand on, for one reason: all
+    that were ever reported, over all its restarts."""
+
+    broker = models.ForeignKey(Broker, on_delete=models.CASCADE, related_name="losses")
+    flow = models.CharField(max_length=200, blank=True, help_text="Empty: nobody knows of which.")
+    reason = models.CharField(max_length=40)
+    count = models.PositiveBigIntegerField(default=0)
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+    life = models.FloatField(default=0, help_text="When the process that counts last began.")
+    seen = models.PositiveBigIntegerField(default=0, help_text="What that process has counted.")
+    recorded = models.PositiveBigIntegerField(default=0, help_text="Of `count`, in the record.")
+    recorded_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["broker", "flow", "reason"], name="loss_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.count} of {self.flow} at {self.broker}: {self.reason}"
+
+
 class Level(models.Model):
     """What one broker handled over a cell of time: `apps.telemetry.levels` sums samples up."""
 

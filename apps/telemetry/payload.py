@@ -14,7 +14,7 @@ FLOW = ("offered_per_s", "passed_per_s", "shed_per_s", "backlog", "message_bytes
 CLASS = ("admitted", "waiting", "delivered_per_s")
 LINK = ("sent_per_s", "received_per_s", "backlog")
 LOAD = ("connections", "in_msgs_per_s", "out_msgs_per_s", "cpu_ratio", "cores", "memory_bytes")
-AGENT = ("cpu_s", "forwarded", "waiting_bytes")
+AGENT = ("began_at", "cpu_s", "forwarded", "waiting_bytes", "memory_bytes")
 LOST = (
     "broker_away",
     "too_large",

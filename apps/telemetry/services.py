@@ -18,6 +18,7 @@ from apps.common.errors import Conflict
 from apps.common.events import publish, publish_seldom
 from apps.systems.models import Product, System
 from apps.telemetry.addresses import address_checked, simulated_address
+from apps.telemetry.losses import losses_keep
 from apps.telemetry.models import KEEP_SAMPLES, Agent, AgentState, Removal, Sample
 from apps.telemetry.selectors import agents_ahead
 from apps.telemetry.silence import held_last
@@ -326,6 +327,7 @@ def agent_report(
         changed = bool(newer.update(**seen, **numbered)) and observed != agent.observed
     if telemetry is not None:
         Sample.objects.create(broker_id=agent.broker_id, at=now, payload=telemetry)
+        losses_keep(agent=agent, telemetry=telemetry, now=now)
         publish_seldom(
             "telemetry",
             key=str(agent.system.public_id),

@@ -83,5 +83,5 @@ def test_agents_and_what_they_measure(client):
 def test_a_scrape_costs_few_queries(client, django_assert_max_num_queries):
     make_harbour("one")
     make_harbour("two")
-    with django_assert_max_num_queries(7):
+    with django_assert_max_num_queries(8):
         client.get("/metrics")

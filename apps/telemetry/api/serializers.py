@@ -12,7 +12,8 @@ from apps.common.api.fields import instant
 from apps.systems.api.entities import SystemReference
 from apps.systems.models import Product
 from apps.telemetry.addresses import LONGEST, address_fault
-from apps.telemetry.models import AGENT_STATES, Agent, Sample
+from apps.telemetry.losses import REASONS
+from apps.telemetry.models import AGENT_STATES, Agent, Loss, Sample
 from apps.topology.models import Broker
 
 
@@ -213,15 +214,44 @@ class AgentLoadSerializer(serializers.Serializer[dict[str, Any]]):
 
     cpu_s = serializers.FloatField(required=False)
     forwarded = serializers.FloatField(required=False, help_text="Messages.")
-    lost = serializers.FloatField(
-        required=False, help_text="Best-effort messages lost here since the agent began."
-    )
     waiting_bytes = serializers.FloatField(
         required=False, help_text="Of messages that wait in the agent."
+    )
+    memory_bytes = serializers.FloatField(
+        required=False, help_text="The most that the process has used."
+    )
+    began_at = serializers.FloatField(
+        required=False, help_text="Since when its counters count; Unix seconds."
     )
 
 
 PARTS = ("flows", "classes", "links", "broker", "agent")
+
+
+class LossSerializer(serializers.ModelSerializer[Loss]):
+    """Messages of one flow that were lost at one broker, for one reason; all that are known of."""
+
+    broker = serializers.UUIDField(source="broker.public_id")
+    broker_name = serializers.CharField(source="broker.name")
+    reason = serializers.ChoiceField(choices=list(REASONS.items()))
+    explanation = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Loss
+        fields = [
+            *("broker", "broker_name", "flow", "reason", "explanation", "count"),
+            *("first_at", "last_at"),
+        ]
+        read_only_fields = fields
+
+    def get_explanation(self, loss: Loss) -> str:
+        return REASONS.get(loss.reason, loss.reason)
+
+
+class LossListSerializer(serializers.Serializer[Any]):
+    """All that was lost in a system, the latest first."""
+
+    results = LossSerializer(many=True)
 
 
 class PointSerializer(serializers.Serializer[Sample]):

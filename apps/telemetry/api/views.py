@@ -19,11 +19,13 @@ from apps.telemetry.api.serializers import (
     AgentSerializer,
     EnrolSerializer,
     LevelsSerializer,
+    LossListSerializer,
     NewAgentSerializer,
     SeriesSerializer,
     TelemetrySerializer,
 )
 from apps.telemetry.levels import SPANS, levels
+from apps.telemetry.losses import losses
 from apps.telemetry.models import Agent
 from apps.telemetry.selectors import latest_samples, series
 from apps.telemetry.services import agent_address_set, agent_enrol, agent_revoke
@@ -132,6 +134,18 @@ class TelemetryView(APIView):
         samples = latest_samples(form.validated_data["system"])
         rows: Any = TelemetrySerializer(instance=samples, many=True)  # type: ignore[arg-type]
         return Response(rows.data)
+
+
+class LossesView(APIView):
+    """What was lost, ever."""
+
+    @extend_schema(operation_id="losses_list", parameters=[SYSTEM], responses=LossListSerializer)
+    def get(self, request: Request) -> Response:
+        """Messages that agents took and could not hand on, by broker, flow and reason."""
+        form = _OfSystem(data=request.query_params)
+        form.is_valid(raise_exception=True)
+        rows = losses(form.validated_data["system"].pk)
+        return Response(LossListSerializer({"results": rows}).data)
 
 
 class _OfBroker(serializers.Serializer[dict[str, Any]]):

@@ -81,6 +81,7 @@ export const keys = {
     all: ["telemetry"] as const,
     system: (system: string) => ["telemetry", system] as const,
     flows: (system: string) => ["telemetry", system, "flows"] as const,
+    losses: (system: string) => ["telemetry", system, "losses"] as const,
     latest: (system: string) => ["telemetry", system, "latest"] as const,
     series: (broker: string, minutes: number, only?: string) =>
       ["telemetry-series", broker, minutes, only] as const,

@@ -2309,6 +2309,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/telemetry/losses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Messages that agents took and could not hand on, by broker, flow and reason. */
+        get: operations["losses_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/telemetry/series": {
         parameters: {
             query?: never;
@@ -2712,14 +2729,19 @@ export interface components {
             forwarded?: number;
             /**
              * Format: double
-             * @description Best-effort messages lost here since the agent began.
-             */
-            lost?: number;
-            /**
-             * Format: double
              * @description Of messages that wait in the agent.
              */
             waiting_bytes?: number;
+            /**
+             * Format: double
+             * @description The most that the process has used.
+             */
+            memory_bytes?: number;
+            /**
+             * Format: double
+             * @description Since when its counters count; Unix seconds.
+             */
+            began_at?: number;
         };
         /** @enum {string} */
         AgentStateEnum: "never" | "live" | "silent" | "revoked";
@@ -4355,6 +4377,25 @@ export interface components {
              */
             backlog?: number;
         };
+        /** @description Messages of one flow that were lost at one broker, for one reason; all that are known of. */
+        Loss: {
+            /** Format: uuid */
+            broker: string;
+            broker_name: string;
+            /** @description Empty: nobody knows of which. */
+            readonly flow: string;
+            reason: components["schemas"]["ReasonEnum"];
+            readonly explanation: string;
+            readonly count: number;
+            /** Format: date-time */
+            readonly first_at: string;
+            /** Format: date-time */
+            readonly last_at: string;
+        };
+        /** @description All that was lost in a system, the latest first. */
+        LossList: {
+            results: components["schemas"]["Loss"][];
+        };
         /** @enum {string} */
         MeasureEnum: "cpu" | "storage" | "network";
         /** @description One difference of the models behind two allocations. */
@@ -5934,6 +5975,8 @@ export interface components {
              */
             rate_max_per_s: number;
         };
+        /** @enum {string} */
+        ReasonEnum: "broker_away" | "too_large" | "ingress_full" | "link_full" | "not_read" | "unreadable" | "unheard";
         /** @description Say what is missing. */
         RejectRequest: {
             comment: string;
@@ -14941,6 +14984,36 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Levels"];
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    losses_list: {
+        parameters: {
+            query: {
+                system: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LossList"];
                 };
             };
             /** @description The request was refused or failed. */

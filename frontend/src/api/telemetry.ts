@@ -8,6 +8,7 @@ export type Agent = Schemas["Agent"];
 export type Telemetry = Schemas["Telemetry"];
 export type Point = Schemas["Point"];
 export type Levels = Schemas["Levels"];
+export type Loss = Schemas["Loss"];
 export type LevelSpan = "hour" | "day" | "week";
 
 export const agentsQuery = (system: string) =>
@@ -85,6 +86,15 @@ export const flowStatusQuery = (system: string) =>
     queryKey: keys.telemetry.flows(system),
     queryFn: ({ signal }) =>
       take(client.GET("/api/v1/flow-status", { params: { query: { system } }, signal })),
+  });
+
+/** Messages that agents took and could not hand on, the latest first; all that are known of. */
+export const lossesQuery = (system: string) =>
+  queryOptions({
+    queryKey: keys.telemetry.losses(system),
+    queryFn: async ({ signal }): Promise<Loss[]> =>
+      (await take(client.GET("/api/v1/telemetry/losses", { params: { query: { system } }, signal })))
+        .results,
   });
 
 /** The last minutes of one broker, asked once; what follows is heard. `only`: of its links alone. */

@@ -7,6 +7,7 @@ import { BrokerLivePanel } from "./broker-live-panel";
 import { EnrolDialog } from "./enrol-dialog";
 import { fleetRows, type FleetRow } from "./fleet";
 import { FlowsPanel } from "./flows-panel";
+import { LossesPanel } from "./losses-panel";
 
 import { catalogAll } from "@/api/catalog";
 import { keys } from "@/api/query-keys";
@@ -189,6 +190,7 @@ function Telemetry({ system: systemId }: { system: string }) {
                 />
               </Panel>
               <FlowsPanel system={systemId} />
+              <LossesPanel system={systemId} />
             </div>
             <div className="stack">
               {selected ? <BrokerLivePanel system={systemId} row={selected} /> : null}

@@ -88,6 +88,7 @@ const answers = (agents: Agent[], latest: Telemetry[]) => ({
   "GET /api/v1/brokers": ok(page([broker("rot-1"), broker("ham-1")])),
   "GET /api/v1/agents": ok(page(agents)),
   "GET /api/v1/telemetry": ok(latest),
+  "GET /api/v1/telemetry/losses": ok({ results: [] }),
   "GET /api/v1/flow-status": ok({
     rate_control: true,
     plan: null,
