@@ -87,6 +87,8 @@ def test_the_control_plane_takes_it(sync: bool | None) -> None:
     assert checked["broker"]["unmanaged"] == ["legacy"]
     assert checked["broker"]["sync_always"] is sync
     assert checked["agent"]["cpu_s"] > 0
+    # An interpreter needs some megabytes, and never thousands of them for this.
+    assert 5e6 < checked["agent"]["memory_bytes"] < 5e10
 
 
 def test_an_agent_loads_nothing_that_only_computing_needs() -> None:
