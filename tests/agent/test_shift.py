@@ -1,6 +1,8 @@
 """SHIFT(i, j, k) on real brokers, with the orders given by hand."""
 
 import asyncio
+import contextlib
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -229,3 +231,40 @@ async def test_who_cannot_reach_the_other_end_refuses_and_goes_on(members, serve
             await asyncio.sleep(0.02)
         await here.close()
         await there.close()
+
+
+async def test_who_forgot_that_its_mark_was_sent_moves_nothing_behind_it(members, servers):
+    """The state directory is lost after the mark: what is read behind it nobody ever reads, as the
+    commit takes the old link away. The order is in the document; it has to be heard first."""
+    async with asyncio.timeout(LIMIT_S):
+        a, b, c = members
+        await _order(members, OrderPhase.PREPARE)
+        await until(lambda: all(m.said(ReportPhase.READY) for m in members), "votes")
+        await a.end()
+        shutil.rmtree(a.state)
+        connection = await client(servers[0])
+        for number in range(1, 101):
+            await connection.jetstream().publish("weir.in.rel", b"%d" % number)
+        await connection.close()
+        a.store = Store(a.state)
+        a.plane = Plane("a", a.server, tables=None)
+        a.plane.router._save = a.store.change_tables
+        a.shifts = Shifts(a.plane.router, a.store, say=a.reports.append)
+        await a.plane.driver.open()
+        await a.shifts.start()
+        a.plane.router.start()
+        # As the runtime does with the first document: its orders, then everything else in it.
+        await _order([a, b, c], OrderPhase.PREPARE)
+        await flows(a.plane, ingress=BOTH)
+        await a.plane.router.add_link("b", b.server.url)
+        await a.plane.router.know(BOTH, {"b"})
+        await until(lambda: a.said(ReportPhase.REFUSED) is not None, "it refuses", 20)
+        await _commit(members)
+        for server in servers[1:]:
+            at = await client(server)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(10):
+                    while await stored_count(at, "rel") < 100:
+                        await asyncio.sleep(0.05)
+            assert await stored(at, "rel") == _numbers(100)
+            await at.close()
