@@ -130,11 +130,11 @@ it("shows gates, consumers, unmanaged clients and problems of a live broker", as
 });
 
 it("says in the list which broker has a problem, whichever is picked", async () => {
-  const well = { ...agent("lei-2").observed, problems: [] } as Agent["observed"];
-  serve(answers([agent("rot-1", { observed: well }), agent("lei-2")], []));
+  const well = { ...agent("ham-1").observed, problems: [] } as Agent["observed"];
+  serve(answers([agent("rot-1", { observed: well }), agent("ham-1")], []));
   renderPage(<TelemetryPage />, "/systems/:systemId/telemetry", `/systems/${S}/telemetry`);
   const brokers = within(await screen.findByRole("table", { name: "Brokers" }));
-  expect(within(brokers.getByRole("row", { name: /lei-2/ })).getByText("Problem")).toBeVisible();
+  expect(within(brokers.getByRole("row", { name: /ham-1/ })).getByText("Problem")).toBeVisible();
   expect(within(brokers.getByRole("row", { name: /rot-1/ })).queryByText("Problem")).toBeNull();
   expect(screen.getByText("1 broker with problems")).toBeInTheDocument();
 });
