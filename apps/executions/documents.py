@@ -22,6 +22,7 @@ from apps.executions.models import UNDER_WAY_NAMES, ExecutionAction, Revision, S
 from apps.executions.selectors import edges_in_force
 from apps.systems.models import System
 from apps.telemetry.models import Agent
+from apps.telemetry.services import is_size
 from weir.actions import protocol, roles
 from weir.coordination import wire
 from weir.coordination.removal import is_gone
@@ -255,16 +256,12 @@ def _read(system: System) -> Facts:
         addresses=addresses,
         keys=keys,
         unmanaged=system.unmanaged,
-        max_message_bytes=min((size for size in sizes if _is_size(size)), default=0),
+        max_message_bytes=min((size for size in sizes if is_size(size)), default=0),
         keep_s=system.retention_s,
         orders=_orders(system, addresses, keys),
         asked=asked,
         held=any(agent.is_ahead for agent in agents),
     )
-
-
-def _is_size(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _orders(

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeGuard
 
 from django.db import transaction
 from django.db.models import F
@@ -28,6 +28,8 @@ from weir.errors import InvalidProblem
 SECRET_PREFIX = "weira_"
 LEASE_S = 10.0
 TELEMETRY_NEWS_EVERY_S = 1.0
+LEAST_PAYLOAD_BYTES = 65_536
+"""Of any broker: its size bounds what publishers of its whole system may send."""
 LARGEST_CLAIM = 2_000_000_000
 """The largest session that an agent may remember and we not: it leaves numbers for all to come."""
 
@@ -247,8 +249,10 @@ def agent_session(*, agent: Agent, introduction: Introduction) -> Agent:
     """Open the next incarnation with a fresh lease; everything older is fenced from now on.
 
     It is above every one that the agent remembers, so that a database that has gone back does not
-    give the same number twice. Raises InvalidProblem for a claim that leaves no numbers.
+    give the same number twice. Raises InvalidProblem for a claim that leaves no numbers, or no
+    message, to others.
     """
+    _check_size(introduction.facts.get("max_payload_bytes"))
     row = _locked(agent.pk)
     if introduction.incarnation > max(row.incarnation, LARGEST_CLAIM):
         raise InvalidProblem("incarnation", f"must be at most {LARGEST_CLAIM}")
@@ -264,6 +268,20 @@ def agent_session(*, agent: Agent, introduction: Introduction) -> Agent:
     row.save()
     _tell(row)
     return row
+
+
+def _check_size(claimed: object) -> None:
+    if is_size(claimed) and claimed < LEAST_PAYLOAD_BYTES:
+        raise InvalidProblem(
+            "facts.max_payload_bytes",
+            f"the broker takes messages of up to {claimed:,} bytes, so its system could carry no"
+            f" larger ones: raise its max_payload to at least {LEAST_PAYLOAD_BYTES:,}",
+        )
+
+
+def is_size(value: object) -> TypeGuard[int]:
+    """Whether this is what a broker may say of the largest message that it takes, in bytes."""
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def agent_serve(*, agent: Agent, incarnation: int, number: int) -> None:

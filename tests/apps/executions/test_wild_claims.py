@@ -47,3 +47,16 @@ def test_a_session_number_that_is_claimed_leaves_room_for_the_next(harbour, agen
     a.come()
     assert a.poll_now().broker == "a"
     assert a.say(observed=a.observed()).status_code == 200
+
+
+def test_a_size_that_leaves_no_messages_for_others_is_refused(agents):
+    for size, status in ((1, 400), (65_535, 400), (65_536, 200)):
+        answer = agents["b"].post("session", {"facts": {"max_payload_bytes": size}})
+        assert answer.status_code == status
+    agents["b"].incarnation = answer.json()["incarnation"]
+    assert agents["a"].poll_now().flows["tides"].max_message_bytes == 65_536
+    answer = agents["b"].post("session", {"facts": {"max_payload_bytes": 1}})
+    error = answer.json()["errors"][0]
+    assert error["field"] == "facts.max_payload_bytes"
+    assert "raise its max_payload to at least 65,536" in error["message"]
+    assert agents["a"].poll_now().flows["tides"].max_message_bytes == 65_536
