@@ -128,6 +128,12 @@ class Plan(BaseModel):
     def __str__(self) -> str:
         return f"P-{self.number}"
 
+    @property
+    def people_behind(self) -> frozenset[int]:
+        """Whose plan it is: who made it, sent it for review, or had a hand in what made it."""
+        named = (self.author_id, self.submitted_by_id, self.answerable_id)
+        return frozenset(key for key in (*named, *self.shaped_by) if key is not None)
+
     @cached_property
     def content(self) -> Document:
         """The plan itself. Its bytes never change, so it is read once per instance."""

@@ -57,10 +57,10 @@ def envelope(low: float, high: float, name: str = "tides") -> tuple[Bound, ...]:
     return (Bound(name=name, unit="msg/s", low=low, high=high),)
 
 
-def make_policy(system: System | None, **values: Any) -> None:
+def make_policy(system: System | None, *, by: User | None = None, **values: Any) -> None:
     """Say what the system's policy shall ask."""
     policy = policy_for(system)
-    policy_update(policy=policy, actor=None, expected_version=policy.version, values=values)
+    policy_update(policy=policy, actor=by, expected_version=policy.version, values=values)
 
 
 def submitted(plan: Plan, by: User) -> Plan:

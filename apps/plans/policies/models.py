@@ -1,5 +1,6 @@
 """Policies as rows: one per system, and one without a system, the installation's default."""
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
@@ -51,6 +52,14 @@ class Policy(BaseModel):
     remove_after_s = models.PositiveIntegerField(default=DEFAULT_TERMS.remove_after_s)
     rate_control = models.BooleanField(default=DEFAULT_TERMS.rate_control)
     rate_control_band = models.FloatField(default=DEFAULT_TERMS.rate_control_band)
+    auto_approval_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        editable=False,
+        related_name="+",
+        help_text="Who decided last what is approved without a person.",
+    )
     version = models.PositiveIntegerField(default=1, editable=False)
 
     class Meta:

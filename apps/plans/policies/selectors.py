@@ -1,6 +1,7 @@
 """Which terms hold for a system. Reads only; nobody needs a row before somebody edits one."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from django.db.models import Q, QuerySet
 
@@ -25,15 +26,32 @@ def terms_for(system: System) -> Terms:
     return terms_for_systems([system.pk])[system.pk]
 
 
-def terms_for_systems(systems: Iterable[int]) -> dict[int, Terms]:
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """What holds for a system, and who decided last what is approved without a person."""
+
+    terms: Terms
+    auto_approval_by: frozenset[int]
+
+
+def in_force(systems: Iterable[int]) -> dict[int, InForce]:
     """What holds for each system, by its key; three queries for all of them together."""
     keys = set(systems)
-    rows = {
-        row.system_id: row
-        for row in policy_rows().filter(Q(system__in=keys, inherits=False) | Q(system=None))
-    }
-    fallback = rows[None].own_terms if None in rows else DEFAULT_TERMS
-    return {key: rows[key].own_terms if key in rows else fallback for key in keys}
+    rows = {row.system_id: row for row in policy_rows().filter(Q(system__in=keys) | Q(system=None))}
+    return {key: _in_force(rows.get(key), rows.get(None)) for key in keys}
+
+
+def _in_force(own: Policy | None, default: Policy | None) -> InForce:
+    # Who gives up a system's own terms decides as much as who wrote the default's.
+    parts = [own] if own and not own.inherits else [own, default]
+    deciders = frozenset(row.auto_approval_by_id for row in parts if row) - {None}
+    last = parts[-1]
+    return InForce(last.own_terms if last else DEFAULT_TERMS, deciders)
+
+
+def terms_for_systems(systems: Iterable[int]) -> dict[int, Terms]:
+    """The terms alone of `in_force`."""
+    return {key: held.terms for key, held in in_force(systems).items()}
 
 
 def terms_of(policy: Policy) -> Terms:

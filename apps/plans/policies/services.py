@@ -17,6 +17,7 @@ from apps.plans.policies.windows import cron_error, timezone_error
 from apps.systems.models import System
 
 LISTS = ("approval_rules", "windows")
+AUTO_APPROVAL = ("auto_approve_max_share", "auto_approve_max_change")
 
 
 @transaction.atomic
@@ -68,6 +69,9 @@ def policy_update(
     _check(terms)
     row.inherits = bool(inherits)
     row.version += 1
+    effective = terms_of(row) if inherits else terms
+    if any(getattr(effective, name) != before[name] for name in AUTO_APPROVAL):
+        row.auto_approval_by = actor
     _write(row, terms)
     fresh = policy_rows().get(pk=row.pk)
     after = _plain(fresh.inherits, terms_of(fresh))

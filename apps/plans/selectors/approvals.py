@@ -81,23 +81,17 @@ def enough(plan: Plan, ruling: Ruling, now: datetime) -> bool:
 
 def is_own(plan: Plan, person_id: int | None) -> bool:
     """Who made a plan, sent it for review or answers for what made it does not judge it."""
-    return person_id is not None and person_id in people_behind(plan)
-
-
-def people_behind(plan: Plan) -> frozenset[int]:
-    """Whose plan it is: who made it, sent it for review, or had a hand in what made it."""
-    named = (plan.author_id, plan.submitted_by_id, plan.answerable_id)
-    return frozenset(key for key in (*named, *plan.shaped_by) if key is not None)
+    return person_id is not None and person_id in plan.people_behind
 
 
 def made_by_author(plan: Plan, hands: Hands) -> User | None:
     """Whose plan it is and who also made the reviewer: four eyes of one person."""
-    return _one_of(people_behind(plan) & hands.makers)
+    return _one_of(plan.people_behind & hands.makers)
 
 
 def author_held(plan: Plan, hands: Hands) -> User | None:
     """Whose plan it is and as whom the reviewer can sign in."""
-    return _one_of(people_behind(plan) & hands.held)
+    return _one_of(plan.people_behind & hands.held)
 
 
 def _one_of(keys: frozenset[int]) -> User | None:
@@ -106,4 +100,4 @@ def _one_of(keys: frozenset[int]) -> User | None:
 
 def is_independent(plan: Plan, hands: Hands) -> bool:
     """Whether the reviewer and those whose plan it is are not in each other's hands."""
-    return not people_behind(plan) & (hands.makers | hands.held)
+    return not plan.people_behind & (hands.makers | hands.held)

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from apps.plans.models import Plan
 from apps.plans.policies.rules import approval_expires_at, approvals_needed, auto_approves
-from apps.plans.policies.selectors import terms_for_systems
+from apps.plans.policies.selectors import in_force
 from apps.plans.policies.terms import Terms
 from apps.plans.policies.windows import WindowState, window_state
 
@@ -21,6 +21,8 @@ class Ruling:
     plan: Plan
     terms: Terms
     now: datetime
+    auto_approval_by: frozenset[int] = frozenset()
+    """Who decided what the policy approves by itself."""
 
     @cached_property
     def _needed(self) -> tuple[int, str]:
@@ -32,8 +34,14 @@ class Ruling:
 
     @cached_property
     def approves_by_itself(self) -> str:
-        """Why Weir may approve it without anybody; empty: it may not. Reads the document."""
+        """Why Weir may approve it without anybody; empty: it may not. Reads the document.
+
+        A plan of somebody who decided what may go without anybody needs another person: the policy
+        would be their own approval, given in advance.
+        """
         if self.terms.auto_approve_max_share <= 0:
+            return ""
+        if self.auto_approval_by & self.plan.people_behind:
             return ""
         return auto_approves(self.terms, self.plan.content, self.plan.blast_radius) or ""
 
@@ -82,8 +90,16 @@ class Ruling:
 
 def rulings(plans: Sequence[Plan], now: datetime) -> dict[int, Ruling]:
     """By the plan's key; the number of queries does not depend on how many plans there are."""
-    terms = terms_for_systems({plan.system_id for plan in plans}) if plans else {}
-    return {plan.pk: Ruling(plan=plan, terms=terms[plan.system_id], now=now) for plan in plans}
+    held = in_force({plan.system_id for plan in plans}) if plans else {}
+    return {
+        plan.pk: Ruling(
+            plan=plan,
+            terms=held[plan.system_id].terms,
+            now=now,
+            auto_approval_by=held[plan.system_id].auto_approval_by,
+        )
+        for plan in plans
+    }
 
 
 def ruling_of(plan: Plan, now: datetime) -> Ruling:

@@ -163,6 +163,32 @@ def test_policy_that_comes_later_approves_what_waits(
     assert (plan.state, large.state) == ("approved", "pending_review")
 
 
+def test_nobody_lets_a_policy_approve_their_own_plan(
+    harbour: Harbour, ines: User, jon: User, olga: User
+) -> None:
+    agents = agents_come(harbour)
+    agents_look(harbour, agents)
+    carried_out(harbour, agents, approved(make_plan(harbour.system, ines), ines, jon), olga)
+    plan = submitted(make_plan(harbour.system, ines, [rate(40.0, 42.0)]), ines)
+    small = {"auto_approve_max_share": 0.5, "auto_approve_max_change": 0.1}
+    make_policy(harbour.system, by=ines, **small)
+    make_policy(harbour.system, by=jon, pace_s=2.0)
+    plans_settle()
+    plan.refresh_from_db()
+    assert plan.state == "pending_review"
+    # Neither through the default, nor by letting the system follow a default of somebody else.
+    make_policy(None, by=jon, **small)
+    make_policy(harbour.system, by=jon, auto_approve_max_share=0.0)
+    make_policy(harbour.system, by=ines, inherits=True)
+    plans_settle()
+    plan.refresh_from_db()
+    assert plan.state == "pending_review"
+    make_policy(harbour.system, by=jon, auto_approve_max_share=0.4)
+    plans_settle()
+    plan.refresh_from_db()
+    assert plan.state == "approved"
+
+
 def test_finished_execution_finishes_the_plan(
     plan: Plan, harbour: Harbour, ines: User, jon: User, olga: User
 ) -> None:

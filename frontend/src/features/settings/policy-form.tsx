@@ -101,7 +101,7 @@ export function PolicyForm({ policy, name }: { policy: Policy; name: string }) {
               "autoShare",
               "auto_approve_max_share",
               "%",
-              "0 % means that a person approves every plan.",
+              "0 % means that a person approves every plan. Plans of whoever set this wait for somebody else.",
             )}
             {field(
               "At most, change of a value",
