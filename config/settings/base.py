@@ -127,6 +127,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "neither `queued` nor `running`. `GET /api/v1/events` streams what changes, as "
         "server-sent events.\n\n"
         "**Errors** are RFC 9457 problem documents: decide by `code`; `errors` names the fields. "
+        "A field or query parameter that does not exist is refused, too. "
         "Numbers are SI: messages per second, seconds, messages."
     ),
     "VERSION": "1",

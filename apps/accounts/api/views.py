@@ -28,6 +28,7 @@ from apps.accounts.services import (
 )
 from apps.accounts.throttle import AccountTry, AddressThrottle, address_of
 from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.forms import Form, ModelForm
 from apps.common.api.preconditions import etag, expected_version
 from apps.common.errors import ApplicationError
 
@@ -49,7 +50,7 @@ class SessionSerializer(serializers.Serializer[dict[str, Any]]):
     csrf_token = serializers.CharField(help_text="Send as X-CSRFToken with every write.")
 
 
-class SignInSerializer(serializers.Serializer[dict[str, str]]):
+class SignInSerializer(Form[dict[str, str]]):
     """A name and a password."""
 
     username = serializers.CharField(max_length=150)
@@ -129,7 +130,7 @@ class SessionView(APIView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class PasswordSerializer(serializers.Serializer[dict[str, str]]):
+class PasswordSerializer(Form[dict[str, str]]):
     """The password one has, and the one to have."""
 
     current = serializers.CharField(
@@ -171,7 +172,7 @@ def person_in_session(request: Request, deed: str, code: str = "token_cannot_gra
     return request.user
 
 
-class UserSerializer(serializers.ModelSerializer[User]):
+class UserSerializer(ModelForm[User]):
     """A person."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
@@ -276,7 +277,7 @@ class UserViewSet(viewsets.GenericViewSet[User]):
         )
 
 
-class TokenSerializer(serializers.ModelSerializer[ApiToken]):
+class TokenSerializer(ModelForm[ApiToken]):
     """A token without its secret."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)

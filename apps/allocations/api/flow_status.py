@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.allocations.flow_status import flow_status
+from apps.common.api.forms import Form
 from apps.systems.models import System
 
 
@@ -50,7 +51,7 @@ class SystemFlowsSerializer(serializers.Serializer[Any]):
     flows = FlowStatusSerializer(many=True)
 
 
-class _Query(serializers.Serializer[Any]):
+class _Query(Form[Any]):
     system = serializers.UUIDField()
 
 

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 
 from apps.allocations.explanations import Explained, class_explanation
 from apps.allocations.trials import Trials, admission_trials
+from apps.common.api.forms import Form
 from weir.allocation.explanation import Explanation, Need, Verdict
 from weir.scenarios.admission import Lever, Trial
 
@@ -93,7 +94,7 @@ class TrialsSerializer(serializers.Serializer[Trials]):
     runtime_s = serializers.FloatField()
 
 
-class _Query(serializers.Serializer[Any]):
+class _Query(Form[Any]):
     consumer_class = serializers.CharField(max_length=200)
 
 

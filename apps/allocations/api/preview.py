@@ -12,12 +12,13 @@ from rest_framework.views import APIView
 from apps.accounts.roles import Permission
 from apps.allocations.changes import KINDS
 from apps.allocations.preview import Preview, PreviewChange, utilities_preview
+from apps.common.api.forms import Form
 from apps.systems.models import System
 
 MOST_DRAFTS = 100
 
 
-class UtilityDraftSerializer(serializers.Serializer[dict[str, Any]]):
+class UtilityDraftSerializer(Form[dict[str, Any]]):
     """A utility function as it is edited."""
 
     kind = serializers.CharField(max_length=32)
@@ -33,7 +34,7 @@ class DraftsField(serializers.DictField):
         return super().to_internal_value(data)
 
 
-class PreviewRequestSerializer(serializers.Serializer[dict[str, Any]]):
+class PreviewRequestSerializer(Form[dict[str, Any]]):
     """Drafts by the id of the utility function that each would replace."""
 
     utilities = DraftsField(child=UtilityDraftSerializer(), allow_empty=False)

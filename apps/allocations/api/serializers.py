@@ -10,12 +10,13 @@ from apps.allocations.causes import ModelChange
 from apps.allocations.changes import KINDS, QuantityChange
 from apps.allocations.models import Allocation, ClassPopulation, FlowRate, ResourceLoad
 from apps.catalog.api.views import ParameterDescriptionSerializer
+from apps.common.api.forms import Form
 from apps.runs.api.views import RunSerializer
 from apps.systems.api.entities import Reference
 from apps.systems.models import System
 
 
-class AllocationRequestSerializer(serializers.Serializer[dict[str, Any]]):
+class AllocationRequestSerializer(Form[dict[str, Any]]):
     """How to optimize."""
 
     method = serializers.CharField(
@@ -46,7 +47,7 @@ class ProblemAllocationRequestSerializer(AllocationRequestSerializer):
     problem = serializers.DictField()
 
 
-class AllocationPlanSerializer(serializers.Serializer[dict[str, Any]]):
+class AllocationPlanSerializer(Form[dict[str, Any]]):
     """What to call the plan."""
 
     title = serializers.CharField(

@@ -16,6 +16,7 @@ from apps.allocations.side_by_side import (
     allocation_compare,
     allocation_side_by_side,
 )
+from apps.common.api.forms import Form
 from apps.common.api.preconditions import once
 from apps.runs.api.views import RunSerializer, RunViewSet
 from apps.systems.api.entities import IDEMPOTENCY_KEY
@@ -39,7 +40,7 @@ class SideBySideSerializer(serializers.Serializer[SideBySide]):
     standings = StandingSerializer(many=True)
 
 
-class CompareRequestSerializer(serializers.Serializer[dict[str, Any]]):
+class CompareRequestSerializer(Form[dict[str, Any]]):
     """Which methods to run on the snapshot of an allocation."""
 
     methods = serializers.ListField(

@@ -40,6 +40,7 @@ from apps.allocations.services import (
     allocation_request_for_problem,
 )
 from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.forms import parameter
 from apps.common.api.preconditions import once
 from apps.common.errors import ApplicationError
 from apps.plans.api.serializers import PlanDetailSerializer
@@ -182,10 +183,9 @@ class AllocationViewSet(
         """This allocation against what is in force, else the one before, or what `with` names."""
         allocation = self.get_object()
         in_force = allocation_in_force(allocation)
-        wanted = request.query_params.get("with")
+        wanted = parameter(request, "with", serializers.UUIDField())
         if wanted:
-            form = serializers.UUIDField().run_validation(wanted)
-            other = get_object_or_404(Allocation, public_id=form)
+            other = get_object_or_404(Allocation, public_id=wanted)
         else:
             usual = usual_other(allocation, in_force)
             if usual is None:

@@ -18,6 +18,7 @@ from apps.calibration.models import (
     LatencyBound,
 )
 from apps.common.api.fields import Amount
+from apps.common.api.forms import Form, ModelForm
 from apps.systems.api.entities import SystemReference
 
 FIT_STATES = FitState.choices
@@ -166,7 +167,7 @@ class FitDetailSerializer(FitSerializer):
         read_only_fields = fields
 
 
-class FitRequestSerializer(serializers.Serializer[dict[str, Any]]):
+class FitRequestSerializer(Form[dict[str, Any]]):
     """What to fit. Samples are kept for half an hour."""
 
     system = SystemReference()
@@ -182,7 +183,7 @@ class FitRequestSerializer(serializers.Serializer[dict[str, Any]]):
     )
 
 
-class FitDecisionSerializer(serializers.Serializer[dict[str, Any]]):
+class FitDecisionSerializer(Form[dict[str, Any]]):
     """Why."""
 
     reason = serializers.CharField(required=False, allow_blank=True, default="", max_length=500)
@@ -250,7 +251,7 @@ class LatencyBoundSerializer(serializers.ModelSerializer[LatencyBound]):
         return (timezone.now() - row.at).total_seconds() > FRESH_S
 
 
-class CalibrationSettingsSerializer(serializers.ModelSerializer[CalibrationSettings]):
+class CalibrationSettingsSerializer(ModelForm[CalibrationSettings]):
     """How far a system's model may be corrected by what is measured."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)

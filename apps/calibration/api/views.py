@@ -34,6 +34,7 @@ from apps.calibration.services import (
     settings_update,
 )
 from apps.common.api.filters import Ordering
+from apps.common.api.forms import parameter
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.runs.api.views import RunSerializer, accepted
 from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, SystemReference
@@ -139,6 +140,7 @@ class CalibrationSettingsViewSet(viewsets.GenericViewSet[CalibrationSettings]):
     queryset = CalibrationSettings.objects.select_related("system")
     serializer_class = CalibrationSettingsSerializer
     filter_backends = [Ordering]
+    query_parameters = ["system"]
     lookup_field = "public_id"
     lookup_url_kwarg = "id"
     lookup_value_converter = "uuid"
@@ -156,9 +158,8 @@ class CalibrationSettingsViewSet(viewsets.GenericViewSet[CalibrationSettings]):
     )
     def list(self, request: Request) -> Response:
         """Settings that were changed; with `system` exactly that system's, the defaults, too."""
-        wanted = request.query_params.get("system")
-        if wanted:
-            system_id = serializers.UUIDField().run_validation(wanted)
+        system_id = parameter(request, "system", serializers.UUIDField())
+        if system_id:
             row = settings_of(get_object_or_404(System, public_id=system_id))
             one = {"count": 1, "next": None, "previous": None}
             return Response({**one, "results": [self.get_serializer(row).data]})

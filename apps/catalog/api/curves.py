@@ -19,12 +19,13 @@ from apps.catalog.request_response import (
     range_problems,
 )
 from apps.common.api.fields import Amount
+from apps.common.api.forms import Form
 from apps.common.errors import FieldError
 
 LARGEST_RATE = 1e12
 
 
-class DrawnCurveRequestSerializer(serializers.Serializer[dict[str, Any]]):
+class DrawnCurveRequestSerializer(Form[dict[str, Any]]):
     """A utility function that need not be stored, and the rates (msg/s) between which to draw."""
 
     kind = serializers.CharField()

@@ -31,6 +31,7 @@ from apps.catalog.models import (
     UtilityFunction,
 )
 from apps.catalog.selectors import utility_curve, utility_kind_descriptions
+from apps.common.api.forms import Form
 from apps.systems.api.entities import EntityFilter, EntityViewSet, reference_filter
 
 
@@ -261,7 +262,7 @@ UtilityKindSerializer = inline_serializer(
 )
 
 
-class CurveRequestSerializer(serializers.Serializer[dict[str, object]]):
+class CurveRequestSerializer(Form[dict[str, object]]):
     """A utility function that need not be stored, and the rates at which to draw it."""
 
     kind = serializers.CharField()

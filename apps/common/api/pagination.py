@@ -12,6 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 
+from apps.common.api.forms import refuse_unknown
+
 if TYPE_CHECKING:
     # At run time this module is imported while rest_framework.views is still being loaded.
     from rest_framework.views import APIView
@@ -45,6 +47,19 @@ def _turned(ordering: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(t.removeprefix("-") if t.startswith("-") else f"-{t}" for t in ordering)
 
 
+def _parameters(view: Any) -> set[str]:
+    """What a list may be asked: a view names in `query_parameters` what it reads by itself."""
+    filterset = getattr(view, "filterset_class", None)
+    return {
+        *("cursor", "page_size", "format"),
+        *getattr(filterset, "base_filters", ()),
+        *(getattr(view, "filterset_fields", None) or ()),
+        *(["search"] if getattr(view, "search_fields", None) else ()),
+        *(["ordering"] if getattr(view, "ordering_fields", None) else ()),
+        *getattr(view, "query_parameters", ()),
+    }
+
+
 class CursorPages(CursorPagination):
     """`?cursor=`, `?page_size=` up to 500; answers `{count, next, previous, results}`.
 
@@ -61,6 +76,7 @@ class CursorPages(CursorPagination):
         self, queryset: Any, request: Request, view: "APIView | None" = None
     ) -> list[Any] | None:
         assert view is not None
+        refuse_unknown(request.query_params, _parameters(view), "query parameter")
         self.count = queryset.count()
         self.request = request
         size = self.get_page_size(request) or self.page_size

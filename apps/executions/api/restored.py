@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.models import User
 from apps.accounts.roles import Permission
+from apps.common.api.forms import Form
 from apps.executions.restored import restored_adopt, restored_text
 from apps.systems.models import System
 
@@ -24,7 +25,7 @@ class RestoredSerializer(serializers.Serializer[dict[str, Any]]):
     )
 
 
-class AdoptSerializer(serializers.Serializer[dict[str, Any]]):
+class AdoptSerializer(Form[dict[str, Any]]):
     """Agents make true what this database says, although they have obeyed newer documents."""
 
     reason = serializers.CharField(max_length=500, help_text="Why; it stands in the audit.")

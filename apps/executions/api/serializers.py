@@ -8,6 +8,7 @@ from rest_framework import serializers
 from apps.accounts.api.permissions import granted
 from apps.accounts.roles import Permission
 from apps.common.api.fields import instant
+from apps.common.api.forms import Form
 from apps.executions.deciding import Allowed, Outcome, decisions_allowed
 from apps.executions.models import Direction, Execution, ExecutionAction, ExecutionStep
 from apps.executions.selectors import waiting_for
@@ -40,7 +41,7 @@ class ActionDecisionSerializer(serializers.Serializer[Any]):
     risk = serializers.CharField(read_only=True)
 
 
-class DecideSerializer(serializers.Serializer[Any]):
+class DecideSerializer(Form[Any]):
     """A person's decision about an action that waits."""
 
     outcome = serializers.ChoiceField(choices=Outcome.choices)
@@ -236,7 +237,7 @@ class ExecutionDetailSerializer(ExecutionSerializer):
         read_only_fields = fields
 
 
-class RollBackSerializer(serializers.Serializer[dict[str, Any]]):
+class RollBackSerializer(Form[dict[str, Any]]):
     """Why it is taken back, for the record."""
 
     reason = serializers.CharField(

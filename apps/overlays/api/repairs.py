@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 from apps.accounts.api.permissions import granted
 from apps.accounts.models import User
 from apps.accounts.roles import Permission
+from apps.common.api.forms import Form
 from apps.common.api.preconditions import once
 from apps.overlays.api.views import made
 from apps.overlays.selectors.repairs import Repair, repairs
@@ -23,7 +24,7 @@ from apps.systems.models import System
 from apps.topology.models import Broker
 
 
-class RepairRequestSerializer(serializers.Serializer[dict[str, Any]]):
+class RepairRequestSerializer(Form[dict[str, Any]]):
     """Around which broker, and what the plan is called."""
 
     broker = Reference(Broker, help_text="Gone for good; others that are linked with it go, too.")
@@ -91,5 +92,5 @@ class RepairsView(APIView):
         return once(request, make)
 
 
-class _Of(serializers.Serializer[dict[str, Any]]):
+class _Of(Form[dict[str, Any]]):
     system = serializers.UUIDField()

@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.common.api.fields import Amount
+from apps.common.api.forms import Form
 from apps.overlays.models import Objective
 from apps.overlays.selectors.traffic import DEFAULT_WINDOW_S, LONGEST_WINDOW_S
 from apps.overlays.services.asking import DEFAULT_HORIZON_S, DEFAULT_TIME_LIMIT_S
@@ -17,14 +18,14 @@ LONGEST_HORIZON_S = 366 * 86_400.0
 MOST_SEEDS = 16
 
 
-class ChoiceOfMethodSerializer(serializers.Serializer[dict[str, Any]]):
+class ChoiceOfMethodSerializer(Form[dict[str, Any]]):
     """A method or planner with its parameters."""
 
     name = serializers.CharField(max_length=64)
     parameters = serializers.DictField(required=False, default=dict)
 
 
-class WeightsSerializer(serializers.Serializer[dict[str, Any]]):
+class WeightsSerializer(Form[dict[str, Any]]):
     """What routing costs, in link messages."""
 
     per_message = Amount(required=False, help_text="Per message and link; 1 if left out.")
@@ -34,7 +35,7 @@ class WeightsSerializer(serializers.Serializer[dict[str, Any]]):
     per_overload = Amount(required=False, help_text="Per message above a capacity; 10 if left out.")
 
 
-class EvaluationRequestSerializer(serializers.Serializer[dict[str, Any]]):
+class EvaluationRequestSerializer(Form[dict[str, Any]]):
     """Which system to evaluate, by what, and how plans may look."""
 
     system = SystemReference()
@@ -97,7 +98,7 @@ class EvaluationRequestSerializer(serializers.Serializer[dict[str, Any]]):
         return super().to_internal_value(data)
 
 
-class CandidatePlanRequestSerializer(serializers.Serializer[dict[str, Any]]):
+class CandidatePlanRequestSerializer(Form[dict[str, Any]]):
     """How to call the plan, and which of the candidate's ways to take."""
 
     title = serializers.CharField(required=False, allow_blank=True, default="", max_length=200)
@@ -110,7 +111,7 @@ class CandidatePlanRequestSerializer(serializers.Serializer[dict[str, Any]]):
     )
 
 
-class TransformationRequestSerializer(serializers.Serializer[dict[str, Any]]):
+class TransformationRequestSerializer(Form[dict[str, Any]]):
     """A problem as in formats.md section 4, and how to plan it."""
 
     brokers = serializers.ListField(child=serializers.JSONField())

@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.roles import Permission
 from apps.catalog.api.views import ParameterDescriptionSerializer
+from apps.common.api.forms import Form
 from apps.overlays.api.requests import TransformationRequestSerializer
 from apps.overlays.models import TrafficSource
 from apps.overlays.selectors.overview import traffic_overview
@@ -157,7 +158,7 @@ class SystemTrafficSerializer(serializers.Serializer[Any]):
     brokers = TrafficBrokerSerializer(many=True)
 
 
-class _Window(serializers.Serializer[dict[str, Any]]):
+class _Window(Form[dict[str, Any]]):
     window_s = serializers.FloatField(
         default=DEFAULT_WINDOW_S, min_value=1.0, max_value=LONGEST_WINDOW_S
     )

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from apps.common.api.forms import Form
 from apps.plans.selectors.model_state import KIND_OF, model_states
 from apps.systems.models import System
 
@@ -34,7 +35,7 @@ class ModelStatesSerializer(serializers.Serializer[Any]):
     results = ModelStateSerializer(many=True)
 
 
-class _Query(serializers.Serializer[Any]):
+class _Query(Form[Any]):
     system = serializers.UUIDField()
     kind = serializers.ChoiceField(choices=KINDS, required=False, default="")
     name = serializers.CharField(required=False, default="", max_length=200)

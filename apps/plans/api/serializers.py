@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from apps.common.api.forms import Form
 from apps.executions.api.serializers import EXECUTION_STATES, SettingMemberField
 from apps.plans.models import Decision, Plan
 from apps.systems.api.entities import Reference
@@ -219,14 +220,14 @@ class PlanDetailSerializer(PlanSerializer):
     executions = PlanExecutionRowSerializer(many=True)
 
 
-class ModelPlanSerializer(serializers.Serializer[dict[str, Any]]):
+class ModelPlanSerializer(Form[dict[str, Any]]):
     """Of which system the model shall be brought into force."""
 
     system = Reference(System)
     title = serializers.CharField(required=False, default="", allow_blank=True, max_length=200)
 
 
-class ApproveSerializer(serializers.Serializer[dict[str, Any]]):
+class ApproveSerializer(Form[dict[str, Any]]):
     """Approve exactly what was read."""
 
     content_hash = serializers.RegexField(
@@ -237,13 +238,13 @@ class ApproveSerializer(serializers.Serializer[dict[str, Any]]):
     )
 
 
-class RejectSerializer(serializers.Serializer[dict[str, Any]]):
+class RejectSerializer(Form[dict[str, Any]]):
     """Say what is missing."""
 
     comment = serializers.CharField(max_length=MAX_COMMENT)
 
 
-class DiscardSerializer(serializers.Serializer[dict[str, Any]]):
+class DiscardSerializer(Form[dict[str, Any]]):
     """Drop a plan that nobody will carry out."""
 
     reason = serializers.CharField(

@@ -6,16 +6,22 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('plans', '0007_remove_after'),
+        ("plans", "0007_remove_after"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='policy',
-            name='auto_approval_by',
-            field=models.ForeignKey(editable=False, help_text='Who decided last what is approved without a person.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
+            model_name="policy",
+            name="auto_approval_by",
+            field=models.ForeignKey(
+                editable=False,
+                help_text="Who decided last what is approved without a person.",
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to=settings.AUTH_USER_MODEL,
+            ),
         ),
     ]

@@ -8,6 +8,7 @@ from rest_framework import serializers
 from apps.accounts.api.permissions import granted
 from apps.accounts.roles import Permission
 from apps.common.api.fields import Amount
+from apps.common.api.forms import Form
 from apps.plans.policies.windows import cron_error, timezone_error
 from apps.recomputation.models import LONGEST_WAIT_S, Firing, Kind, Schedule, Subject, Then
 from apps.recomputation.timing import LEAST_EVERY_S, LONGEST_EVERY_S, in_words
@@ -57,7 +58,7 @@ class FiringSerializer(serializers.ModelSerializer[Firing]):
         read_only_fields = fields
 
 
-class RuleSerializer(serializers.Serializer[Any]):
+class RuleSerializer(Form[Any]):
     """What schedules and triggers have in common."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
@@ -195,7 +196,7 @@ class SchedulePreviewSerializer(serializers.Serializer[Any]):
     next = serializers.ListField(child=serializers.DateTimeField())
 
 
-class SchedulePreviewQuery(serializers.Serializer[Any]):
+class SchedulePreviewQuery(Form[Any]):
     """A schedule that nobody has saved yet."""
 
     every_s = serializers.IntegerField(

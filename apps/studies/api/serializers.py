@@ -7,6 +7,7 @@ from rest_framework import serializers
 from apps.accounts.api.permissions import granted
 from apps.accounts.roles import Permission
 from apps.allocations.models import Allocation
+from apps.common.api.forms import Form
 from apps.runs.api.views import RUN_STATES, RunSerializer
 from apps.studies.models import Study, StudyKind, StudyPoint
 from apps.studies.rows import FIELDS
@@ -14,7 +15,7 @@ from apps.systems.api.entities import Reference, SystemReference
 from weir.lifecycle.runs import ENDED, RunState
 
 
-class StudyCheckRequestSerializer(serializers.Serializer[dict[str, Any]]):
+class StudyCheckRequestSerializer(Form[dict[str, Any]]):
     """Which system, and what to ask of it."""
 
     system = SystemReference()
@@ -40,7 +41,7 @@ class StudyRequestSerializer(StudyCheckRequestSerializer):
     )
 
 
-class StudyChangeSerializer(serializers.Serializer[dict[str, Any]]):
+class StudyChangeSerializer(Form[dict[str, Any]]):
     """What of a study may change."""
 
     name = serializers.CharField(max_length=200)

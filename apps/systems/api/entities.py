@@ -16,6 +16,7 @@ from apps.accounts.models import User
 from apps.accounts.roles import Permission
 from apps.common.api.fields import Amount, PublicId
 from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.forms import ModelForm
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.systems.models import Entity, System
 from apps.systems.services import entity_create, entity_delete, entity_update
@@ -70,7 +71,7 @@ R = TypeVar("R", bound=models.Model)
 AMOUNTS = {**serializers.ModelSerializer.serializer_field_mapping, models.FloatField: Amount}
 
 
-class RowSerializer(serializers.ModelSerializer[R], Generic[R]):
+class RowSerializer(ModelForm[R], Generic[R]):
     """A row of a child list. Lists are replaced as a whole, so a row is whole in an edit too."""
 
     serializer_field_mapping = AMOUNTS
@@ -87,7 +88,7 @@ class RowSerializer(serializers.ModelSerializer[R], Generic[R]):
         return values
 
 
-class EntitySerializer(serializers.ModelSerializer[E], Generic[E]):
+class EntitySerializer(ModelForm[E], Generic[E]):
     """Base of every entity's serializer: id, system, name, version, commands, reason."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)

@@ -4,10 +4,11 @@ from typing import Any
 
 from rest_framework import serializers
 
+from apps.common.api.forms import Form
 from apps.systems.models import LEAST_RETENTION_S, MOST_RETENTION_S
 
 
-class RetentionSerializer(serializers.Serializer[dict[str, Any]]):
+class RetentionSerializer(Form[dict[str, Any]]):
     """For how long brokers keep delivered reliable messages."""
 
     retention_s = serializers.IntegerField(

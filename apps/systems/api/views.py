@@ -13,6 +13,7 @@ from apps.accounts.api.permissions import granted
 from apps.accounts.models import User
 from apps.accounts.roles import Permission
 from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.forms import Form, ModelForm
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, REASON, object_commands, reason_of
 from apps.systems.api.retention import RetentionSerializer
@@ -26,7 +27,7 @@ from apps.systems.services import (
 )
 
 
-class SystemSerializer(serializers.ModelSerializer[System]):
+class SystemSerializer(ModelForm[System]):
     """A system; `allowed_commands` also says whether one may add objects to it and optimize it."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
@@ -73,7 +74,7 @@ class SystemSerializer(serializers.ModelSerializer[System]):
         return value
 
 
-class AccessSerializer(serializers.Serializer[dict[str, Any]]):
+class AccessSerializer(Form[dict[str, Any]]):
     """What clients that belong to no consumer class may do at the brokers."""
 
     unmanaged = serializers.ChoiceField(choices=UnmanagedAccess.choices)

@@ -9,6 +9,7 @@ from rest_framework import serializers
 from apps.accounts.api.permissions import granted
 from apps.accounts.roles import Permission
 from apps.common.api.fields import instant
+from apps.common.api.forms import Form
 from apps.systems.api.entities import SystemReference
 from apps.systems.models import Product
 from apps.telemetry.addresses import LONGEST, address_fault
@@ -122,7 +123,7 @@ class NewAgentSerializer(AgentSerializer):
         read_only_fields = fields
 
 
-class EnrolSerializer(serializers.Serializer[dict[str, Any]]):
+class EnrolSerializer(Form[dict[str, Any]]):
     """Which broker the agent runs beside."""
 
     broker = SystemReference(queryset=Broker.objects.select_related("system"))
@@ -145,7 +146,7 @@ class EnrolSerializer(serializers.Serializer[dict[str, Any]]):
         return attrs
 
 
-class AgentAddressSerializer(serializers.Serializer[dict[str, Any]]):
+class AgentAddressSerializer(Form[dict[str, Any]]):
     """Where neighbours' agents reach the broker."""
 
     address = serializers.CharField(max_length=LONGEST)

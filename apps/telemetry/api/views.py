@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 from apps.accounts.models import User
 from apps.accounts.roles import Permission
 from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.forms import Form
 from apps.systems.api.entities import SystemReference
 from apps.telemetry.api.serializers import (
     AgentAddressSerializer,
@@ -119,7 +120,7 @@ class AgentViewSet(
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class _OfSystem(serializers.Serializer[dict[str, Any]]):
+class _OfSystem(Form[dict[str, Any]]):
     system = SystemReference()
 
 
@@ -148,7 +149,7 @@ class LossesView(APIView):
         return Response(LossListSerializer({"results": rows}).data)
 
 
-class _OfBroker(serializers.Serializer[dict[str, Any]]):
+class _OfBroker(Form[dict[str, Any]]):
     broker = SystemReference(queryset=Broker.objects.all())
     minutes = serializers.FloatField(default=5.0, min_value=0.1, max_value=30.0)
     only = serializers.ChoiceField(choices=["links"], required=False)

@@ -7,6 +7,7 @@ from rest_framework import serializers
 from apps.accounts.api.permissions import granted
 from apps.accounts.roles import Permission
 from apps.common.api.fields import Amount
+from apps.common.api.forms import Form
 from apps.plans.policies.models import (
     LEAST_SILENCE_S,
     LONGEST_DWELL_S,
@@ -21,7 +22,7 @@ from apps.plans.policies.terms import EVERY_KIND, Terms
 from apps.plans.policies.windows import cron_error, timezone_error
 
 
-class _Row(serializers.Serializer[Any]):
+class _Row(Form[Any]):
     """A row of a list. Lists are replaced as a whole, so a row is whole in a PATCH too."""
 
     def to_internal_value(self, data: Any) -> Any:
@@ -77,7 +78,7 @@ class WindowSerializer(_Row):
         return value
 
 
-class PolicySerializer(serializers.Serializer[Policy]):
+class PolicySerializer(Form[Policy]):
     """What plans of a system need; values are those in force, inherited ones too."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from apps.accounts.models import User
 from apps.accounts.roles import Permission
 from apps.common.api.filters import Ordering
+from apps.common.api.forms import parameter
 from apps.common.api.preconditions import etag, expected_version
 from apps.plans.policies.api.serializers import PolicySerializer
 from apps.plans.policies.models import Policy
@@ -28,6 +29,7 @@ class PolicyViewSet(viewsets.GenericViewSet[Policy]):
     queryset = policy_rows()
     serializer_class = PolicySerializer
     filter_backends = [Ordering]
+    query_parameters = ["system"]
     lookup_field = "public_id"
     lookup_url_kwarg = "id"
     lookup_value_converter = "uuid"
@@ -51,9 +53,8 @@ class PolicyViewSet(viewsets.GenericViewSet[Policy]):
     def list(self, request: Request) -> Response:
         """The default and the policies of systems; with `system` exactly that system's."""
         policies = self.filter_queryset(self.get_queryset())
-        wanted = request.query_params.get("system")
-        if wanted:
-            system_id = serializers.UUIDField().run_validation(wanted)
+        system_id = parameter(request, "system", serializers.UUIDField())
+        if system_id:
             policy = policy_for(get_object_or_404(System, public_id=system_id))
             policies = policies.filter(pk=policy.pk)
         else:
