@@ -90,7 +90,7 @@ class Line:
                 await self.miss(error, backoff)
                 continue
             self.found()
-            self.others_acted = 0 < own < session.incarnation - 1
+            self.others_acted = own < session.incarnation - 1
             self._incarnation, self._sequence = session.incarnation, 0
             self._problems.show("restored", session.restored)
             try:
