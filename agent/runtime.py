@@ -41,7 +41,6 @@ from agent.shift import Shifts
 from agent.store import Misplaced, Store, StoreError
 from agent.tasks import end
 from agent.telemetry import Meter
-from weir.coordination.tables import Tables
 from weir.coordination.wire import Document
 
 log = logging.getLogger("weir.agent")
@@ -172,9 +171,6 @@ class Runtime:
             # Only the control plane knows whose agent this is, or whether it still is.
             session = await self._line.join(self._introduction)
             broker, incarnation = session.broker, session.incarnation
-            if self._line.others_acted:
-                # Links may have changed since: what this directory says of them is out of date.
-                await self._store.change_tables(lambda _: Tables(complete=False))
         else:
             broker, incarnation = self._document.broker, self._store.saved.incarnation
         self._check(broker)
@@ -183,6 +179,7 @@ class Runtime:
             facts = await self._reach(driver)
             # Before anything is read: whoever acted for this broker before must have ended.
             await self._fence(driver, incarnation)
+            await self._doubt_copy(driver)
             hands = await self._begin(driver, facts)
             try:
                 await _until_one_ends(
@@ -216,6 +213,28 @@ class Runtime:
                 continue
             log.info("broker %s, version %s", facts.name, facts.version)
             return facts
+
+    async def _doubt_copy(self, driver: Driver) -> None:
+        """An older copy of the state directory counts as much as none: only the control plane and
+        the neighbours know what has become of links, votes and limits. Raises Superseded."""
+        noted = await self._noted_state(driver)
+        if noted > self._store.saved.number:
+            log.warning("the state directory is an older copy: nothing that it says is believed")
+        elif not self._line.others_acted:
+            return
+        await self._store.distrust(noted)
+        self._document = None
+
+    async def _noted_state(self, driver: Driver) -> int:
+        backoff = Backoff(0.2, 5.0)
+        while True:
+            try:
+                return await driver.noted_state()
+            except Fenced as error:
+                raise self._superseded(error) from error
+            except DriverError as error:
+                log.warning("the record of the state directory: %s", error)
+            await asyncio.sleep(backoff.pause_s())
 
     async def _begin(self, driver: Driver, facts: BrokerFacts) -> Hands:
         """Promises, tables and settings from the disk, before anything is forwarded."""

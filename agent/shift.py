@@ -25,6 +25,7 @@ from typing import Any
 
 from agent.doubts import Doubts, sentence
 from agent.drivers.base import DriverError, NotGone, Source
+from agent.noting import Noting
 from agent.router import Router
 from agent.store import Store, StoreError
 from agent.tasks import Watched
@@ -79,7 +80,7 @@ class Shifts:
         `clock`: seconds, the same before and after a restart."""
         self._router = router
         self._store = store
-        self._say = say
+        self._noting = Noting(router.driver, store, say)
         self._clock = clock
         tables = store.saved.tables
         self._remembers = tables is not None and tables.complete
@@ -116,6 +117,7 @@ class Shifts:
         async with self._lock:
             await self._carry_out(self._book.on_restart(self._here()))
         self.tasks.start(self._tick(), "ticks of actions")
+        self.tasks.start(self._noting.run(), "noting the state")
         self.tasks.start(self._stand_up(), "writing promises again")
         self.tasks.start(self._doubts.listen(), "questions of participants")
         self.tasks.start(self._doubts.look(), "decisions by hand")
@@ -202,6 +204,7 @@ class Shifts:
         while True:
             await asyncio.sleep(_TICK_S)
             self._show_waits()
+            self._noting.look()
             if self._book.next_tick <= self._clock():
                 await self._hear(lambda book, here: book.tick(here))
 
@@ -340,7 +343,7 @@ class Shifts:
             case SwapTables(tables):
                 self._router.swap(tables)
             case Say(report):
-                self._say(report)
+                self._noting.say(report)
             case AskPeer():
                 self._doubts.ask(effect)
 

@@ -54,6 +54,14 @@ class Saved:
     """None: this agent never had tables; its document says which links there are."""
     states: Mapping[str, ParticipantState] = field(default_factory=dict)
     """Action -> where this participant stands."""
+    changes: int = 0
+    """Promises written, and changes of the links."""
+
+    @property
+    def number(self) -> int:
+        """Rises with all that must not be forgotten, documents too. The broker remembers it, so
+        that an older copy of the directory is known for one."""
+        return self.changes + (0 if self.document is None else self.document.number)
 
 
 class Store:
@@ -114,6 +122,7 @@ class Store:
                 saved,
                 states={**saved.states, state.action: state},
                 tables=saved.tables if tables is None else tables,
+                changes=saved.changes + 1,
             ),
         )
 
@@ -123,9 +132,23 @@ class Store:
         def changed(saved: Saved) -> Saved:
             before = Tables(complete=False) if saved.tables is None else saved.tables
             after = change(before)
-            return saved if after == before else replace(saved, tables=after)
+            if after == before:
+                return saved
+            # What neighbours want is read again at the broker.
+            same = (after.links, after.epochs) == (before.links, before.epochs)
+            return replace(saved, tables=after, changes=saved.changes + (not same))
 
         await self._do(self._write_state, changed)
+
+    async def distrust(self, number: int) -> None:
+        """The directory is an older copy than `number`, or others have acted since: links may have
+        changed, and votes may be missing here."""
+
+        def distrusted(saved: Saved) -> Saved:
+            missing = max(0, number - saved.number)
+            return replace(saved, tables=Tables(complete=False), changes=saved.changes + missing)
+
+        await self._do(self._write_state, distrusted)
 
     async def forget(self, action: str) -> None:
         """An action is over."""
@@ -185,6 +208,7 @@ class Store:
             "format": FORMAT,
             "tables": None if saved.tables is None else tables_to_dict(saved.tables),
             "participants": [state_to_dict(state) for state in saved.states.values()],
+            "changes": saved.changes,
         }
         self._disk.replace("state.json", json.dumps(plain).encode())
 
@@ -207,6 +231,7 @@ class Store:
                 incarnation=int(kept.get("incarnation", 0)),
                 tables=None if tables is None else tables_from_dict(tables),
                 states={state.action: state for state in states},
+                changes=int(state.get("changes", 0)),
             )
         except (InvalidProblem, TypeError, ValueError) as error:
             raise self._damaged(str(error)) from error

@@ -353,6 +353,15 @@ class Driver(Protocol):
         """
         ...
 
+    async def note_state(self, number: int) -> None:
+        """The broker remembers, over its restarts, that our state directory has come to this
+        number, or a larger one. Without a stream (no JetStream) nothing is remembered."""
+        ...
+
+    async def noted_state(self) -> int:
+        """The largest number that was noted; 0 where none was."""
+        ...
+
     async def fenced(self) -> NoReturn:
         """Raises Fenced as soon as somebody else has fenced us; waits for it until then. Nothing
         that was handed to this driver takes effect after that."""

@@ -119,6 +119,7 @@ class Data:
     streams: Mapping[Channel, Stream]
     interests: Mapping[str, tuple[Interest, int]]
     record: Record = NOBODY
+    noted_state: int = 0
 
 
 @dataclass(slots=True)
@@ -133,6 +134,8 @@ class ModelBroker:
     interests: dict[str, tuple[Interest, int]] = field(default_factory=dict)
     """Neighbour -> what it said last, and the boot that stored it."""
     record: Record = NOBODY
+    noted_state: int = 0
+    """How far the agent's state directory has come."""
     made: int = 0
     """Streams ever made here; no disk sets it back, as the server's clock counts them."""
     listeners: list[Callable[[], None]] = field(default_factory=list)
@@ -179,6 +182,7 @@ class ModelBroker:
             {channel: stream.copy() for channel, stream in self.streams.items()},
             dict(self.interests),
             self.record,
+            self.noted_state,
         )
 
     def set_back(self, data: Data) -> None:
@@ -187,6 +191,7 @@ class ModelBroker:
         self.streams = {channel: stream.copy() for channel, stream in data.streams.items()}
         self.interests = dict(data.interests)
         self.record = data.record
+        self.noted_state = data.noted_state
 
     # --- who acts
 
@@ -197,6 +202,10 @@ class ModelBroker:
         if self.record != (incarnation, life):
             self.record = Record(incarnation, life)
             self._news()
+
+    def note_state(self, number: int) -> None:
+        """Remember the largest number of the agent's state directory."""
+        self.noted_state = max(self.noted_state, number)
 
     def check(self, mine: Record) -> None:
         """Raises Replaced when somebody else acts; a disk that was set back has forgotten us."""

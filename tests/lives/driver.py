@@ -523,6 +523,13 @@ class ModelDriver:
 
         await self._wire(self._name).ask(claim, "fence")
 
+    async def note_state(self, number: int) -> None:
+        await self._own(lambda broker: broker.note_state(number), "note the state")
+
+    async def noted_state(self) -> int:
+        noted = await self._own(lambda broker: broker.noted_state, "the state that was noted")
+        return cast("int", noted)
+
     async def fenced(self) -> NoReturn:
         def look(broker: ModelBroker) -> None:
             broker.check(self._mine)

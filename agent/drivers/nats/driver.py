@@ -130,6 +130,12 @@ class NatsDriver:
     async def fence(self, incarnation: int) -> None:
         await self._server.fence(incarnation, recorded=self._jetstream)
 
+    async def note_state(self, number: int) -> None:
+        await self._server.note_state(number)
+
+    async def noted_state(self) -> int:
+        return await self._server.noted_state()
+
     async def fenced(self) -> NoReturn:
         raise await self._server.guard.fenced()
 

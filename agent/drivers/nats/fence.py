@@ -1,8 +1,9 @@
 """Who acts for a broker: one record at the broker itself, and every connection is opened under it.
 
-`WEIR_FENCE` holds one message, `{"incarnation": 7, "life": "9f2c..."}`: the newest incarnation and
-the one process that acts under it. It is written against its own last sequence, so of two that
-claim at once one is second and sees the other, and never for an older incarnation.
+`WEIR_FENCE` holds one message, `{"incarnation": 7, "life": "9f2c...", "state": 31}`: the newest
+incarnation, the one process that acts under it, and how far its state directory has come. It is
+written against its own last sequence, so of two that claim at once one is second and sees the
+other, and never for an older incarnation.
 
 What makes it a fence and not a note:
 - an agent's session reads the record **on every connection, before anything else is done on it**,
@@ -30,7 +31,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from agent.drivers.base import Fenced, Retryable
@@ -58,6 +59,16 @@ class Record:
 
     incarnation: int = 0
     life: str = ""
+    state: int = 0
+    """The number of the state directory when it was written."""
+
+    def acts_as(self, incarnation: int, life: str) -> bool:
+        """Whether it names this process in this session."""
+        return (self.incarnation, self.life) == (incarnation, life)
+
+    def body(self) -> bytes:
+        """As it is stored."""
+        return json.dumps(asdict(self)).encode()
 
 
 class Fence:
@@ -85,18 +96,32 @@ class Fence:
         it, and of two copies the one that was started last acts.
         """
         await jetstream.ensure_stream(connection, fence_config())
-        body = json.dumps({"incarnation": incarnation, "life": self.life}).encode()
         while True:
             sequence, record = await _read(connection)
             if record.incarnation > incarnation:
                 raise _fenced(record)
-            if record == Record(incarnation, self.life):
+            if record.acts_as(incarnation, self.life):
                 break
-            header = wire.header_block({_EXPECTED: b"%d" % sequence})
-            frame = await connection.request(names.FENCE, body, header=header)
-            if not _refused(frame[3]):
+            mine = replace(record, incarnation=incarnation, life=self.life)
+            if await _write(connection, mine, sequence):
                 break
         self.mine = Record(incarnation, self.life)
+
+    async def note_state(self, connection: Connection, number: int) -> None:
+        """Keep the number in the record unless it holds a larger one. Raises Fenced, Retryable."""
+        while True:
+            await self.verify(connection)
+            sequence, record = await _read(connection)
+            if record.life != self.life:
+                continue  # somebody came in between, or the disk was lost: `verify` says which
+            if record.state >= number or await _write(
+                connection, replace(record, state=number), sequence
+            ):
+                return
+
+    async def noted_state(self, connection: Connection) -> int:
+        """The number in the record. Raises Retryable."""
+        return (await _read(connection))[1].state
 
     async def admit(self, connection: Connection) -> None:
         """This connection may be used. Raises Fenced, Retryable."""
@@ -133,7 +158,7 @@ class Fence:
 
     def _compare(self, record: Record) -> None:
         mine = self.mine
-        if mine is None or record == mine or record.incarnation < mine.incarnation:
+        if mine is None or record.incarnation < mine.incarnation:
             return
         if record.life == self.life:
             return  # our own next session
@@ -165,10 +190,18 @@ async def _read(connection: Connection) -> tuple[int, Record]:
 def _record(payload: bytes) -> Record:
     try:
         plain = json.loads(payload)
-        return Record(int(plain["incarnation"]), str(plain["life"]))
+        state = int(plain.get("state", 0))  # none in the record of an older agent
+        return Record(int(plain["incarnation"]), str(plain["life"]), state)
     except (ValueError, KeyError, TypeError):
         log.warning("an unreadable record in %s: %r", names.FENCE_STREAM, payload[:80])
         return Record()
+
+
+async def _write(connection: Connection, record: Record, sequence: int) -> bool:
+    """Store the record behind this number; False when somebody else wrote first."""
+    header = wire.header_block({_EXPECTED: b"%d" % sequence})
+    frame = await connection.request(names.FENCE, record.body(), header=header)
+    return not _refused(frame[3])
 
 
 def _refused(payload: bytes) -> bool:

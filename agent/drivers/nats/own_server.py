@@ -82,6 +82,17 @@ class OwnServer:
             await cut_off_predecessors(self.admission.system, self.guard.life)
         await self.ours()
 
+    async def note_state(self, number: int) -> None:
+        """See `Driver.note_state`."""
+        if self.guard.mine is not None:
+            await self.guard.note_state(await self.session.connection(OPEN_S), number)
+
+    async def noted_state(self) -> int:
+        """See `Driver.noted_state`."""
+        if self.guard.mine is None:
+            return 0
+        return await self.guard.noted_state(await self.session.connection(OPEN_S))
+
     async def ours(self) -> None:
         """Raises Fenced when somebody newer acts for this broker, Retryable when nobody knows."""
         if self.guard.mine is not None:

@@ -123,6 +123,8 @@ class VirtualBroker:
     """Set by tests and what-if: nobody reaches it now."""
     keep_delivered: bool = False
     incarnation: int = 0
+    noted_state: int = 0
+    """How far the state directory of its agent has come."""
     holder: object = None
     """The driver that acts for this broker."""
     claimed: asyncio.Event = field(default_factory=asyncio.Event)

@@ -286,6 +286,13 @@ class SimulatedDriver:
             before, broker.claimed = broker.claimed, asyncio.Event()
             before.set()
 
+    async def note_state(self, number: int) -> None:
+        broker = self._own()
+        broker.noted_state = max(broker.noted_state, number)
+
+    async def noted_state(self) -> int:
+        return self._own().noted_state
+
     async def fenced(self) -> NoReturn:
         while self._incarnation is None or self._broker.holder is self:
             await self._broker.claimed.wait()

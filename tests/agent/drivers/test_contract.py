@@ -502,6 +502,23 @@ async def test_an_older_incarnation_is_told_that_a_newer_one_acts(guarded):
         await older.fence(6)
 
 
+async def test_a_broker_remembers_how_far_the_state_directory_has_come(guarded):
+    async with asyncio.timeout(LIMIT_S):
+        driver = await guarded.driver()
+        await driver.fence(1)
+        assert await driver.noted_state() == 0
+        await driver.note_state(7)
+        await driver.note_state(5)
+        await driver.fence(2)
+        assert await driver.noted_state() == 7
+        await driver.close()
+        after = await guarded.driver()
+        await after.fence(3)
+        assert await after.noted_state() == 7
+        await after.note_state(8)
+        assert await after.noted_state() == 8
+
+
 async def test_a_driver_goes_on_under_its_own_next_incarnation(guarded):
     async with asyncio.timeout(LIMIT_S):
         driver = await guarded.driver()
