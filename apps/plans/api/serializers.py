@@ -153,6 +153,26 @@ class PlanChecksSerializer(serializers.Serializer[dict[str, Any]]):
     results = PlanCheckSerializer(many=True)
 
 
+class PlanLevelSerializer(serializers.Serializer[Any]):
+    """How full one broker is."""
+
+    broker = serializers.CharField()
+    share = serializers.FloatField(
+        allow_null=True,
+        help_text="Load over capacity of its fullest resource; null: it has no capacity.",
+    )
+
+
+class PlanLevelsSerializer(serializers.Serializer[Any]):
+    """How full the brokers are at every stop of a plan."""
+
+    stops = serializers.ListField(
+        child=PlanLevelSerializer(many=True),
+        help_text="Before the first step, then after each step; empty: not known.",
+    )
+    unknown_because = serializers.CharField(help_text="Empty where the levels are known.")
+
+
 class PlanApprovalSerializer(serializers.Serializer[Any]):
     """One decision and whether it still holds."""
 

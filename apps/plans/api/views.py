@@ -31,11 +31,13 @@ from apps.plans.api.serializers import (
     OutcomeSerializer,
     PlanChecksSerializer,
     PlanDetailSerializer,
+    PlanLevelsSerializer,
     PlanSerializer,
     RejectSerializer,
 )
 from apps.plans.models import Plan
 from apps.plans.selectors.export import plan_as_text, plan_json_text
+from apps.plans.selectors.levels import levels_of
 from apps.plans.selectors.outcomes import outcomes
 from apps.plans.selectors.readings import (
     Caller,
@@ -226,6 +228,15 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
             plan=self.get_object(), actor=request.user, tells=bool(may_decide)
         )
         return Response(PlanChecksSerializer({"results": found}).data)
+
+    @extend_schema(responses=PlanLevelsSerializer)
+    @action(detail=True, methods=["get"])
+    def levels(self, request: Request, id: str) -> Response:
+        """How full the brokers are at every stop of the plan, by the model.
+
+        What nothing limits counts with all that the model lets it ask for.
+        """
+        return Response(PlanLevelsSerializer(levels_of(self.get_object())).data)
 
     @extend_schema(
         parameters=[OpenApiParameter("as", str, enum=["json", "text"], default="json")],

@@ -59,14 +59,7 @@ def heaviest_state(plan: Plan, found: InForce) -> Heaviest | None:
     """
     if actions.replay(found, plan.content.steps).settings == found.settings:
         return None
-    problem = _problem(
-        _Version(
-            public_id=plan.system.public_id,
-            model_version=plan.system.model_version,
-            stamp=calibration_stamp(plan.system),
-            system=plan.system,
-        )
-    )
+    problem = model_of(plan.system)
     state, today = found, _shares(problem, found, found)
     settled = today
     worst: Heaviest | None = None
@@ -87,6 +80,18 @@ def heaviest_state(plan: Plan, found: InForce) -> Heaviest | None:
 
 def _weight(moment: Heaviest) -> tuple[bool, float]:
     return moment.over, moment.share
+
+
+def model_of(system: System) -> Problem:
+    """The model of the system as loads are computed from it. Raises NoModel."""
+    return _problem(
+        _Version(
+            public_id=system.public_id,
+            model_version=system.model_version,
+            stamp=calibration_stamp(system),
+            system=system,
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +120,22 @@ def _problem(model: _Version) -> Problem:
 
 
 def _shares(problem: Problem, one: InForce, other: InForce) -> dict[str, float]:
-    """Load over capacity of every broker's fullest resource and every link, at the larger values.
+    """Load over capacity of every broker and link, at the larger of the values in both states."""
+    node_loads, link_loads = _loads(problem, one, other)
+    return _broker_shares(problem, node_loads) | {
+        link.id: _share(link_loads[link.id], link.capacity) for link in problem.links
+    }
+
+
+def broker_shares(problem: Problem, state: InForce) -> dict[str, float]:
+    """Load over capacity of every broker's fullest resource while the state is in force."""
+    return _broker_shares(problem, _loads(problem, state, state)[0])
+
+
+def _loads(
+    problem: Problem, one: InForce, other: InForce
+) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
+    """What both states load at the larger of their values.
 
     What is not carried or served loads nothing; what is, and nothing limits, counts with all that
     the model lets it ask for.
@@ -128,7 +148,10 @@ def _shares(problem: Problem, one: InForce, other: InForce) -> dict[str, float]:
         row.id: max(side.population(row.id, row.population_max) for side in sides)
         for row in problem.classes
     }
-    node_loads, link_loads = loads(problem, rates, populations)
+    return loads(problem, rates, populations)
+
+
+def _broker_shares(problem: Problem, node_loads: dict[str, dict[str, float]]) -> dict[str, float]:
     shares: dict[str, float] = {}
     for node in problem.nodes:
         parts = [
@@ -138,8 +161,6 @@ def _shares(problem: Problem, one: InForce, other: InForce) -> dict[str, float]:
         ]
         if parts:
             shares[node.id] = max(parts)
-    for link in problem.links:
-        shares[link.id] = _share(link_loads[link.id], link.capacity)
     return shares
 
 

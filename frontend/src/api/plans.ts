@@ -14,6 +14,7 @@ export type PlanChange = PlanDetail["changes"][number];
 export type PlanCheck = PlanDetail["checks"][number];
 export type PlanApproval = PlanDetail["approvals"][number];
 export type PlanEvent = PlanDetail["events"][number];
+export type PlanLevels = Schemas["PlanLevels"];
 export type Promised = PlanDetail["promise"][number];
 
 export type Execution = Schemas["ExecutionDetail"];
@@ -56,6 +57,14 @@ export const planQuery = (id: string) =>
     queryKey: keys.plans.one(id),
     queryFn: ({ signal }) =>
       take(client.GET("/api/v1/plans/{id}", { params: { path: { id } }, signal })),
+  });
+
+/** How full the brokers are at every stop, by the server's model; none where it does not know. */
+export const planLevelsQuery = (id: string) =>
+  queryOptions({
+    queryKey: keys.plans.levels(id),
+    queryFn: ({ signal }) =>
+      take(client.GET("/api/v1/plans/{id}/levels", { params: { path: { id } }, signal })),
   });
 
 export const executionQuery = (id: string) =>

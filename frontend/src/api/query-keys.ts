@@ -59,6 +59,7 @@ export const keys = {
     /** Not among the lists: what waits for a decision does not move while plans are carried out. */
     waiting: (query: object) => ["plans", "waiting", query] as const,
     one: (id: string) => ["plans", "one", id] as const,
+    levels: (id: string) => ["plans", "one", id, "levels"] as const,
     outcomes: (days: number) => ["plans", "outcomes", days] as const,
     /** Among the lists: it moves with edits of the model and with executions. */
     modelState: (query: object) => ["plans", "list", "model-state", query] as const,

@@ -1286,6 +1286,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/plans/{id}/levels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description How full the brokers are at every stop of the plan, by the model.
+         *
+         *     What nothing limits counts with all that the model lets it ask for.
+         */
+        get: operations["plans_levels_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/plans/{id}/reject": {
         parameters: {
             query?: never;
@@ -5681,6 +5702,22 @@ export interface components {
             reason: string;
             /** @description The reason with its numbers. */
             because: string;
+        };
+        /** @description How full one broker is. */
+        PlanLevel: {
+            broker: string;
+            /**
+             * Format: double
+             * @description Load over capacity of its fullest resource; null: it has no capacity.
+             */
+            share: number | null;
+        };
+        /** @description How full the brokers are at every stop of a plan. */
+        PlanLevels: {
+            /** @description Before the first step, then after each step; empty: not known. */
+            stops: components["schemas"]["PlanLevel"][][];
+            /** @description Empty where the levels are known. */
+            unknown_because: string;
         };
         PlanOutcomes: {
             results: components["schemas"]["Outcome"][];
@@ -11498,6 +11535,36 @@ export interface operations {
                         [key: string]: unknown;
                     };
                     "text/plain": string;
+                };
+            };
+            /** @description The request was refused or failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plans_levels_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanLevels"];
                 };
             };
             /** @description The request was refused or failed. */

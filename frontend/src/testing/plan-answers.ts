@@ -28,6 +28,7 @@ export const answers = (plan: PlanDetail = planDetail(), execution?: Execution) 
   "GET /api/v1/session": ok(session({ display_name: "Tomás Reyes", roles: ["viewer", "approver"] })),
   [`GET /api/v1/systems/${SYSTEM}`]: ok(system()),
   [`GET ${planPath}`]: ok(plan),
+  [`GET ${planPath}/levels`]: ok({ stops: [], unknown_because: "" }),
   ...(execution ? { [`GET ${executionPath}`]: ok(execution) } : {}),
   "GET /api/v1/brokers": ok(page(brokers)),
   "GET /api/v1/links": ok(page(links)),

@@ -230,6 +230,37 @@ class TestApi:
         (step,) = plan["steps"]
         assert step["actions"][0]["after"] == {"broker": "b", "delivery": "reliable"}
 
+    def test_levels_agree_with_the_check_before_and_after_it_is_carried_out(
+        self, harbour, agents, ines, jon, olga
+    ):
+        """200 % in the check is 200 % on the map, though no allocation proposes the plan."""
+        terns = make_class(harbour.system, harbour.topic, harbour.brokers["d"], "terns")
+        plan = plan_of_model(system=harbour.system, actor=ines)
+        address = f"/api/v1/plans/{plan.public_id}/levels"
+
+        def at_d() -> list[float]:
+            answer = client_of(ines).get(address)
+            assert answer.status_code == 200, answer.content
+            stops = answer.json()["stops"]
+            return [row["share"] for stop in stops for row in stop if row["broker"] == "d"]
+
+        before, after = at_d()
+        assert (before < 1.0, after) == (True, 2.0)
+        edit(terns, population_max=1)
+        again = plan_of_model(system=harbour.system, actor=ines)
+        address = f"/api/v1/plans/{again.public_id}/levels"
+        draft = at_d()
+        carried_out(harbour, agents, approved(again, ines, jon), olga)
+        assert at_d() == draft
+
+    def test_says_why_levels_are_not_known(self, harbour, ines):
+        edit(harbour.topic, source=harbour.brokers["b"])
+        plan = plan_of_model(system=harbour.system, actor=ines)
+        edit(harbour.topic, source=harbour.brokers["c"])
+        answer = client_of(ines).get(f"/api/v1/plans/{plan.public_id}/levels").json()
+        assert answer["stops"] == []
+        assert "Make a new plan" in answer["unknown_because"]
+
     def test_needs_the_right_to_propose(self, harbour, jon):
         body = {"system": str(harbour.system.public_id)}
         assert client_of(jon).post("/api/v1/plans", body, format="json").status_code == 403

@@ -55,7 +55,7 @@ function paintVessel(pen: CanvasRenderingContext2D, vessel: Vessel, palette: Pal
   const over = width * 0.13;
   pen.beginPath();
   pen.roundRect(left, top, width, height, group ? 6 : 3);
-  pen.fillStyle = palette.of("surface");
+  pen.fillStyle = fraction === null ? palette.unknown : palette.of("surface");
   pen.fill();
   if (fraction !== null) {
     pen.save();

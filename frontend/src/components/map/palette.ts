@@ -7,9 +7,14 @@ const NAMES = [
   ...["load-0", "load-1", "load-2", "load-3", "load-4", "load-5", "load-6"],
 ];
 
-export type Palette = { of: (name: string) => string; spill: CanvasPattern | string };
+export type Palette = {
+  of: (name: string) => string;
+  spill: CanvasPattern | string;
+  /** A level that nobody knows: never the empty vessel of no load. */
+  unknown: CanvasPattern | string;
+};
 
-/** 45 degree hatching: whatever stands above a crest. */
+/** 45 degree hatching. */
 function hatching(context: CanvasRenderingContext2D, ink: string, paper: string) {
   const tile = document.createElement("canvas");
   tile.width = 5;
@@ -33,5 +38,9 @@ function hatching(context: CanvasRenderingContext2D, ink: string, paper: string)
 export function readPalette(context: CanvasRenderingContext2D): Palette {
   const colours = new Map(NAMES.map((name) => [name, token(name)]));
   const of = (name: string) => colours.get(name) ?? colours.get("text") ?? "";
-  return { of, spill: hatching(context, of("load-6"), of("surface")) };
+  return {
+    of,
+    spill: hatching(context, of("load-6"), of("surface")),
+    unknown: hatching(context, of("line-2"), of("surface")),
+  };
 }

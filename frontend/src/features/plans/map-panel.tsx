@@ -1,7 +1,7 @@
 /** The overlay at every stop of a plan of limits: levels of the brokers, limits in force. */
 import { lazy, Suspense, useMemo, useState } from "react";
 
-import { loadsAt, ratesAt, settingsAt, stepsDone, stopsOf } from "./step-view";
+import { levelsAt, loadsAt, ratesAt, settingsAt, stepsDone, stopsOf } from "./step-view";
 import type { PlanMap } from "./use-plan-map";
 
 import type { Execution, PlanDetail } from "@/api/plans";
@@ -91,21 +91,21 @@ export function MapPanel({
 }) {
   const { stop, done, setPicked } = useStop(plan, execution);
   const [broker, setBroker] = useState<string | null>(null);
-  const { brokers, tree, proposal, problem, links } = map;
+  const { brokers, tree, proposal, problem, links, levels } = map;
   const loads = useMemo(
     () => (proposal && problem ? loadsAt(plan, stop, proposal, problem) : null),
     [plan, stop, proposal, problem],
   );
   const names = useMemo(() => new Map((brokers ?? []).map((b) => [b.name, b.id])), [brokers]);
-  const nodes = useMemo(
-    () =>
-      (brokers ?? []).map(({ id, name }) => ({
-        id,
-        name,
-        fraction: loads?.brokers.get(name) ?? null,
-      })),
-    [brokers, loads],
-  );
+  const nodes = useMemo(() => {
+    const fractions = levelsAt(stop, loads?.brokers, levels);
+    return (brokers ?? []).map(({ id, name }) => ({
+      id,
+      name,
+      fraction: fractions.get(name) ?? null,
+    }));
+  }, [brokers, loads, levels, stop]);
+  const unknown = nodes.some((node) => node.fraction === null) ? levels?.unknown_because : "";
   const edges = useMemo(
     () =>
       tree.flatMap(({ a, b }): MapEdge[] => {
@@ -151,7 +151,7 @@ export function MapPanel({
   const first = mostTouched(plan);
   const selected = broker ?? (first === undefined ? null : (names.get(first) ?? null));
   const selectedName = brokers?.find((row) => row.id === selected)?.name ?? first;
-  const levels = nodes
+  const spoken = nodes
     .filter((node) => node.fraction !== null)
     .map((node) => `${node.name} ${percentText(node.fraction)}`)
     .join(", ");
@@ -183,10 +183,11 @@ export function MapPanel({
             selected={selected}
             onSelect={setBroker}
             className="low"
-            label={`Overlay of ${nodes.length} brokers ${where}${levels ? `: ${levels}` : ""}`}
+            label={`Overlay of ${nodes.length} brokers ${where}${spoken ? `: ${spoken}` : ""}`}
           />
         </Suspense>
       )}
+      {unknown ? <p className="muted mapnote">Levels are not known. {unknown}</p> : null}
       <Scrubber stops={stops} at={stop} onAt={setPicked} />
       {selectedName ? <AtBroker plan={plan} broker={selectedName} stop={stop} /> : null}
     </Panel>

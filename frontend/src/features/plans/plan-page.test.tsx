@@ -122,6 +122,35 @@ describe("a plan in review", () => {
     ).toBeInTheDocument();
   });
 
+  it("shows full tanks by the server's model where no allocation proposes the plan", async () => {
+    const source = { kind: "model", id: null, name: "version 42" };
+    const at = (share: number) => [{ broker: "S1", share }];
+    serve({
+      ...answers(planDetail({ kind: "model", source, run: null, run_name: null })),
+      [`GET ${planPath}/levels`]: ok({ stops: [at(0.4), at(2.29), at(2.29)], unknown_because: "" }),
+    });
+    const { user } = open();
+    expect(
+      await screen.findByRole("img", { name: /Overlay of 3 brokers before .*: S1 40 %$/ }),
+    ).toBeInTheDocument();
+    await user.keyboard("]");
+    expect(
+      await screen.findByRole("img", { name: /Overlay of 3 brokers after step 1: S1 229 %$/ }),
+    ).toBeInTheDocument();
+  });
+
+  it("says why the levels of a plan are not known", async () => {
+    const source = { kind: "model", id: null, name: "version 42" };
+    serve({
+      ...answers(planDetail({ kind: "model", source, run: null, run_name: null })),
+      [`GET ${planPath}/levels`]: ok({ stops: [], unknown_because: "The model has moved on." }),
+    });
+    open();
+    expect(
+      await screen.findByText("Levels are not known. The model has moved on."),
+    ).toBeInTheDocument();
+  });
+
   it("lists what stays too, on demand", async () => {
     serve(answers(reviewing));
     const { user } = open();

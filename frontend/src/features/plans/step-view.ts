@@ -1,5 +1,5 @@
 /** What is in force at each stop of the scrubber: settings, loads and links, before and after every step. */
-import type { Execution, PlanAction, PlanDetail } from "@/api/plans";
+import type { Execution, PlanAction, PlanDetail, PlanLevels } from "@/api/plans";
 import type { Move } from "@/components/map/timeline";
 
 /** The frozen problem of a run, as far as loads need it. */
@@ -131,6 +131,18 @@ export function loadsAt(
     brokers.set(node.id, worst);
   }
   return { brokers, links };
+}
+
+/** Levels of the brokers at a stop: of the proposal, and where it knows none, of the server's model. */
+export function levelsAt(
+  stop: number,
+  proposed: LoadsAt["brokers"] | undefined,
+  levels: PlanLevels | undefined,
+): Map<string, number | null> {
+  const shares = (levels?.stops[stop] ?? []).map(({ broker, share }) => [broker, share] as const);
+  const found = new Map<string, number | null>(shares);
+  for (const [broker, share] of proposed ?? []) if (share !== null) found.set(broker, share);
+  return found;
 }
 
 export type Setting = {

@@ -3,12 +3,12 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 
 import type { Kept } from "./change-rows";
-import type { Problem, Proposal } from "./step-view";
+import { hasTree, type Problem, type Proposal } from "./step-view";
 
 import { populationsQuery, ratesQuery } from "@/api/allocations";
 import { catalogAll, type CatalogTypes } from "@/api/catalog";
 import { client, take } from "@/api/client";
-import type { PlanDetail } from "@/api/plans";
+import { planLevelsQuery, type PlanDetail, type PlanLevels } from "@/api/plans";
 import { keys } from "@/api/query-keys";
 import type { Edge } from "@/components/map/timeline";
 
@@ -19,6 +19,8 @@ export type PlanMap = {
   proposal: Proposal | null;
   problem: Problem | null;
   links: CatalogTypes["links"][];
+  /** The levels where no proposal gives them, such as those of a plan of the model as it is. */
+  levels: PlanLevels | undefined;
   error: unknown;
   retry: () => void;
 };
@@ -55,6 +57,7 @@ export function usePlanMap(plan: PlanDetail): PlanMap {
     queryFn: ({ signal }) =>
       take(client.GET("/api/v1/runs/{id}/snapshot", { params: { path: { id: run } }, signal })),
   });
+  const levels = useQuery({ ...planLevelsQuery(plan.id), enabled: !hasTree(plan) });
   const proposal = useMemo(
     (): Proposal | null =>
       rates.data && populations.data
@@ -91,6 +94,7 @@ export function usePlanMap(plan: PlanDetail): PlanMap {
       proposal,
       problem,
       links: links.data ?? NO_LINKS,
+      levels: levels.data,
       error,
       retry: () => {
         void brokersAgain();
@@ -101,6 +105,7 @@ export function usePlanMap(plan: PlanDetail): PlanMap {
     [
       brokers.data,
       links.data,
+      levels.data,
       tree,
       proposal,
       problem,
