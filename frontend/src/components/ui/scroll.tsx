@@ -1,5 +1,5 @@
-/** A box that scrolls sideways when its table is too wide, and then can be reached by keyboard. */
-import { useEffect, useRef, useState } from "react";
+/** A box that scrolls sideways when its table is too wide, shows that, and is reached by keyboard. */
+import { useCallback, useEffect, useRef, useState } from "react";
 
 export function Scroll({
   label,
@@ -12,22 +12,28 @@ export function Scroll({
 }) {
   const box = useRef<HTMLDivElement>(null);
   const [overflows, setOverflows] = useState(false);
+  const [more, setMore] = useState(false);
+  const look = useCallback(() => {
+    const element = box.current;
+    if (!element) return;
+    const hidden = element.scrollWidth - element.clientWidth;
+    setOverflows(hidden > 0 || element.scrollHeight > element.clientHeight);
+    // Positions are fractions of a pixel on a scaled screen.
+    setMore(hidden - element.scrollLeft > 1);
+  }, []);
   useEffect(() => {
     const element = box.current;
     if (!element) return;
-    const look = () =>
-      setOverflows(
-        element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight,
-      );
     const watch = new ResizeObserver(look);
     watch.observe(element);
     if (element.firstElementChild) watch.observe(element.firstElementChild);
     return () => watch.disconnect();
-  }, []);
+  }, [look]);
   return (
     <div
       ref={box}
-      className="scroll"
+      className={more ? "scroll more" : "scroll"}
+      onScroll={look}
       style={maxHeight === undefined ? undefined : { maxHeight, overflowY: "auto" }}
       {...(overflows ? { role: "group", "aria-label": `${label}, scrolls`, tabIndex: 0 } : {})}
     >

@@ -160,7 +160,15 @@ export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow
             rows={classRows(row)}
             rowKey={(each) => each.name}
             columns={[
-              { key: "name", title: "Class", cell: (each) => each.name },
+              {
+                key: "name",
+                title: "Class",
+                cell: (each) => (
+                  <div className="name" title={each.name}>
+                    {each.name}
+                  </div>
+                ),
+              },
               {
                 key: "bar",
                 title: "",
@@ -168,7 +176,7 @@ export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow
                   <AdmissionBar
                     admitted={each.admitted}
                     wanted={each.admitted + each.waiting}
-                    width={64}
+                    width={40}
                   />
                 ),
               },
@@ -202,7 +210,15 @@ export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow
             rows={links}
             rowKey={([name]) => name}
             columns={[
-              { key: "name", title: "To", cell: ([name]) => name },
+              {
+                key: "name",
+                title: "To",
+                cell: ([name]) => (
+                  <div className="name" title={name}>
+                    {name}
+                  </div>
+                ),
+              },
               {
                 key: "sent",
                 title: "Sent",

@@ -21,7 +21,7 @@ const COLUMNS: Column<Loss>[] = [
     cell: (loss) => (loss.flow ? <b>{loss.flow}</b> : <span className="faint">not known</span>),
   },
   { key: "broker", title: "Lost at", cell: (loss) => loss.broker_name },
-  { key: "why", title: "Why", cell: (loss) => loss.explanation },
+  { key: "why", title: "Why", cell: (loss) => <div className="said">{loss.explanation}</div> },
   {
     key: "count",
     title: "Lost",
@@ -57,6 +57,7 @@ export function LossesPanel({ system }: { system: string }) {
           ) : (
             <DataTable
               label="Lost messages"
+              tall
               columns={COLUMNS}
               rows={rows}
               rowKey={(loss) => `${loss.broker} ${loss.flow} ${loss.reason}`}

@@ -176,7 +176,7 @@ function Telemetry({ system: systemId }: { system: string }) {
             <Empty>This system has no brokers yet, so nothing is measured.</Empty>
           </Panel>
         ) : (
-          <div className="cols c-8-4">
+          <div className="cols c-8-4 c-live">
             <div className="stack">
               <Panel title="Brokers" sub="measured by their agents, every second" flush>
                 <DataTable
