@@ -272,6 +272,8 @@ REQUESTS: dict[str, Example] = {
         "current": "correct horse battery staple",
         "password": "another phrase nobody guesses",
     },
+    "POST /executions/{id}/pause": {"reason": WHY},
+    "POST /executions/{id}/stop": {"reason": WHY},
     "POST /executions/{id}/resume": {"override_window": True, "reason": WHY},
     "POST /executions/{id}/roll-back": {"reason": WHY},
     "POST /tokens": {"name": "nightly export", "roles": ["viewer"]},

@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Count, OuterRef, Prefetch, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from apps.audit.models import AuditEntry
 from apps.executions.models import (
     ActionReport,
     Execution,
@@ -19,6 +20,7 @@ from apps.telemetry.models import Agent
 from apps.topology.models import OverlayEdge
 from weir.actions import InForce, absent, brokers, edge, protocol
 from weir.coordination.wire import Observed, ReportPhase, observed_from_dict
+from weir.lifecycle.executions import PERSON_COMMANDS
 from weir.lifecycle.steps import ActionState
 
 ANSWERS: Mapping[str, frozenset[str]] = {
@@ -99,6 +101,13 @@ def _count(**those: Any) -> Coalesce:
     actions = ExecutionAction.objects.filter(step__execution=OuterRef("pk"), **those)
     counted = actions.order_by().values("step__execution").annotate(n=Count("id")).values("n")
     return Coalesce(Subquery(counted), 0)
+
+
+def commands_given(execution: Execution) -> QuerySet[AuditEntry]:
+    """The commands of people, and of Weir for a window, oldest first, with their reasons."""
+    return AuditEntry.objects.filter(
+        object_id=execution.public_id, action__in=[command.value for command in PERSON_COMMANDS]
+    ).order_by("id")
 
 
 def waiting_for(action: ExecutionAction) -> list[str]:

@@ -155,9 +155,9 @@ def _command(
         return row
 
 
-def execution_pause(*, execution: Execution, actor: User | None) -> Execution:
+def execution_pause(*, execution: Execution, actor: User | None, reason: str = "") -> Execution:
     """Begin no further step; the running one ends first. Raises Conflict when it cannot."""
-    return _command(execution, actor, ExecutionCommand.PAUSE)
+    return _command(execution, actor, ExecutionCommand.PAUSE, reason.strip())
 
 
 def execution_resume(
@@ -188,9 +188,9 @@ def execution_resume(
     return _command(execution, actor, ExecutionCommand.RESUME, said, check)
 
 
-def execution_stop(*, execution: Execution, actor: User | None) -> Execution:
+def execution_stop(*, execution: Execution, actor: User | None, reason: str = "") -> Execution:
     """End after the running step; what is done stays done. Raises Conflict when it has ended."""
-    return _command(execution, actor, ExecutionCommand.STOP)
+    return _command(execution, actor, ExecutionCommand.STOP, reason.strip())
 
 
 def execution_roll_back(*, execution: Execution, actor: User | None, reason: str = "") -> Execution:

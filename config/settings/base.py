@@ -151,6 +151,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "CheckStateEnum": "apps.plans.api.serializers.CHECK_STATES",
         "AgentStateEnum": "apps.telemetry.models.AGENT_STATES",
         "ExecutionStateEnum": "apps.executions.api.serializers.EXECUTION_STATES",
+        "ExecutionCommandEnum": "apps.executions.api.serializers.COMMANDS",
         "StepStateEnum": "apps.executions.api.serializers.STEP_STATES",
         "ActionStateEnum": "apps.executions.api.serializers.ACTION_STATES",
         "FiringStateEnum": "apps.recomputation.api.serializers.FIRING_STATES",

@@ -11,7 +11,7 @@ from apps.common.api.fields import instant
 from apps.common.api.forms import Form
 from apps.executions.deciding import Allowed, Outcome, decisions_allowed
 from apps.executions.models import Direction, Execution, ExecutionAction, ExecutionStep
-from apps.executions.selectors import waiting_for
+from apps.executions.selectors import commands_given, waiting_for
 from weir import actions as kinds
 from weir.coordination.wire import ReportPhase
 from weir.lifecycle.executions import EXECUTIONS, PERSON_COMMANDS, ExecutionState
@@ -20,6 +20,7 @@ from weir.lifecycle.steps import ActionState, StepState
 EXECUTION_STATES = [(state.value, state.value) for state in ExecutionState]
 STEP_STATES = [(state.value, state.value) for state in StepState]
 REPORT_PHASES = [(phase.value, phase.value) for phase in ReportPhase]
+COMMANDS = [(command.value, command.value) for command in PERSON_COMMANDS]
 ACTION_STATES = [(state.value, state.value) for state in ActionState]
 
 
@@ -215,11 +216,7 @@ class ExecutionSerializer(serializers.ModelSerializer[Execution]):
         ]
         read_only_fields = fields
 
-    @extend_schema_field(
-        serializers.ListField(
-            child=serializers.ChoiceField(choices=[(c.value, c.value) for c in PERSON_COMMANDS])
-        )
-    )
+    @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(choices=COMMANDS)))
     def get_allowed_commands(self, execution: Execution) -> list[str]:
         request = self.context.get("request")
         if request is None or Permission.EXECUTE_PLAN not in granted(request):
@@ -227,25 +224,41 @@ class ExecutionSerializer(serializers.ModelSerializer[Execution]):
         return allowed_commands(execution)
 
 
+class ExecutionCommandSerializer(serializers.Serializer[Any]):
+    """A command that somebody gave an execution: an entry of the audit."""
+
+    at = serializers.DateTimeField(read_only=True)
+    actor = serializers.CharField(source="actor_name", read_only=True)
+    command = serializers.ChoiceField(choices=COMMANDS, source="action", read_only=True)
+    reason = serializers.CharField(read_only=True)
+
+
 class ExecutionDetailSerializer(ExecutionSerializer):
     """An execution with its steps and actions."""
 
+    commands = serializers.SerializerMethodField(
+        help_text="What people, or Weir for a window, asked of it; oldest first."
+    )
     steps = ExecutionStepSerializer(many=True, read_only=True)
 
     class Meta(ExecutionSerializer.Meta):
-        fields = [*ExecutionSerializer.Meta.fields, "steps"]
+        fields = [*ExecutionSerializer.Meta.fields, "commands", "steps"]
         read_only_fields = fields
 
+    @extend_schema_field(ExecutionCommandSerializer(many=True))
+    def get_commands(self, execution: Execution) -> Any:
+        return ExecutionCommandSerializer(commands_given(execution), many=True).data
 
-class RollBackSerializer(Form[dict[str, Any]]):
-    """Why it is taken back, for the record."""
+
+class ExecutionReasonSerializer(Form[dict[str, Any]]):
+    """Why it is paused, stopped or taken back, for the record."""
 
     reason = serializers.CharField(
         max_length=400, required=False, allow_blank=True, default="", help_text="For the record."
     )
 
 
-class ResumeSerializer(RollBackSerializer):
+class ResumeSerializer(ExecutionReasonSerializer):
     """Whether it shall go on although a maintenance window forbids it."""
 
     override_window = serializers.BooleanField(

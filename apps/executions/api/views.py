@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, viewsets
+from rest_framework import mixins, serializers, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,9 +19,9 @@ from apps.executions.api.serializers import (
     EXECUTION_STATES,
     DecideSerializer,
     ExecutionDetailSerializer,
+    ExecutionReasonSerializer,
     ExecutionSerializer,
     ResumeSerializer,
-    RollBackSerializer,
 )
 from apps.executions.deciding import action_decide
 from apps.executions.models import Execution
@@ -66,21 +66,23 @@ class ExecutionViewSet(
         return ExecutionSerializer if self.action == "list" else ExecutionDetailSerializer
 
     def _command(
-        self, request: Request, command: Callable[..., Execution], form: Any = None
+        self,
+        request: Request,
+        command: Callable[..., Execution],
+        form: serializers.Serializer[Any],
     ) -> Response:
         assert isinstance(request.user, User)
-        said = {}
-        if form is not None:
-            form.is_valid(raise_exception=True)
-            said = form.validated_data
-        command(execution=self.get_object(), actor=request.user, **said)
+        form.is_valid(raise_exception=True)
+        command(execution=self.get_object(), actor=request.user, **form.validated_data)
         return Response(self.get_serializer(self.get_object()).data)
 
-    @extend_schema(request=None, responses=ExecutionDetailSerializer)
+    @extend_schema(request=ExecutionReasonSerializer, responses=ExecutionDetailSerializer)
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, id: str) -> Response:
         """Begin no further step; the running one ends first."""
-        return self._command(request, services.execution_pause)
+        return self._command(
+            request, services.execution_pause, ExecutionReasonSerializer(data=request.data)
+        )
 
     @extend_schema(request=ResumeSerializer, responses=ExecutionDetailSerializer)
     @action(detail=True, methods=["post"])
@@ -90,18 +92,20 @@ class ExecutionViewSet(
             request, services.execution_resume, ResumeSerializer(data=request.data)
         )
 
-    @extend_schema(request=None, responses=ExecutionDetailSerializer)
+    @extend_schema(request=ExecutionReasonSerializer, responses=ExecutionDetailSerializer)
     @action(detail=True, methods=["post"])
     def stop(self, request: Request, id: str) -> Response:
         """End after the running step; what is done stays done."""
-        return self._command(request, services.execution_stop)
+        return self._command(
+            request, services.execution_stop, ExecutionReasonSerializer(data=request.data)
+        )
 
-    @extend_schema(request=RollBackSerializer, responses=ExecutionDetailSerializer)
+    @extend_schema(request=ExecutionReasonSerializer, responses=ExecutionDetailSerializer)
     @action(detail=True, methods=["post"], url_path="roll-back")
     def roll_back(self, request: Request, id: str) -> Response:
         """End after the running step and undo what is done, last first; waits for no window."""
         return self._command(
-            request, services.execution_roll_back, RollBackSerializer(data=request.data)
+            request, services.execution_roll_back, ExecutionReasonSerializer(data=request.data)
         )
 
     @extend_schema(request=DecideSerializer, responses=ExecutionDetailSerializer)

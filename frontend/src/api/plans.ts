@@ -165,25 +165,25 @@ export function useDryRun(id: string) {
 
 export type ExecutionCommand = "pause" | "resume" | "stop" | "roll-back";
 
-/** `reason`: why it is taken back, or why it cannot wait for the maintenance window. */
+/** `reason`: why, or of *resume* why it cannot wait for the maintenance window. */
 export type ExecutionOrder = { command: ExecutionCommand; reason?: string };
 
 function order(id: string, { command, reason }: ExecutionOrder): Promise<Execution> {
-  const body = { override_window: reason !== undefined, reason: reason ?? "" };
+  const given = { ...at(id), body: { reason: reason ?? "" } };
   switch (command) {
     case "pause":
-      return take(client.POST("/api/v1/executions/{id}/pause", at(id)));
+      return take(client.POST("/api/v1/executions/{id}/pause", given));
     case "resume":
-      return take(client.POST("/api/v1/executions/{id}/resume", { ...at(id), body }));
-    case "stop":
-      return take(client.POST("/api/v1/executions/{id}/stop", at(id)));
-    case "roll-back":
       return take(
-        client.POST("/api/v1/executions/{id}/roll-back", {
+        client.POST("/api/v1/executions/{id}/resume", {
           ...at(id),
-          body: { reason: reason ?? "" },
+          body: { ...given.body, override_window: reason !== undefined },
         }),
       );
+    case "stop":
+      return take(client.POST("/api/v1/executions/{id}/stop", given));
+    case "roll-back":
+      return take(client.POST("/api/v1/executions/{id}/roll-back", given));
   }
 }
 

@@ -2851,8 +2851,6 @@ export interface components {
             /** @description false: enact all of it, whatever the policy says of band, dwell and charge. */
             judged?: boolean;
         };
-        /** @enum {string} */
-        AllowedCommandsEnum: "pause" | "resume" | "stop" | "roll_back";
         /** @description Approvals that plans of a kind need from a blast radius on. */
         ApprovalRule: {
             /**
@@ -3804,7 +3802,7 @@ export interface components {
             readonly max_parallel: number;
             readonly actions_done: number;
             readonly actions_total: number;
-            readonly allowed_commands: components["schemas"]["AllowedCommandsEnum"][];
+            readonly allowed_commands: components["schemas"]["ExecutionCommandEnum"][];
         };
         /**
          * @description One action; `waiting_for` names the brokers whose answer it needs now.
@@ -3854,6 +3852,16 @@ export interface components {
             readonly answers: components["schemas"]["ActionAnswer"][];
             readonly decisions: components["schemas"]["ActionDecision"][];
         };
+        /** @description A command that somebody gave an execution: an entry of the audit. */
+        ExecutionCommand: {
+            /** Format: date-time */
+            readonly at: string;
+            readonly actor: string;
+            readonly command: components["schemas"]["ExecutionCommandEnum"];
+            readonly reason: string;
+        };
+        /** @enum {string} */
+        ExecutionCommandEnum: "pause" | "resume" | "stop" | "roll_back";
         /** @description An execution with its steps and actions. */
         ExecutionDetail: {
             /** Format: uuid */
@@ -3892,8 +3900,18 @@ export interface components {
             readonly max_parallel: number;
             readonly actions_done: number;
             readonly actions_total: number;
-            readonly allowed_commands: components["schemas"]["AllowedCommandsEnum"][];
+            readonly allowed_commands: components["schemas"]["ExecutionCommandEnum"][];
+            /** @description What people, or Weir for a window, asked of it; oldest first. */
+            readonly commands: components["schemas"]["ExecutionCommand"][];
             readonly steps: components["schemas"]["ExecutionStep"][];
+        };
+        /** @description Why it is paused, stopped or taken back, for the record. */
+        ExecutionReasonRequest: {
+            /**
+             * @description For the record.
+             * @default
+             */
+            reason: string;
         };
         /** @enum {string} */
         ExecutionStateEnum: "pending" | "running" | "pausing" | "paused" | "stopping" | "stopped" | "rolling_back" | "rolled_back" | "succeeded" | "failed";
@@ -6128,14 +6146,6 @@ export interface components {
         };
         /** @enum {string} */
         RoleEnum: "viewer" | "editor" | "approver" | "operator" | "admin";
-        /** @description Why it is taken back, for the record. */
-        RollBackRequest: {
-            /**
-             * @description For the record.
-             * @default
-             */
-            reason: string;
-        };
         /** @description A run. */
         Run: {
             /** Format: uuid */
@@ -9738,7 +9748,16 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ExecutionReasonRequest"];
+            };
+        };
         responses: {
             200: {
                 headers: {
@@ -9815,7 +9834,7 @@ export interface operations {
                  *       "reason": "Requested in CHG-1042."
                  *     }
                  */
-                "application/json": components["schemas"]["RollBackRequest"];
+                "application/json": components["schemas"]["ExecutionReasonRequest"];
             };
         };
         responses: {
@@ -9847,7 +9866,16 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ExecutionReasonRequest"];
+            };
+        };
         responses: {
             200: {
                 headers: {

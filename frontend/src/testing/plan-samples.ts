@@ -267,6 +267,7 @@ export const execution = (change: Partial<Execution> = {}): Execution => ({
       ],
     },
   ],
+  commands: [],
   allowed_commands: ["pause", "stop", "roll_back"],
   ...change,
 });

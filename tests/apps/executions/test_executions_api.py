@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.roles import Role
+from apps.audit.models import AuditEntry
 from apps.executions.models import Execution
 from apps.executions.services import execution_stop
 from tests.factories.fleet import make_harbour, population, rate, shift, start
@@ -54,6 +55,31 @@ def test_a_command_answers_with_the_fresh_object(api, execution):
     assert api.post(f"{address}/resume").json()["state"] == "running"
     assert api.post(f"{address}/stop").json()["state"] == "stopping"
     assert api.post(f"{address}/roll-back").json()["state"] == "rolling_back"
+
+
+def test_a_command_keeps_its_reason_in_the_audit_and_shows_it(api, execution, admin):
+    address = f"/api/v1/executions/{execution.public_id}"
+    for command in ("pause", "stop", "roll-back"):
+        answer = api.post(
+            f"{address}/{command}", {"reason": f" {command}: tides fall "}, format="json"
+        )
+        assert answer.status_code == 200, answer.content
+    shown = [(row["actor"], row["command"], row["reason"]) for row in answer.json()["commands"]]
+    assert shown == [
+        (admin.display_name, "pause", "pause: tides fall"),
+        (admin.display_name, "stop", "stop: tides fall"),
+        (admin.display_name, "roll_back", "roll-back: tides fall"),
+    ]
+    kept = AuditEntry.objects.filter(object_id=execution.public_id, action="pause")
+    assert [entry.reason for entry in kept] == ["pause: tides fall"]
+
+
+@pytest.mark.parametrize("command", ["pause", "stop", "roll-back"])
+def test_a_reason_that_is_too_long_is_refused_at_its_field(api, execution, command):
+    address = f"/api/v1/executions/{execution.public_id}/{command}"
+    answer = api.post(address, {"reason": "x" * 401}, format="json")
+    assert answer.status_code == 400
+    assert [error["field"] for error in answer.json()["errors"]] == ["reason"]
 
 
 def test_a_command_that_does_not_fit_is_a_conflict(api, execution):

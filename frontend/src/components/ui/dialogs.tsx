@@ -122,7 +122,7 @@ export function ConfirmDialog({
             required={needsReason}
             value={reason}
             onChange={setReason}
-            maxLength={needsReason ? 400 : 500}
+            maxLength={400}
           />
         ) : null}
         {error ? <Note tone="bad">{problemOf(error).detail}</Note> : null}

@@ -63,10 +63,8 @@ export function ExecutionCommands({ plan, execution }: { plan: PlanDetail; execu
   const confirm = (name: Asked) => ({
     open: asking === name,
     onClose: () => setAsking(null),
-    run: (reason: string) =>
-      command.mutateAsync(
-        name === "resume" || name === "roll-back" ? { command: name, reason } : { command: name },
-      ),
+    askReason: true,
+    run: (reason: string) => command.mutateAsync({ command: name, reason }),
   });
   return (
     <>
@@ -105,13 +103,12 @@ export function ExecutionCommands({ plan, execution }: { plan: PlanDetail; execu
       >
         <p>
           {midStep ? `${running?.name ?? "The step"} goes on to its end; then nothing` : "Nothing"}{" "}
-          new begins until somebody resumes. {countText(left, "action")} wait.
+          new begins until somebody resumes. {countText(left, "action waits", "actions wait")}.
         </p>
       </ConfirmDialog>
       <ConfirmDialog
         title={`Resume ${plan.name} outside the window`}
         command="Resume now"
-        askReason
         {...confirm("resume")}
       >
         <p>
@@ -130,7 +127,6 @@ export function ExecutionCommands({ plan, execution }: { plan: PlanDetail; execu
       <ConfirmDialog
         title={`Roll back ${plan.name}`}
         command="Roll back"
-        askReason
         {...confirm("roll-back")}
       >
         <RollBackText plan={plan} execution={execution} />

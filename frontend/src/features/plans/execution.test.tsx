@@ -61,8 +61,31 @@ it("stops after the running step, having said what stays undone", async () => {
   await user.click(await screen.findByRole("button", { name: "Stop after step 1" }));
   const dialog = within(await screen.findByRole("dialog", { name: "Stop P-118" }));
   expect(dialog.getByText(/1 action will not be carried out/)).toBeInTheDocument();
+  await user.type(dialog.getByLabelText(/Reason/), "The tide turned");
   await user.click(dialog.getByRole("button", { name: "Stop after step 1" }));
   await waitFor(() => expect(posts(asked)).toHaveLength(1));
+  expect(posts(asked)[0]?.body).toEqual({ reason: "The tide turned" });
+});
+
+it("pauses with a reason, and shows who paused it and why among what happened", async () => {
+  const at = "2026-03-18T14:06:02Z";
+  const given = { at, actor: "Aiko Brandt", command: "pause" as const, reason: "f2 starves" };
+  const asked = serve({
+    // It was paused before, for the same reason, and resumed.
+    ...answers(executing, execution({ commands: [given] })),
+    [`POST ${executionPath}/pause`]: ok(execution({ state: "pausing" })),
+  });
+  const { user } = open();
+  await user.click(await screen.findByRole("button", { name: "Pause" }));
+  const dialog = within(await screen.findByRole("dialog", { name: "Pause P-118" }));
+  expect(dialog.getByText(/1 action waits\./)).toBeInTheDocument();
+  await user.type(dialog.getByLabelText(/Reason/), "f2 starves");
+  await user.click(dialog.getByRole("button", { name: "Pause" }));
+  await waitFor(() => expect(posts(asked)[0]?.body).toEqual({ reason: "f2 starves" }));
+  const audit = within(screen.getByRole("region", { name: "Audit" }));
+  expect(await audit.findByText(/paused it/)).toBeInTheDocument();
+  expect(audit.getByText("f2 starves")).toBeInTheDocument();
+  expect(audit.getAllByRole("listitem")[0]).toHaveTextContent("Aiko Brandt paused it");
 });
 
 it("lists exactly what a rollback takes back, last first", async () => {

@@ -224,7 +224,7 @@ function PlanView({ plan }: { plan: PlanDetail }) {
                 <BlastRadiusPanel plan={plan} />
               </>
             )}
-            <HistoryPanel plan={plan} />
+            <HistoryPanel plan={plan} execution={execution} />
           </div>
         </div>
       </div>

@@ -1,4 +1,5 @@
 /** Words of plans and executions: one place, so that a button and the history say the same. */
+import type { Execution } from "@/api/plans";
 import type { IconName } from "@/components/ui/icons";
 import { MINUS } from "@/lib/numbers";
 
@@ -38,6 +39,13 @@ export const EVENT_ICONS: Record<string, IconName> = {
   resume: "play",
   stop: "stop",
   roll_back: "back",
+};
+
+export const COMMAND_TITLES: Record<Execution["commands"][number]["command"], string> = {
+  pause: "paused it",
+  resume: "resumed it",
+  stop: "stopped it",
+  roll_back: "rolled it back",
 };
 
 /** Green where something was agreed or reached, amber where something was lost. */
