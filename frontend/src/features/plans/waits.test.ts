@@ -17,6 +17,18 @@ it("says who waits for whom, for how long, and who has voted", () => {
   expect(waitText(waiting, at(600))).toBe("Waits for S2 and S3 for 10 min; S1 voted.");
 });
 
+it("says what Weir does by itself, and when, so that nobody decides too early", () => {
+  const bounded = { ...waiting, deadline_at: "2026-03-18T14:06:20Z" };
+  expect(waitText(bounded, at(7))).toBe(
+    "Waits for S2 and S3 for 7 s; S1 voted. Weir itself calls it off in 13 s at the latest.",
+  );
+  expect(waitText(bounded, at(21))).toBe("Waits for S2 and S3 for 21 s; S1 voted.");
+  const late = { ...bounded, state: "committed" as const, waiting_for: ["S3"], answers: [] };
+  expect(waitText(late, at(7))).toBe(
+    "Waits for S3 for 7 s. Weir itself stops waiting in 13 s if S3 is silent then.",
+  );
+});
+
 it("says nothing of the moments that every shift takes", () => {
   expect(waitText(waiting, at(2))).toBe("");
   expect(waitText({ ...waiting, waiting_for: [] }, at(42))).toBe("");

@@ -22,7 +22,19 @@ export function waitText(action: ExecutionAction, now: Date): string {
   if (action.waiting_for.length === 0 || action.moved_at === null) return "";
   const waited = (now.getTime() - new Date(action.moved_at).getTime()) / 1000;
   if (waited < WORTH_SAYING_S && action.state !== "dead") return "";
-  return `Waits for ${listed(action.waiting_for)} for ${lastedText(waited)}${saidText(action)}.`;
+  const waits = `Waits for ${listed(action.waiting_for)} for ${lastedText(waited)}${saidText(action)}.`;
+  return [waits, endText(action, now)].filter(Boolean).join(" ");
+}
+
+/** What Weir itself does about the wait, and when: a person need not decide before. */
+function endText(action: ExecutionAction, now: Date): string {
+  if (action.deadline_at === null) return "";
+  const left = (new Date(action.deadline_at).getTime() - now.getTime()) / 1000;
+  if (left <= 0) return "";
+  if (action.state === "preparing") return `Weir itself calls it off in ${lastedText(left)} at the latest.`;
+  if (action.state !== "committed") return "";
+  const are = action.waiting_for.length === 1 ? "is" : "are";
+  return `Weir itself stops waiting in ${lastedText(left)} if ${listed(action.waiting_for)} ${are} silent then.`;
 }
 
 /** Whole seconds, so that a wait that is watched does not flicker. */
