@@ -6,6 +6,7 @@ import { keys } from "@/api/query-keys";
 import { agentAddressSet, type Agent } from "@/api/telemetry";
 import { Dialog, Note } from "@/components/ui/dialogs";
 import { TextField } from "@/components/ui/fields";
+import { addressFault } from "@/lib/address";
 import { messageFor, problemOf } from "@/lib/problem";
 
 export function AddressField({
@@ -15,6 +16,7 @@ export function AddressField({
 }: {
   value: string;
   onChange: (value: string) => void;
+  /** What the API said; what is no address at all is said here. */
   error: string | undefined;
 }) {
   return (
@@ -23,7 +25,7 @@ export function AddressField({
       hint="Scheme, host and port, such as tls://rot-1.example.org:4222. Simulated brokers need none."
       value={value}
       onChange={onChange}
-      error={error}
+      error={addressFault(value.trim()) || error}
       maxLength={300}
     />
   );
@@ -51,13 +53,15 @@ function AddressForm({ agent, onClose }: { agent: Agent; onClose: () => void }) 
   const [reason, setReason] = useState("");
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
+  const wanted = address.trim();
+  const changes = wanted !== "" && wanted !== agent.address && addressFault(wanted) === "";
   const problem = error ? problemOf(error) : null;
   const fault = problem ? messageFor(problem.errors, "address") : undefined;
   const save = async () => {
     setBusy(true);
     setError(null);
     try {
-      await agentAddressSet(agent.id, address.trim(), reason.trim());
+      await agentAddressSet(agent.id, wanted, reason.trim());
       await queries.invalidateQueries({ queryKey: keys.agents.list(agent.system) });
       onClose();
     } catch (caught) {
@@ -72,7 +76,7 @@ function AddressForm({ agent, onClose }: { agent: Agent; onClose: () => void }) 
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        void save();
+        if (changes) void save();
       }}
     >
       <AddressField value={address} onChange={setAddress} error={fault} />
@@ -84,11 +88,13 @@ function AddressForm({ agent, onClose }: { agent: Agent; onClose: () => void }) 
         onChange={setReason}
         maxLength={500}
       />
-      <Note>
-        Neighbours connect to {address.trim() || "the address"} at once
-        {agent.address && agent.address !== address.trim() ? `, and leave ${agent.address}` : ""}.
-        Reliable messages wait until they have.
-      </Note>
+      {changes ? (
+        <Note>
+          Neighbours connect to {wanted} at once
+          {agent.address ? `, and leave ${agent.address}` : ""}. Reliable messages wait until they
+          have.
+        </Note>
+      ) : null}
       {problem && !fault ? <Note tone="bad">{problem.detail}</Note> : null}
       <div className="formfoot">
         <span className="r">
@@ -98,7 +104,7 @@ function AddressForm({ agent, onClose }: { agent: Agent; onClose: () => void }) 
           <button
             type="submit"
             className="btn pri"
-            disabled={busy || address.trim() === "" || address.trim() === agent.address}
+            disabled={busy || !changes}
           >
             Set address
           </button>

@@ -11,6 +11,7 @@ import { Command } from "@/components/ui/command";
 import { Dialog, Note } from "@/components/ui/dialogs";
 import { ChoiceField } from "@/components/ui/fields";
 import { SecretOnce } from "@/components/ui/secret-once";
+import { addressFault } from "@/lib/address";
 import { messageFor, problemOf } from "@/lib/problem";
 
 export function EnrolDialog({
@@ -105,7 +106,7 @@ function EnrolForm({
           <button type="button" className="btn" onClick={onClose}>
             Keep
           </button>
-          <Command primary type="submit" disabled={busy || broker === ""}>
+          <Command primary type="submit" disabled={busy || broker === "" || addressFault(address.trim()) !== ""}>
             Enrol agent
           </Command>
         </span>

@@ -209,8 +209,13 @@ it("shows an address that differs from what the agent says, and fixes another", 
   const field = dialog.getByLabelText("Address for neighbours");
   expect(field).toHaveValue("nats://127.0.0.1:4222");
   expect(dialog.getByRole("button", { name: "Set address" })).toBeDisabled();
+  expect(dialog.queryByText(/Neighbours connect/)).toBeNull();
   await user.clear(field);
-  await user.type(field, "tls://rot-1:4222");
+  await user.type(field, "tls://rot-1");
+  expect(dialog.getByText(/The port is missing/)).toBeInTheDocument();
+  expect(dialog.queryByText(/Neighbours connect/)).toBeNull();
+  expect(dialog.getByRole("button", { name: "Set address" })).toBeDisabled();
+  await user.type(field, ":4222");
   expect(dialog.getByText(/and leave nats:\/\/127.0.0.1:4222/)).toBeInTheDocument();
   await user.click(dialog.getByRole("button", { name: "Set address" }));
   await waitFor(() =>

@@ -1,0 +1,27 @@
+import { addressFault } from "./address";
+
+it.each([
+  "",
+  "nats://10.1.2.3:4222",
+  "tls://broker-1.example.org:4222",
+  "tls://[2001:db8::1]:4222",
+  "sim://rot-1",
+])("takes %j", (address) => {
+  expect(addressFault(address)).toBe("");
+});
+
+it.each([
+  ["the broker in Rotterdam", /no blanks/],
+  ["rot-1", /begins with/],
+  ["http://rot-1:4222", /begins with/],
+  ["tls://user:secret@rot-1:4222", /no user and no password/],
+  ["tls://:4222", /host is missing/],
+  ["tls://rot-1", /port is missing/],
+  ["tls://rot-1:0", /port is missing/],
+  ["tls://rot-1:port", /no address/],
+  ["tls://rot-1:70000", /no address/],
+  ["tls://rot-1:4222/", /leave out what follows/],
+  [`tls://${"r".repeat(300)}:4222`, /at most 300/],
+])("says what is wrong with %j", (address, fault) => {
+  expect(addressFault(address)).toMatch(fault);
+});
