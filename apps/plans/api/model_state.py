@@ -14,6 +14,7 @@ from apps.common.api.forms import Form
 from apps.plans.selectors.model_state import KIND_OF, model_states
 from apps.systems.models import System
 
+UNITS = [(unit, unit) for unit in ("msg/s", "consumers")]
 KINDS = [(name, name) for name in KIND_OF]
 
 
@@ -26,6 +27,10 @@ class ModelStateSerializer(serializers.Serializer[Any]):
     in_force = serializers.CharField(help_text="What agents do, in words.")
     model = serializers.CharField(help_text="What the model asks for, in words.")
     differs = serializers.BooleanField(help_text="It changes with the next plan.")
+    limit = serializers.FloatField(
+        allow_null=True, help_text="What is let through at most, in `unit`; null: no limit."
+    )
+    unit = serializers.ChoiceField(choices=UNITS)
 
 
 class ModelStatesSerializer(serializers.Serializer[Any]):

@@ -1,16 +1,18 @@
 """Flows and classes as agents carry and serve them, beside what the model asks for."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from apps.executions.modelled import CLASS, FLOW, STRUCTURE, asked_by_model
 from apps.executions.selectors import in_force
 from apps.systems.models import System
-from weir.actions import target_of
+from weir.actions import SettingKey, target_key, target_of
 from weir.model.plan import Value
 
 MOST = 500
 """Rows of one answer; `total` says how many there are."""
 KIND_OF = {"flow": FLOW, "class": CLASS}
+RATE, LIMIT = "set_flow_rate", "set_population"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,9 @@ class ModelState:
     in_force: str
     model: str
     differs: bool
+    limit: float | None
+    """The rate or the number of consumers that is let through; None: nothing limits it."""
+    unit: str
 
 
 def structure_words(kind: str, value: Value | None) -> str:
@@ -40,7 +45,8 @@ def model_states(
 ) -> tuple[int, list[ModelState]]:
     """How many there are of these, and the first of them: flows by name, then classes."""
     asked = asked_by_model(system)
-    settings = {key: v for key, v in in_force(system).settings.items() if key[0] in STRUCTURE}
+    every = in_force(system).settings
+    settings = {key: v for key, v in every.items() if key[0] in STRUCTURE}
     found = []
     for key in sorted({*asked, *settings}):
         if kind and key[0] != KIND_OF[kind]:
@@ -53,7 +59,22 @@ def model_states(
             in_force=structure_words(key[0], settings.get(key)),
             model=structure_words(key[0], asked[key].value if key in asked else None),
             differs=settings.get(key) != (asked[key].value if key in asked else None),
+            limit=_limit(key, every),
+            unit="msg/s" if key[0] == FLOW else "consumers",
         )
         if name in ("", row.name) and differs in (None, row.differs):
             found.append(row)
     return len(found), found[:MOST]
+
+
+def _limit(key: SettingKey, settings: Mapping[SettingKey, Value]) -> float | None:
+    """What limits a flow at the broker where it enters, or a class of the flow that it receives."""
+    value, target = settings.get(key), target_of(key)
+    if value is None:
+        return None
+    if key[0] == FLOW:
+        there = {"flow": target["flow"], "broker": value["broker"]}
+        rate = settings.get((RATE, target_key(there)))
+        return None if rate is None else float(rate["rate_per_s"])
+    limit = settings.get((LIMIT, target_key({**target, "flow": value["flow"]})))
+    return None if limit is None else float(limit["limit"])

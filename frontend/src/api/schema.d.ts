@@ -4472,6 +4472,12 @@ export interface components {
             model: string;
             /** @description It changes with the next plan. */
             differs: boolean;
+            /**
+             * Format: double
+             * @description What is let through at most, in `unit`; null: no limit.
+             */
+            limit: number | null;
+            unit: components["schemas"]["UnitEnum"];
         };
         /** @enum {string} */
         ModelStateKindEnum: "flow" | "class";
@@ -7234,6 +7240,8 @@ export interface components {
              */
             cooldown_s?: number;
         };
+        /** @enum {string} */
+        UnitEnum: "msg/s" | "consumers";
         /** @enum {string} */
         UnmanagedEnum: "refuse" | "report" | "allow";
         /** @description A person. */

@@ -230,6 +230,16 @@ class TestApi:
         (step,) = plan["steps"]
         assert step["actions"][0]["after"] == {"broker": "b", "delivery": "reliable"}
 
+    def test_shows_which_limits_are_in_force(self, harbour, agents, ines, jon, olga):
+        def limits() -> list[tuple[str, float | None, str]]:
+            query = {"system": str(harbour.system.public_id)}
+            rows = client_of(ines).get("/api/v1/model-state", query).json()["results"]
+            return [(row["name"], row["limit"], row["unit"]) for row in rows]
+
+        assert limits() == [("tides", None, "msg/s"), ("gulls", None, "consumers")]
+        limit(harbour, agents, ines, jon, olga)
+        assert limits() == [("tides", 40.0, "msg/s"), ("gulls", 5.0, "consumers")]
+
     def test_levels_agree_with_the_check_before_and_after_it_is_carried_out(
         self, harbour, agents, ines, jon, olga
     ):

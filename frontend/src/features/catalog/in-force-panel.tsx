@@ -7,6 +7,7 @@ import { modelStateQuery } from "@/api/plans";
 import { Note } from "@/components/ui/dialogs";
 import { Panel, QueryBody } from "@/components/ui/panel";
 import { to } from "@/lib/kinds";
+import { fixed, rateText } from "@/lib/numbers";
 
 export function InForcePanel({
   system,
@@ -31,6 +32,19 @@ export function InForcePanel({
                 <Fragment key={row.broker ?? ""}>
                   <dt>{row.broker ? `In force at ${row.broker}` : "In force"}</dt>
                   <dd>{row.in_force}</dd>
+                  <dt>Limit in force</dt>
+                  <dd>
+                    {row.limit === null ? (
+                      "no limit in force"
+                    ) : (
+                      <>
+                        at most {row.unit === "msg/s" ? rateText(row.limit) : fixed(row.limit)}
+                        <span className="u">
+                          {row.unit === "consumers" && row.limit === 1 ? "consumer" : row.unit}
+                        </span>
+                      </>
+                    )}
+                  </dd>
                   <dt>Model</dt>
                   <dd>{row.model}</dd>
                 </Fragment>

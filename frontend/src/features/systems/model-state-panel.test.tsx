@@ -17,6 +17,8 @@ const differences = {
       in_force: "from a, reliable",
       model: "from b, reliable",
       differs: true,
+      limit: 40,
+      unit: "msg/s",
     },
     {
       kind: "class",
@@ -25,6 +27,8 @@ const differences = {
       in_force: "not served",
       model: "receives tides",
       differs: true,
+      limit: null,
+      unit: "consumers",
     },
   ],
 };
