@@ -6,10 +6,9 @@ import { useNavigate } from "react-router";
 import { planRepair, repairsQuery } from "@/api/overlays";
 import { keys } from "@/api/query-keys";
 import { Command } from "@/components/ui/command";
-import { Dialog, Note } from "@/components/ui/dialogs";
+import { ConfirmDialog, Note } from "@/components/ui/dialogs";
 import { to } from "@/lib/kinds";
 import { fixed } from "@/lib/numbers";
-import { problemOf } from "@/lib/problem";
 import { ageText, exactTime } from "@/lib/time";
 
 export function RepairNote({ system, broker }: { system: string; broker: string }) {
@@ -17,23 +16,13 @@ export function RepairNote({ system, broker }: { system: string; broker: string 
   const queries = useQueryClient();
   const { data } = useQuery(repairsQuery(system));
   const [asking, setAsking] = useState(false);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
   const row = data?.find((each) => each.broker === broker);
   if (!row) return null;
   const may = row.allowed_commands.includes("plan");
   const make = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      const plan = await planRepair(broker);
-      await queries.invalidateQueries({ queryKey: keys.plans.all });
-      await navigate(to.plan(plan.id));
-    } catch (caught) {
-      setError(caught);
-    } finally {
-      setBusy(false);
-    }
+    const plan = await planRepair(broker);
+    await queries.invalidateQueries({ queryKey: keys.plans.all });
+    await navigate(to.plan(plan.id));
   };
   return (
     <Note tone="warn">
@@ -54,31 +43,21 @@ export function RepairNote({ system, broker }: { system: string; broker: string 
           If it is gone for good, a plan may remove it after {fixed(row.remove_after_s)} s of silence.
         </span>
       )}
-      <Dialog
+      <ConfirmDialog
         title={`Repair the overlay around ${row.broker_name}`}
+        command="Make a plan"
+        dangerous={false}
         open={asking}
         onClose={() => setAsking(false)}
+        run={make}
       >
-        <div className="form">
-          <p>
-            For a broker whose machine and disk do not come back. Its neighbours are linked with each
-            other; what they hold for it arrives. {row.held} There is no way back: should it come
-            again, its agent is a stranger.
-          </p>
-          <p>This makes a draft. Nothing changes before it is approved and executed.</p>
-          {error ? <Note tone="bad">{problemOf(error).detail}</Note> : null}
-          <div className="formfoot">
-            <span className="r">
-              <button type="button" className="btn" onClick={() => setAsking(false)}>
-                Close
-              </button>
-              <Command primary icon="plan" disabled={busy} onClick={() => void make()}>
-                Make a plan
-              </Command>
-            </span>
-          </div>
-        </div>
-      </Dialog>
+        <p>
+          For a broker whose machine and disk do not come back. Its neighbours are linked with each
+          other; what they hold for it arrives. {row.held} There is no way back: should it come
+          again, its agent is a stranger.
+        </p>
+        <p>This makes a draft. Nothing changes before it is approved and executed.</p>
+      </ConfirmDialog>
     </Note>
   );
 }

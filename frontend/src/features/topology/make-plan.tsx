@@ -6,12 +6,11 @@ import { useNavigate } from "react-router";
 import { planFromCandidate, type Candidate } from "@/api/overlays";
 import { keys } from "@/api/query-keys";
 import { Command } from "@/components/ui/command";
-import { Dialog, Note } from "@/components/ui/dialogs";
+import { ConfirmDialog } from "@/components/ui/dialogs";
 import { Segments } from "@/components/ui/page";
 import { tellFailure } from "@/components/ui/toast";
 import { to } from "@/lib/kinds";
-import { countText, fixed } from "@/lib/numbers";
-import { problemOf } from "@/lib/problem";
+import { countText } from "@/lib/numbers";
 
 type Objective = "actions" | "steps";
 
@@ -31,20 +30,20 @@ export function MakePlan({ candidate, reason }: { candidate: Candidate; reason?:
   const [asking, setAsking] = useState(false);
   const [objective, setObjective] = useState<Objective>("actions");
   const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
   const ends = endsOf(candidate);
   const may = candidate.allowed_commands.includes("plan");
   if (!may && !reason) return null;
   const make = async (chosen: Objective | "") => {
+    const plan = await planFromCandidate(candidate.id, { title: "", objective: chosen });
+    await queries.invalidateQueries({ queryKey: keys.plans.all });
+    await navigate(to.plan(plan.id));
+  };
+  const makeTheOne = async () => {
     setBusy(true);
-    setError(null);
     try {
-      const plan = await planFromCandidate(candidate.id, { title: "", objective: chosen });
-      await queries.invalidateQueries({ queryKey: keys.plans.all });
-      await navigate(to.plan(plan.id));
+      await make("");
     } catch (caught) {
-      setError(caught);
-      if (!ends) tellFailure("No plan was made", caught);
+      tellFailure("No plan was made", caught);
     } finally {
       setBusy(false);
     }
@@ -56,45 +55,39 @@ export function MakePlan({ candidate, reason }: { candidate: Candidate; reason?:
         primary
         disabled={busy || !may}
         reason={may ? undefined : reason}
-        onClick={() => (ends ? setAsking(true) : void make(""))}
+        onClick={() => (ends ? setAsking(true) : void makeTheOne())}
       >
         Make a plan
       </Command>
       {ends ? (
-        <Dialog title={`Make a plan of ${candidate.title}`} open={asking} onClose={() => setAsking(false)}>
-          <div className="form">
-            <p>
-              Two ways lead there. Fewer actions disturb fewer subscribers, fewer steps are sooner
-              done.
-            </p>
-            <Segments
-              label="Which way"
-              value={objective}
-              options={[
-                {
-                  value: "actions",
-                  label: `${countText(ends.actions.actions, "action")} in ${fixed(ends.actions.steps_count)} steps`,
-                },
-                {
-                  value: "steps",
-                  label: `${countText(ends.steps.actions, "action")} in ${fixed(ends.steps.steps_count)} steps`,
-                },
-              ]}
-              onChange={setObjective}
-            />
-            {error ? <Note tone="bad">{problemOf(error).detail}</Note> : null}
-            <div className="formfoot">
-              <span className="r">
-                <button type="button" className="btn" onClick={() => setAsking(false)}>
-                  Close
-                </button>
-                <Command primary icon="plan" disabled={busy} onClick={() => void make(objective)}>
-                  Make a plan
-                </Command>
-              </span>
-            </div>
-          </div>
-        </Dialog>
+        <ConfirmDialog
+          title={`Make a plan of ${candidate.title}`}
+          command="Make a plan"
+          dangerous={false}
+          open={asking}
+          onClose={() => setAsking(false)}
+          run={() => make(objective)}
+        >
+          <p>
+            Two ways lead there. Fewer actions disturb fewer subscribers, fewer steps are sooner
+            done.
+          </p>
+          <Segments
+            label="Which way"
+            value={objective}
+            options={[
+              {
+                value: "actions",
+                label: `${countText(ends.actions.actions, "action")} in ${countText(ends.actions.steps_count, "step")}`,
+              },
+              {
+                value: "steps",
+                label: `${countText(ends.steps.actions, "action")} in ${countText(ends.steps.steps_count, "step")}`,
+              },
+            ]}
+            onChange={setObjective}
+          />
+        </ConfirmDialog>
       ) : null}
     </>
   );
