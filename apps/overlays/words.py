@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from apps.common.words import figure, percent
+from apps.common.words import counted, figure, percent
 from apps.overlays.figures import MOST_FIGURES
 from weir.actions import edge
 from weir.model.evaluation import EvaluationProblem, Routing
@@ -65,7 +65,7 @@ def why(way: Way) -> tuple[str, ...]:
     if way.disturbed is not None:
         pause = "" if way.pause_s is None else f", for {figure(way.pause_s)} s in all at least"
         said.append(
-            f"Topics of {way.disturbed:,} consumers pause while a link that they cross "
+            f"Topics of {counted(way.disturbed, 'consumer')} pause while a link that they cross "
             f"moves{pause}; reliable topics lose nothing."
         )
     said.append(way.traffic_detail)
@@ -92,12 +92,12 @@ def _loaded(now: Routing, then: Routing) -> list[str]:
 
 
 def _length(way: Way) -> str:
-    actions = "1 action" if way.actions == 1 else f"{way.actions:,} actions"
-    steps = "1 step" if len(way.steps) == 1 else f"{len(way.steps):,} steps"
+    actions = counted(way.actions, "action")
+    steps = counted(len(way.steps), "step")
     if way.actions == way.lower_bound_actions:
         proof = "no plan has fewer actions"
     else:
-        proof = f"at least {way.lower_bound_actions:,} actions are needed"
+        proof = f"at least {counted(way.lower_bound_actions, 'action is', 'actions are')} needed"
     if len(way.steps) == way.lower_bound_steps:
         proof += " or fewer steps" if "no plan" in proof else ", and no plan has fewer steps"
     return f"{actions} in {steps} lead there; {proof}."

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from apps.common.words import figure, percent
+from apps.common.words import counted, figure, percent
 from apps.overlays.models import Candidate, Evaluation, TrafficSource
 from apps.overlays.selectors.problem import evaluation_problem
 from apps.overlays.selectors.traffic import TrafficReading, traffic_now
@@ -35,7 +35,7 @@ def broker_overload(system: System) -> Seen:
     if not found.highest_broker:
         return Seen(value=None, detail="No broker has a capacity that messages can be held to.")
     others = len(found.overloaded) - 1
-    more = f" {others} more are above theirs." if others > 0 else ""
+    more = f" {counted(others, 'more is', 'more are')} above theirs." if others > 0 else ""
     return Seen(
         value=found.highest_load,
         detail=f"{found.highest_broker} handles {percent(found.highest_load, 1)} of its "

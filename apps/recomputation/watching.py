@@ -6,7 +6,7 @@ from functools import lru_cache
 from uuid import UUID
 
 from apps.catalog.selectors import system_problem
-from apps.common.words import percent
+from apps.common.words import counted, percent
 from apps.recomputation.drift import load_drift
 from apps.recomputation.models import Kind
 from apps.recomputation.routing import broker_overload, routing_drift
@@ -104,7 +104,7 @@ def _population_change(before: Problem, now: Problem) -> tuple[float, str]:
     new = {row.id: row.population_max for row in now.classes}
     moved = sum(abs(new.get(name, 0) - old.get(name, 0)) for name in {**old, **new})
     total = max(1, sum(old.values()))
-    return moved / total, f"{moved:,} consumers came or went, of {total:,},"
+    return moved / total, f"{counted(moved, 'consumer')} came or went, of {total:,},"
 
 
 def _relative(a: float, b: float) -> float:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable
 
 from apps.common.errors import Conflict, FieldError
+from apps.common.words import counted
 from apps.systems.models import System
 from apps.systems.services import entity_change
 from apps.topology.models import Broker, Overlay, OverlayEdge
@@ -45,7 +46,7 @@ def overlay_edit_check(system: System, overlay: Overlay | None, edited: Collecti
         system=system, agent__isnull=False, agent__revoked_at=None
     ).count()
     if count:
-        agents = "1 agent is enrolled" if count == 1 else f"{count} agents are enrolled"
+        agents = counted(count, "agent is enrolled", "agents are enrolled")
         name = f"{overlay} is in force" if overlay and overlay.in_force else "it would be in force"
         raise Conflict(
             "agents_are_enrolled",

@@ -215,7 +215,9 @@ class Admission:
         deadline = time.monotonic() + EVICT_S
         while excess:
             if time.monotonic() > deadline:
-                raise Retryable(f"{len(excess)} consumers above their limit have not left yet")
+                one = len(excess) == 1
+                have = "consumer above its limit has" if one else "consumers above their limit have"
+                raise Retryable(f"{len(excess)} {have} not left yet")
             self._changed.clear()
             for place in excess:
                 await self.system.kick(place.connection)

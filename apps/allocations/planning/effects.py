@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from apps.allocations.planning.proposal import RATE, Proposal
 from apps.allocations.planning.words import consumers, number
+from apps.common.words import counted
 from weir.model.plan import Action
 
 LEAST_SHARE = 5e-4
@@ -71,7 +72,8 @@ class Effects:
         if action.before is None and after == 0:
             return f"None of the {consumers(wanted)} that want in is admitted."
         if action.before is None:
-            return f"{after:,} of {wanted:,} consumers that want in get {number(rate)} msg/s each."
+            gets = counted(wanted, "consumer that wants in gets", "consumers that want in get")
+            return f"{after:,} of {gets} {number(rate)} msg/s each."
         more = after - int(action.before["limit"])
         load = self._load(self._consumer_work.get(name, {}), more * rate)
         word = "more" if more > 0 else "fewer"

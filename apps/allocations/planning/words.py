@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from apps.allocations.planning.proposal import Proposal, Scarce
-from apps.common.words import percent
+from apps.common.words import counted, percent
 from apps.plans.naming import listed
 from apps.plans.structure import reasons
 from weir.model.plan import Bound, Promise
@@ -100,7 +100,8 @@ def _admission(proposal: Proposal) -> list[str]:
     if not wanted:
         return []
     admitted = sum(proposal.populations.values())
-    return [f"{admitted:,} of {wanted:,} consumers that want in are admitted."]
+    verbs = "consumer that wants in is", "consumers that want in are"
+    return [f"{admitted:,} of {counted(wanted, *verbs)} admitted."]
 
 
 def _first_cut(proposal: Proposal) -> list[str]:
@@ -226,7 +227,7 @@ def fullness(resource: Scarce) -> str:
 
 def consumers(count: int) -> str:
     """Such as `40 consumers`."""
-    return "1 consumer" if count == 1 else f"{count:,} consumers"
+    return counted(count, "consumer")
 
 
 def _capital(text: str) -> str:

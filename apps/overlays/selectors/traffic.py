@@ -9,7 +9,7 @@ from datetime import timedelta
 from django.utils import timezone
 
 from apps.catalog.models import ConsumerClass, Publisher, Topic
-from apps.common.words import figure
+from apps.common.words import counted, figure
 from apps.executions.models import Setting
 from apps.overlays.models import TrafficSource
 from apps.runs.models import RunResult
@@ -130,8 +130,8 @@ def _measured(
     count = sum(len(rows) for rows in samples.values())
     return TrafficReading(
         source=TrafficSource.MEASURED,
-        detail=f"Means over the last {figure(window_s)} s of {len(samples)} agents, "
-        f"{count:,} samples.",
+        detail=f"Means over the last {figure(window_s)} s of {counted(len(samples), 'agent')}, "
+        f"{counted(count, 'sample')}.",
         window_s=window_s,
         topics=_topics(published, interested),
         subscribers=subscribers,

@@ -7,6 +7,7 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.common.errors import Conflict
+from apps.common.words import counted
 from apps.executions.models import ACTIVE_NAMES, Execution
 from apps.overlays import words
 from apps.overlays.models import Candidate, Evaluation
@@ -216,6 +217,6 @@ def _create(
 def _title(candidate: Candidate, way: words.Way) -> str:
     """Such as `Overlay from O-3: 4 links move, 6 actions`."""
     links = len(way.goal - way.problem.today)
-    moved = "1 link moves" if links == 1 else f"{links} links move"
-    actions = "1 action" if way.actions == 1 else f"{way.actions} actions"
+    moved = counted(links, "link moves", "links move")
+    actions = counted(way.actions, "action")
     return f"Overlay of {candidate.evaluation}: {moved}, {actions}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from apps.common.words import counted
 from apps.executions.enforced import asks_of, shows
 from apps.executions.models import ACTIVE_NAMES, Execution, Setting
 from apps.executions.selectors import in_force, observed_of
@@ -95,7 +96,7 @@ def _before(plan: Plan, found: InForce) -> Check:
             what = "its value before " if error.path.endswith("before") else ""
             said = f"{what}{error.message}".removesuffix("; plan again")
             return _check(BEFORE, title, FAIL, f"{actions.title(action)}: {said}")
-    return _check(BEFORE, title, PASS, f"{len(every)} of {len(every)} actions")
+    return _check(BEFORE, title, PASS, f"{len(every)} of {counted(len(every), 'action')}")
 
 
 def _envelope(rows: list[Measured]) -> Check:
@@ -107,7 +108,8 @@ def _envelope(rows: list[Measured]) -> Check:
     if not rows:
         return _check(ENVELOPE, title, PASS, "the plan assumes none")
     if len(known) < len(rows):
-        detail = f"{len(rows) - len(known)} of {len(rows)} quantities are not measured now"
+        missing = counted(len(rows), "quantity is", "quantities are")
+        detail = f"{len(rows) - len(known)} of {missing} not measured now"
         return _check(ENVELOPE, title, UNKNOWN, detail)
     return _check(ENVELOPE, title, PASS, _listed([row.sentence for row in known]))
 
@@ -122,7 +124,7 @@ def _intermediate(plan: Plan, found: InForce) -> Check:
         return _check(INTERMEDIATE, title, UNKNOWN, str(error))
     except InvalidProblem as error:
         return _check(INTERMEDIATE, title, FAIL, str(error))
-    said = [_counted(len(steps), "step")]
+    said = [counted(len(steps), "step")]
     if trees:
         said.append("the overlay stays a tree")
     if worst is not None:
@@ -157,7 +159,7 @@ def _agents(plan: Plan, found: InForce) -> list[Check]:
         FAIL if silent else PASS,
         f"no live agent at {_listed(silent)}"
         if silent
-        else f"{len(touched)} of {len(touched)} agents",
+        else f"{len(touched)} of {counted(len(touched), 'agent')}",
     )
     controlled = {
         (row.kind, row.target_key): row.controlled
@@ -178,9 +180,11 @@ def _agents(plan: Plan, found: InForce) -> list[Check]:
         # why it cannot. Executing is safe either way.
         return [alive, _check(OBSERVED, title, WARN, detail)]
     if len(told) < len(touched):
-        detail = f"{len(told)} of {len(touched)} agents have said what they see"
+        asked = counted(len(touched), "agent has", "agents have")
+        detail = f"{len(told)} of {asked} said what they see"
         return [alive, _check(OBSERVED, title, UNKNOWN, detail)]
-    return [alive, _check(OBSERVED, title, PASS, f"{len(told)} of {len(touched)} agents agree")]
+    agree = counted(len(touched), "agent agrees", "agents agree")
+    return [alive, _check(OBSERVED, title, PASS, f"{len(told)} of {agree}")]
 
 
 def _asked(plan: Plan, broker: str) -> bool:
@@ -234,7 +238,7 @@ def _inverse(plan: Plan, found: InForce) -> Check:
     except InvalidProblem as error:
         return _check(INVERSE, title, UNKNOWN, str(error))
     count = sum(len(step.actions) for step in undo)
-    detail = f"{_counted(count, 'action')}, {_counted(len(undo), 'step')}"
+    detail = f"{counted(count, 'action')}, {counted(len(undo), 'step')}"
     return _check(INVERSE, title, PASS if back == found else FAIL, detail)
 
 
@@ -259,10 +263,6 @@ def _approvals(plan: Plan, ruling: Ruling, now: datetime) -> Check:
         detail = ruling.approves_by_itself
     state = PASS if enough(plan, ruling, now) else WARN
     return _check(APPROVALS, "Approvals that the policy asks for", state, detail)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _listed(names: list[str]) -> str:

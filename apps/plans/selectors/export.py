@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from apps.common.words import counted
 from apps.plans.selectors.readings import DetailReading
 from weir.codec.plan import plan_to_dict
 
@@ -37,6 +38,7 @@ def plan_as_text(reading: DetailReading) -> str:
     """Everything a reviewer needs, as plain text."""
     head = f"{reading.plan} {reading.plan.title}"
     lines = [head, "=" * min(len(head), WIDTH), "", *_facts(reading)]
+    needed = counted(reading.approvals_needed, "approval")
     for title, section in (
         ("Why", [f"- {sentence}" for sentence in reading.plan.content.why]),
         ("Promised", _promise(reading)),
@@ -46,7 +48,7 @@ def plan_as_text(reading: DetailReading) -> str:
         ("Assumes", _envelope(reading)),
         ("Checks now", [f"[{row.state}] {row.title}: {row.detail}" for row in reading.checks]),
         (
-            f"Decisions ({reading.approvals_given} of {reading.approvals_needed} approvals)",
+            f"Decisions ({reading.approvals_given} of {needed})",
             _decisions(reading) or ["none"],
         ),
     ):

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from django.db.models import Case, F, Q, QuerySet, Value, When
 
 from apps.audit.models import AuditEntry
+from apps.common.words import counted
 from apps.plans.models import UNSETTLED_NAMES, Plan
 from weir.lifecycle.plans import UNSETTLED, PlanState
 
@@ -81,7 +82,7 @@ def _sentence(plan: Plan, entries: list[AuditEntry]) -> str:
         return f"{moved}. {_next_move(plan)}"
     shown = [_edit(entry) for entry in entries[:SHOWN]]
     if len(entries) > SHOWN:
-        shown.append(f"{len(entries) - SHOWN} more changes")
+        shown.append(counted(len(entries) - SHOWN, "more change"))
     listed = shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + " and " + shown[-1]
     return f"{moved}: {listed}. {_next_move(plan)}"
 

@@ -11,6 +11,7 @@ from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.common.words import counted
 from apps.plans.models import UNSETTLED_NAMES, Approval, Decision, Plan
 from apps.plans.selectors.approvals import enough, no_longer_counting, to_end, valid_approvals
 from apps.plans.selectors.rules import Ruling, ruling_of, rulings
@@ -106,7 +107,8 @@ def settle_row(row: Plan, now: datetime) -> None:
 
 def _lapse_note(row: Plan, ruling: Ruling, now: datetime) -> str:
     given = len(valid_approvals(row, now))
-    held = f"{given} of the {ruling.approvals_needed} approvals that the policy asks for hold."
+    needed = counted(ruling.approvals_needed, "approval")
+    held = f"{given} of the {needed} that the policy asks for {'holds' if given == 1 else 'hold'}."
     return " ".join([held, *no_longer_counting(row)])
 
 

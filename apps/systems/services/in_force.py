@@ -8,6 +8,7 @@ another name to what is in force, nor delete what agents run beside.
 from django.db.models import Q
 
 from apps.common.errors import Conflict, FieldError
+from apps.common.words import counted
 from apps.systems.models import Entity, System
 from weir.lifecycle.executions import ACTIVE
 from weir.lifecycle.plans import PlanState
@@ -73,7 +74,9 @@ def _in_force(row: Entity) -> str:
         if any(value.get(member) == name for value in values):
             sentences.append(KINDS[setting.kind].format(**setting.target))
     if len(sentences) > SHOWN:
-        sentences[SHOWN:] = [f"{len(sentences) - SHOWN} more settings are in force"]
+        sentences[SHOWN:] = [
+            f"{counted(len(sentences) - SHOWN, 'more setting is', 'more settings are')} in force"
+        ]
     return ", ".join(sentences)
 
 
@@ -107,9 +110,7 @@ def refuse_system_delete(system: System) -> None:
 
 
 def _agents(count: int) -> str:
-    return (
-        "1 agent is enrolled and knows" if count == 1 else f"{count} agents are enrolled and know"
-    )
+    return counted(count, "agent is enrolled and knows", "agents are enrolled and know")
 
 
 def _them(count: int) -> str:

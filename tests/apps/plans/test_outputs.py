@@ -86,7 +86,7 @@ def test_export_as_text_is_what_a_ticket_needs(
         "2.1 Shift link d-c to d-b",
         "tides  20 msg/s to 40 msg/s",
         f"[pass] Model unchanged since it was planned: version {plan.model_version}",
-        "Decisions (1 of 1 approvals)",
+        "Decisions (1 of 1 approval)",
     ):
         assert line in text.splitlines(), f"{line!r} not in:\n{text}"
     assert "jon approved" in text

@@ -271,7 +271,7 @@ class TestEnrolAgents:
         agent_enrol(broker=broker, actor=None)
         told = StringIO()
         call_command("enrol_agents", system="harbour", out=folder, stdout=told)
-        assert "1 agents enrolled" in told.getvalue()
+        assert "1 agent enrolled" in told.getvalue()
         again = {path.name: path.read_text() for path in folder.iterdir()}
         assert again["a%2Fb%20c.credential"] == files["a%2Fb%20c.credential"]
         assert again["quay.credential"] != files["quay.credential"]

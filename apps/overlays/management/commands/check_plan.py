@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from apps.common.command_files import BAD_INPUT, INFEASIBLE, Refused, read_input
+from apps.common.words import counted
 from weir.codec import object_from_json
 from weir.codec.transformation import transformation_from_json, transformation_plan_from_dict
 from weir.errors import InvalidProblem
@@ -69,14 +70,14 @@ def proved_of(problem: Transformation, plan: TransformationPlan) -> list[str]:
         f"every subset and order of every step ({options.parallel}) leaves a tree",
     ]
     if options.max_degree is not None:
-        said.append(f"no broker ever has more than {options.max_degree} links")
+        said.append(f"no broker ever has more than {counted(options.max_degree, 'link')}")
     if options.frozen_brokers or options.frozen_links:
         said.append("nothing that is frozen was touched")
     if problem.priced:
         said.append(f"the actions cost {cost:g}")
     said.append(
-        f"claimed bounds: at least {plan.lower_bound_actions} actions, "
-        f"{plan.lower_bound_steps} steps; not checked here"
+        f"claimed bounds: at least {counted(plan.lower_bound_actions, 'action')}, "
+        f"{counted(plan.lower_bound_steps, 'step')}; not checked here"
     )
     return said
 

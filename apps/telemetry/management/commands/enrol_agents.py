@@ -14,6 +14,7 @@ from urllib.parse import quote
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.common.errors import ApplicationError
+from apps.common.words import counted
 from apps.systems.models import Product, System
 from apps.telemetry.models import Agent
 from apps.telemetry.services import agent_address_set, agent_by_secret, agent_enrol
@@ -71,7 +72,7 @@ class Command(BaseCommand):
                     agent_address_set(agent=agent, actor=None, address=address)
             except ApplicationError as error:
                 raise CommandError(f"--address {broker.name}={address}: {error.message}") from error
-        self.stdout.write(f"{system}: {made} agents enrolled, credentials in {folder}")
+        self.stdout.write(f"{system}: {counted(made, 'agent')} enrolled, credentials in {folder}")
 
 
 def _addresses(given: list[str]) -> dict[str, str]:

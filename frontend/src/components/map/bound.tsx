@@ -21,7 +21,7 @@ export function BoundBar({ value, bound, label }: { value: number; bound: number
       height="16"
       viewBox={`-2 -3 ${WIDTH + 4} 16`}
       role="img"
-      aria-label={`${fixed(value)} ${label}, ${bound === null ? "no bound known" : `at least ${fixed(bound)} ${bound === 1 ? "is" : "are"} needed`}`}
+      aria-label={`${countText(value, label)}, ${bound === null ? "no bound known" : `at least ${fixed(bound)} ${bound === 1 ? "is" : "are"} needed`}`}
     >
       <rect className="trk" width={WIDTH} height="10" rx="2" />
       <rect width={x(value)} height="10" rx="2" fill="var(--c1)" />
@@ -49,7 +49,7 @@ export function BoundRows({
             </span>
           </dt>
           <dd>
-            {value === null ? null : <BoundBar value={value} bound={bound} label={`${label}s`} />}
+            {value === null ? null : <BoundBar value={value} bound={bound} label={label} />}
             <span className="faint">
               {bound === null ? "no bound is known" : `at least ${fixed(bound)}`}
             </span>

@@ -10,7 +10,7 @@ import { useTravel } from "./use-travel";
 import { cameraKey, useCamera, usePointer } from "./use-camera";
 
 import { useKeys } from "@/lib/keyboard";
-import { fixed, percentText } from "@/lib/numbers";
+import { countText, percentText } from "@/lib/numbers";
 import { useTheme, type Theme } from "@/lib/theme";
 
 export type { MapConvoy, MapEdge, MapMove, MapNode, MapSlide } from "./scene";
@@ -41,7 +41,7 @@ const spoken = (node: MapNode | undefined) =>
   node === undefined
     ? ""
     : `${node.name}${node.fraction === null ? "" : `, ${percentText(node.fraction)} of capacity`}` +
-      (node.count === undefined ? "" : `, ${fixed(node.count)} brokers, closed`);
+      (node.count === undefined ? "" : `, ${countText(node.count, "broker")}, closed`);
 
 export default function BrokerMap({
   nodes,

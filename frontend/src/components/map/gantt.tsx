@@ -125,7 +125,7 @@ export const Gantt = memo(function Gantt({
   const sub =
     most === undefined
       ? "no broker takes part"
-      : `${countText(rows.length, "broker")} take part; ${most.broker} in ${countText(most.cells.length, "step")}` +
+      : `${countText(rows.length, "broker takes", "brokers take")} part; ${most.broker} in ${countText(most.cells.length, "step")}` +
         (bound ? `; at least ${countText(bound, "step")} ${bound === 1 ? "is" : "are"} needed` : "");
   const data = useMemo(
     () => ({
@@ -237,7 +237,7 @@ function Drawing({
         <canvas
           ref={canvas}
           role="img"
-          aria-label={`${rows.length} brokers against ${steps} steps; the table has the same rows`}
+          aria-label={`${countText(rows.length, "broker")} against ${countText(steps, "step")}; the table has the same rows`}
           style={{ width: room, height }}
         />
         {tip ? (

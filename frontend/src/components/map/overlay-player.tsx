@@ -22,6 +22,7 @@ import { edgesUnderWay, type UnderWay } from "./under-way";
 
 import { Segments } from "@/components/ui/page";
 import { Panel } from "@/components/ui/panel";
+import { countText } from "@/lib/numbers";
 
 export type PlayedBroker = {
   name: string;
@@ -203,7 +204,7 @@ export function OverlayPlayer({
           layout={layout}
           selected={selected}
           onSelect={onSelect}
-          label={`Overlay of ${nodes.length} brokers ${where}. ${words}`}
+          label={`Overlay of ${countText(nodes.length, "broker")} ${where}. ${words}`}
           moves={picture.moves}
           convoys={picture.convoys}
           stop={stop}

@@ -1,6 +1,6 @@
 /** Water against a crest: the bars of tables. Plain SVG, no text on the fill, the value in the label. */
 import { isOver, loadColour } from "@/lib/load";
-import { fixed, percentText, rateText } from "@/lib/numbers";
+import { countText, fixed, percentText, rateText } from "@/lib/numbers";
 
 const clamp = (value: number, low: number, high: number) => Math.min(high, Math.max(low, value));
 
@@ -50,7 +50,7 @@ export function LevelStrip({
       role="img"
       aria-label={
         highest
-          ? `load of ${levels.length} brokers, highest ${highest.name} ${percentText(highest.fraction)}`
+          ? `load of ${countText(levels.length, "broker")}, highest ${highest.name} ${percentText(highest.fraction)}`
           : "no loads"
       }
     >

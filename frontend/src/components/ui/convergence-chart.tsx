@@ -5,7 +5,7 @@ import { lazy, Suspense, useMemo, useRef } from "react";
 import { ChartPanel } from "./chart-frame";
 import { Loading } from "./panel";
 
-import { axisText, axisTicks, fixed, gapText } from "@/lib/numbers";
+import { axisText, axisTicks, countText, fixed, gapText } from "@/lib/numbers";
 import { token, useTheme } from "@/lib/theme";
 
 const EChart = lazy(() => import("./echart"));
@@ -265,7 +265,7 @@ export function ConvergenceChart({
   return (
     <ChartPanel
       title="Convergence"
-      sub={`${fixed(end?.iteration)} iterations${convergence.running ? " so far" : ""}${zoomed}`}
+      sub={`${countText(end?.iteration ?? 0, "iteration")}${convergence.running ? " so far" : ""}${zoomed}`}
       right={right}
       data={{
         name: `${convergence.name} convergence`,
@@ -290,7 +290,7 @@ export function ConvergenceChart({
         <EChart
           option={option}
           height={HEIGHT}
-          label={`Utility by iteration, ${fixed(points.length)} points, best feasible ${fixed(end?.best, 1)}`}
+          label={`Utility by iteration, ${countText(points.length, "point")}, best feasible ${fixed(end?.best, 1)}`}
           onReady={(made) => {
             chart.current = made;
           }}

@@ -99,7 +99,7 @@ describe("optimize", () => {
     const { user, router } = renderPage(<AllocationsPage />, path, at);
     await user.click(await screen.findByRole("button", { name: "Optimize" }));
     const dialog = within(await screen.findByRole("dialog", { name: "Optimize Base workload" }));
-    await user.click(await dialog.findByRole("button", { name: /Show the 1 parameters/ }));
+    await user.click(await dialog.findByRole("button", { name: /Show the 1 parameter / }));
     await user.clear(dialog.getByLabelText("Max iterations"));
     await user.type(dialog.getByLabelText("Max iterations"), "50");
     await user.clear(dialog.getByLabelText("Seed"));

@@ -35,7 +35,7 @@ export function causeSentence(change: ModelChange): string {
     case "rate_max":
       return `${moved(change, `The highest rate of ${name}`, rateText)} msg/s.`;
     case "population_max":
-      return `${fixed(change.after)} consumers of ${name} want in, ${fixed(change.before)} before.`;
+      return `${countText(change.after ?? 0, "consumer")} of ${name} ${change.after === 1 ? "wants" : "want"} in, ${fixed(change.before)} before.`;
     case "utility":
       return `The utility of ${name} went from ${before_text} to ${after_text}.`;
     case "flow":

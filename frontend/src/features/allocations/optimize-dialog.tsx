@@ -12,7 +12,7 @@ import { CheckField, ChoiceField, NumberField } from "@/components/ui/fields";
 import { ParameterFields } from "@/components/ui/parameter-fields";
 import { QueryBody } from "@/components/ui/panel";
 import { to } from "@/lib/kinds";
-import { fixed } from "@/lib/numbers";
+import { countText, fixed } from "@/lib/numbers";
 import { parameterDraft, readNumber, readParameters, type ParameterDraft } from "@/lib/parameters";
 import { messageFor, problemOf, unclaimed, type FieldProblem } from "@/lib/problem";
 
@@ -160,7 +160,7 @@ function OptimizeForm({
               aria-expanded={showAll || wrongParameters}
               onClick={() => setShowAll((shown) => !shown)}
             >
-              {showAll || wrongParameters ? "Hide" : "Show"} the {described.length} parameters of{" "}
+              {showAll || wrongParameters ? "Hide" : "Show"} the {countText(described.length, "parameter")} of{" "}
               {method?.title}
             </button>
           </span>

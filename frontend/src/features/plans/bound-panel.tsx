@@ -4,7 +4,7 @@ import { memo } from "react";
 import type { CandidateDetail } from "@/api/overlays";
 import { BoundRows } from "@/components/map/bound";
 import { Panel } from "@/components/ui/panel";
-import { fixed } from "@/lib/numbers";
+import { countText } from "@/lib/numbers";
 
 export const BoundPanel = memo(function BoundPanel({ candidate }: { candidate: CandidateDetail }) {
   const { actions, steps_count: steps, planner, frontier } = candidate;
@@ -21,7 +21,7 @@ export const BoundPanel = memo(function BoundPanel({ candidate }: { candidate: C
         <p className="muted" style={{ marginTop: 10 }}>
           Also found:{" "}
           {others
-            .map((point) => `${fixed(point.actions)} actions in ${fixed(point.steps_count)} steps`)
+            .map((point) => `${countText(point.actions, "action")} in ${countText(point.steps_count, "step")}`)
             .join("; ")}
           .
         </p>

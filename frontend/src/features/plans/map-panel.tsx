@@ -183,7 +183,7 @@ export function MapPanel({
             selected={selected}
             onSelect={setBroker}
             className="low"
-            label={`Overlay of ${nodes.length} brokers ${where}${spoken ? `: ${spoken}` : ""}`}
+            label={`Overlay of ${countText(nodes.length, "broker")} ${where}${spoken ? `: ${spoken}` : ""}`}
           />
         </Suspense>
       )}

@@ -120,7 +120,7 @@ export function FrontierPanel({
         <ChartPicture
           option={option}
           height={HEIGHT}
-          label={`Utility over ${axis.label}, ${fixed(done)} answers`}
+          label={`Utility over ${axis.label}, ${countText(done, "answer")}`}
           stops={stops}
           words={(stop) => readingAt(frontier, stops[stop] ?? NaN).join(". ")}
           onReady={(made) => {

@@ -20,7 +20,7 @@ import { DataTable, type Column } from "@/components/ui/data-table";
 import { Segments } from "@/components/ui/page";
 import { Panel } from "@/components/ui/panel";
 import { UnitNumber } from "@/components/ui/unit-number";
-import { fixed, signed, UNKNOWN } from "@/lib/numbers";
+import { countText, fixed, signed, UNKNOWN } from "@/lib/numbers";
 import { useTheme } from "@/lib/theme";
 
 const seriesColour = (index: number) => `var(--c${(index % 6) + 1})`;
@@ -75,7 +75,7 @@ export function UtilityOverTime(day: Day) {
       <ChartPicture
         option={option}
         height={HEIGHT}
-        label={`Utility through ${spec.segments.length} segments by ${methods.join(", ")}`}
+        label={`Utility through ${countText(spec.segments.length, "segment")} by ${methods.join(", ")}`}
         stops={middles(day)}
         words={(stop) => utilityAt(day, stop).join(". ")}
         onReady={(made) => {
@@ -138,7 +138,7 @@ export function PopulationsOverTime(day: Day) {
       <ChartPicture
         option={option}
         height={HEIGHT}
-        label={`Admitted consumers of ${groups.join(", ")} in ${spec.segments.length} segments, method ${method}`}
+        label={`Admitted consumers of ${groups.join(", ")} in ${countText(spec.segments.length, "segment")}, method ${method}`}
         stops={spec.segments.map((_, index) => index)}
         words={(stop) => populationAt(day, method, stop).join(". ")}
         onReady={(made) => {

@@ -9,6 +9,7 @@ import { TextField } from "@/components/ui/fields";
 import { Icon } from "@/components/ui/icons";
 import { tell, tellFailure } from "@/components/ui/toast";
 import { to } from "@/lib/kinds";
+import { countText } from "@/lib/numbers";
 
 type Asking = "cancel" | "delete" | "rename" | null;
 
@@ -79,7 +80,7 @@ export function StudyCommands({ study }: { study: StudyDetail }) {
         run={() => cancel.mutateAsync(study.id)}
       >
         <p>
-          The Spark job stops within two seconds. The {study.points_done} answers found so far stay.
+          The Spark job stops within two seconds. {countText(study.points_done, "answer")} found so far {study.points_done === 1 ? "stays" : "stay"}.
         </p>
       </ConfirmDialog>
       <ConfirmDialog
@@ -93,7 +94,7 @@ export function StudyCommands({ study }: { study: StudyDetail }) {
         }}
       >
         <p>
-          The study and its {study.points_done} answers are gone. Its runs stay in the record, and
+          The study is gone with {countText(study.points_done, "answer")}. Its runs stay in the record, and
           the model is not touched.
         </p>
       </ConfirmDialog>

@@ -6,7 +6,7 @@ import { DataTable, type Column } from "@/components/ui/data-table";
 import { Badge } from "@/components/ui/state-badge";
 import { Delta, UnitNumber } from "@/components/ui/unit-number";
 import { isOver } from "@/lib/load";
-import { fixed, percentText, rateText, UNKNOWN } from "@/lib/numbers";
+import { countText, fixed, percentText, rateText, UNKNOWN } from "@/lib/numbers";
 
 function Name({ candidate }: { candidate: Candidate }) {
   const trouble = troubleOf(candidate);
@@ -109,7 +109,7 @@ export function columnsOf(candidates: readonly Candidate[]): Column<Candidate>[]
               <UnitNumber as="duration" value={row.pause_s} />
             </b>
             <span>
-              {row.disturbed_subscribers === null ? "" : `${fixed(row.disturbed_subscribers)} subscribers`}
+              {row.disturbed_subscribers === null ? "" : countText(row.disturbed_subscribers, "subscriber")}
             </span>
           </div>
         ),

@@ -1,7 +1,7 @@
 /** Plans of which none has fewer actions and fewer steps: what fewer steps cost in actions. */
 import type { CandidateDetail } from "@/api/overlays";
 import { ChartPanel } from "@/components/ui/chart-frame";
-import { axisTicks, fixed } from "@/lib/numbers";
+import { axisTicks, countText, fixed } from "@/lib/numbers";
 
 const [W, H] = [340, 170];
 const BOX = { left: 40, right: 14, top: 24, bottom: 30 };
@@ -37,7 +37,7 @@ export function FrontierPanel({ candidate }: { candidate: CandidateDetail }) {
         className="chart"
         viewBox={`0 0 ${W} ${H}`}
         role="img"
-        aria-label={points.map((p) => `${p.actions} actions in ${p.steps_count} steps`).join(", ")}
+        aria-label={points.map((p) => `${countText(p.actions, "action")} in ${countText(p.steps_count, "step")}`).join(", ")}
       >
         {whole(axisTicks(y0, y1, 4)).map((tick) => (
           <g key={tick}>
@@ -76,7 +76,7 @@ export function FrontierPanel({ candidate }: { candidate: CandidateDetail }) {
               stroke="var(--c1)"
               strokeWidth="1.75"
             >
-              <title>{`${point.actions} actions in ${point.steps_count} steps, ${point.planner}`}</title>
+              <title>{`${countText(point.actions, "action")} in ${countText(point.steps_count, "step")}, ${point.planner}`}</title>
             </circle>
           );
         })}

@@ -128,8 +128,8 @@ export function OverlayPanel({
   const spares = graph.edges.filter((edge) => !edge.inOverlay).length;
   const changing = edges.filter((edge) => edge.changes).length;
   const label = atGoal
-    ? `Overlay of ${nodes.length} brokers against ${goal.name}: ${changing} links differ; the table below has the brokers`
-    : `Overlay of ${nodes.length} brokers and ${graph.tree.length} links, load as colour; the table below has the same numbers`;
+    ? `Overlay of ${countText(nodes.length, "broker")} against ${goal.name}: ${countText(changing, "link differs", "links differ")}; the table below has the brokers`
+    : `Overlay of ${countText(nodes.length, "broker")} and ${countText(graph.tree.length, "link")}, load as colour; the table below has the same numbers`;
   return (
     <Panel
       title={

@@ -24,7 +24,7 @@ import { Badge } from "@/components/ui/state-badge";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { sectionTabs, to } from "@/lib/kinds";
 import { isOver } from "@/lib/load";
-import { countText, fixed, rateText } from "@/lib/numbers";
+import { countText, rateText } from "@/lib/numbers";
 import { ageText, exactTime } from "@/lib/time";
 
 const OverlayPanel = lazy(() => import("./overlay-panel").then((part) => ({ default: part.OverlayPanel })));
@@ -119,7 +119,7 @@ function Topology({ systemId }: { systemId: string }) {
           {
             key: "flight",
             icon: "hourglass" as const,
-            text: `${fixed(traffic.data.in_flight)} messages in flight`,
+            text: `${countText(traffic.data.in_flight, "message")} in flight`,
           },
         ]
       : []),

@@ -11,7 +11,7 @@ import { DataTable, type Column } from "@/components/ui/data-table";
 import { Empty, Failure, Loading, Panel } from "@/components/ui/panel";
 import { Delta } from "@/components/ui/unit-number";
 import { to } from "@/lib/kinds";
-import { fixed, priceDecimals, rateChange, rateText, signed, significant } from "@/lib/numbers";
+import { countText, fixed, priceDecimals, rateChange, rateText, signed, significant } from "@/lib/numbers";
 import { problemOf } from "@/lib/problem";
 
 const FIRST = 8;
@@ -102,7 +102,7 @@ function Changes({ preview }: { preview: Preview }) {
       />
       {shown.length < rows.length ? (
         <footer>
-          {fixed(shown.length)} of {fixed(preview.changes_in_all)} changes.{" "}
+          {fixed(shown.length)} of {countText(preview.changes_in_all, "change")}.{" "}
           <button type="button" className="link" onClick={() => setAll(true)}>
             {rows.length < preview.changes_in_all ? "Show" : "Show all"} {fixed(rows.length)}
           </button>

@@ -4,7 +4,7 @@ import type { UsingClass } from "./situation";
 
 import { ConfirmDialog } from "@/components/ui/dialogs";
 import type { UtilityDraft } from "@/features/catalog/spec";
-import { countText, fixed } from "@/lib/numbers";
+import { countText } from "@/lib/numbers";
 import { labelOf } from "@/lib/parameters";
 
 /** "log, weight 100"; "piecewise, 5 points". */
@@ -66,7 +66,7 @@ export function SaveDialog({
       <p>
         {classes.length === 0
           ? "No class uses it yet. "
-          : `${countText(classes.length, "class", "classes")} with ${fixed(consumers)} consumers ${classes.length === 1 ? "uses" : "use"} it. `}
+          : `${countText(classes.length, "class", "classes")} with ${countText(consumers, "consumer")} ${classes.length === 1 ? "uses" : "use"} it. `}
         The model becomes v{modelVersion + 1}. Allocations and what is in force stay as they are
         until somebody optimizes and makes a plan of it.
       </p>

@@ -1,0 +1,17 @@
+"""Numbers in sentences."""
+
+import pytest
+
+from apps.common.words import counted
+
+
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [(0, "0 classes are"), (1, "1 class is"), (2, "2 classes are"), (1200, "1,200 classes are")],
+)
+def test_what_is_counted_agrees_with_its_number(number: int, sentence: str) -> None:
+    assert counted(number, "class is", "classes are") == sentence
+
+
+def test_most_words_only_get_an_s() -> None:
+    assert [counted(number, "agent") for number in (1, 2)] == ["1 agent", "2 agents"]
