@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -165,13 +166,15 @@ class Traffic:
         self.brokers = brokers
         self.got: list[int] = []
         self._clients: list[Any] = []
+        self._publisher: Any = None
 
     def publish(self, *numbers: int) -> None:
         self.loop.run(self._publish(numbers))
 
     async def _publish(self, numbers: tuple[int, ...]) -> None:
-        client = await self._connect("a", "publisher", "p")
-        stream = client.jetstream(timeout=5)
+        # One connection: while the agent is away nobody is let in, who is in stays.
+        self._publisher = self._publisher or await self._connect("a", "publisher", "p")
+        stream = self._publisher.jetstream(timeout=5)
         for number in numbers:
             await stream.publish("weir.in.tides", str(number).encode())
 
@@ -287,6 +290,34 @@ def test_a_restarted_agent_goes_on_without_the_control_plane(
     traffic.publish(*range(20))
     until(lambda: traffic.got == list(range(20)), "forwarded as told last")
     assert agents["c"].row.observed["limits"] == {"gulls": 1}
+
+
+def test_a_state_directory_from_a_backup_is_not_believed(
+    agents: dict[str, Beside],
+    harbour: Harbour,
+    traffic: Traffic,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    a = agents["a"]
+    succeeds(start(harbour.system, [rate(None, 500.0)], [population(None, 1)]))
+    traffic.consume()
+    traffic.publish(*range(20))
+    until(lambda: traffic.got == list(range(20)), "the first")
+    backup = shutil.copytree(a.state, tmp_path / "backup")
+    succeeds(start(harbour.system, [shift("a", "b", "c")]))
+    a.stop()
+    shutil.rmtree(a.state)
+    shutil.copytree(backup, a.state)
+    # The control plane, which could say what has changed, is away.
+    right, a.credential = a.credential, "weira_revoked"
+    a.start()
+    until(lambda: "is an older copy" in caplog.text, "the agent knows")
+    traffic.publish(*range(20, 40))
+    a.stop()
+    a.credential = right
+    a.start()
+    until(lambda: traffic.got == list(range(40)), "all, once, in order")
 
 
 def test_two_processes_for_one_broker_do_not_act_at_once(

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 KINDS = (
     *("kill", "die", "broker", "cut", "control", "links", "power", "freeze"),
     *("full", "sync", "slow", "clock", "control clock", "oversize", "strange"),
+    *("lost", "restored", "twin", "erased"),
 )
-"""Those of every life. The others of `FAULTS` are played by `--fault`: production does not hold
-what it promises under them yet, or what it promises there is not settled."""
+"""Those of every life. A broker's disk that is set back to what it was seconds ago is played by
+`--fault "set back"`: several of them within seconds can still cost a message."""
 
 
 def schedule(world: World, until: float) -> None:
