@@ -44,7 +44,8 @@ def in_force(systems: Iterable[int]) -> dict[int, InForce]:
 def _in_force(own: Policy | None, default: Policy | None) -> InForce:
     # Who gives up a system's own terms decides as much as who wrote the default's.
     parts = [own] if own and not own.inherits else [own, default]
-    deciders = frozenset(row.auto_approval_by_id for row in parts if row) - {None}
+    keys = [row.auto_approval_by_id for row in parts if row]
+    deciders = frozenset(key for key in keys if key is not None)
     last = parts[-1]
     return InForce(last.own_terms if last else DEFAULT_TERMS, deciders)
 
