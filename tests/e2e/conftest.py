@@ -1,6 +1,7 @@
 """The whole system, as `make up` leaves it, in `var/e2e`; started once, ended with the session."""
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,11 @@ SILENCE_S = "5"
 def weir() -> Iterator[Stack]:
     """Everything that `make up` starts, with the demo loaded and in motion."""
     given = {k: v for k, v in os.environ.items() if k not in OF_OTHER_STACKS}
+    keep = bool(os.environ.get("WEIR_TEST_SERVERS_KEEP"))
+    if STATE_DIR.exists() and not keep:
+        # What a run that was cut off has left would go on: schedules fire, plans wait.
+        Stack(state_dir=STATE_DIR, given=given).down()
+        shutil.rmtree(STATE_DIR)
     stack = Stack(state_dir=STATE_DIR, given={**given, "WEIR_RUN_SILENCE_S": SILENCE_S})
     stack.up()
     api = Api(stack.environment()["WEIR_WEB_URL"])
@@ -35,7 +41,7 @@ def weir() -> Iterator[Stack]:
         api.wait("/api/v1/runs", lambda page: page["results"] == [], 120, state=state)
     api.client.close()
     yield stack
-    if not os.environ.get("WEIR_TEST_SERVERS_KEEP"):
+    if not keep:
         stack.down()
 
 
