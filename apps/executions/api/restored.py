@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from apps.accounts.api.permissions import granted
 from apps.accounts.models import User
 from apps.accounts.roles import Permission
 from apps.common.api.forms import Form
@@ -22,6 +23,10 @@ class RestoredSerializer(serializers.Serializer[dict[str, Any]]):
     restored = serializers.BooleanField(help_text="No documents are sent to the system's agents.")
     problem = serializers.CharField(
         allow_blank=True, help_text="Which agents, which numbers, and what to do; empty: nothing."
+    )
+    allowed_commands = serializers.ListField(
+        child=serializers.ChoiceField(choices=[("adopt_restored", "adopt_restored")]),
+        help_text="What you may do about it now.",
     )
 
 
@@ -44,7 +49,13 @@ class RestoredView(APIView):
     def get(self, request: Request, id: str) -> Response:
         """Which agents have obeyed documents that this database does not know."""
         text = restored_text(get_object_or_404(System, public_id=id))
-        return Response(RestoredSerializer({"restored": bool(text), "problem": text}).data)
+        may = text and Permission.EXECUTE_PLAN in granted(request)
+        answer = {
+            "restored": bool(text),
+            "problem": text,
+            "allowed_commands": ["adopt_restored"] if may else [],
+        }
+        return Response(RestoredSerializer(answer).data)
 
 
 class AdoptRestoredView(APIView):

@@ -72,6 +72,8 @@ export const keys = {
     all: ["agents"] as const,
     list: (system: string) => ["agents", "list", system] as const,
     everywhere: ["agents", "everywhere"] as const,
+    /** Whether they have obeyed more than the database knows. */
+    restored: (system: string) => ["agents", "restored", system] as const,
   },
   policies: {
     all: ["policies"] as const,

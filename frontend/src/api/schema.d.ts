@@ -6124,7 +6124,11 @@ export interface components {
             restored: boolean;
             /** @description Which agents, which numbers, and what to do; empty: nothing. */
             problem: string;
+            /** @description What you may do about it now. */
+            allowed_commands: components["schemas"]["RestoredAllowedCommandsEnum"][];
         };
+        /** @enum {string} */
+        RestoredAllowedCommandsEnum: "adopt_restored";
         /** @description Whether it shall go on although a maintenance window forbids it. */
         ResumeRequest: {
             /**

@@ -60,6 +60,24 @@ export const retentionSet = (
     }),
   );
 
+/** Whether agents have obeyed more than this database knows. */
+export const restoredQuery = (id: string) =>
+  queryOptions({
+    queryKey: keys.agents.restored(id),
+    queryFn: async ({ signal }) =>
+      await take(
+        client.GET("/api/v1/systems/{id}/restored", { params: { path: { id } }, signal }),
+      ),
+  });
+
+export const restoredAdopt = (id: string, reason: string) =>
+  take(
+    client.POST("/api/v1/systems/{id}/adopt-restored", {
+      params: { path: { id } },
+      body: { reason },
+    }),
+  );
+
 export const systemDelete = (id: string, version: number, reason: string) =>
   take(
     client.DELETE("/api/v1/systems/{id}", {

@@ -100,13 +100,14 @@ def test_an_operator_adopts_what_was_restored(harbour, after_restore, client):
     url = f"/api/v1/systems/{harbour.system.public_id}"
     client.force_login(make_user("vera", Role.VIEWER))
     shown = client.get(f"{url}/restored").json()
-    assert shown["restored"] is True
+    assert (shown["restored"], shown["allowed_commands"]) == (True, [])
     listed = client.get("/api/v1/agents", {"system": str(harbour.system.public_id)}).json()
     assert [row["database_restored"] for row in listed["results"]] == [True, False, False, False]
     body = {"reason": "The backup of noon is all we have."}
     given = {"content_type": "application/json"}
     assert client.post(f"{url}/adopt-restored", body, **given).status_code == 403
     client.force_login(make_user("olga", Role.OPERATOR))
+    assert client.get(f"{url}/restored").json()["allowed_commands"] == ["adopt_restored"]
     assert client.post(f"{url}/adopt-restored", {}, **given).status_code == 400
     waiting = a.asking(seen="")
     time.sleep(0.2)
@@ -118,7 +119,8 @@ def test_an_operator_adopts_what_was_restored(harbour, after_restore, client):
     assert document["gates"] == {}
     entry = AuditEntry.objects.get(action="adopt_restored")
     assert (entry.actor_name, entry.reason) == ("olga", body["reason"])
-    assert client.get(f"{url}/restored").json() == {"restored": False, "problem": ""}
+    settled = {"restored": False, "problem": "", "allowed_commands": []}
+    assert client.get(f"{url}/restored").json() == settled
     assert client.post(f"{url}/adopt-restored", body, **given).status_code == 409
 
 

@@ -16,6 +16,7 @@ import { Command } from "@/components/ui/command";
 import { ConfirmDialog, Note } from "@/components/ui/dialogs";
 import { PageHead } from "@/components/ui/page";
 import { Panel, QueryBody } from "@/components/ui/panel";
+import { RestoredNote } from "@/components/ui/restored-note";
 import { tellWithUndo } from "@/components/ui/toast";
 import { rememberSystem, useCurrentSystemIs } from "@/lib/current-system";
 import { KIND_NAMES, KINDS, to } from "@/lib/kinds";
@@ -150,6 +151,7 @@ function SystemView({ latest }: { latest: System }) {
       <div className="main">
         <div className="cols c-8-4">
           <div className="stack">
+            <RestoredNote system={latest.id} />
             {movedOn && isDirty ? (
               <Note tone="warn">
                 <b>Changed by someone else while you edited.</b> Your entries are still here.{" "}

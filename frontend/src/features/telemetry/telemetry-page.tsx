@@ -18,6 +18,7 @@ import { Command } from "@/components/ui/command";
 import { DataTable, type Column } from "@/components/ui/data-table";
 import { PageHead } from "@/components/ui/page";
 import { Empty, Failure, Loading, Panel } from "@/components/ui/panel";
+import { RestoredNote } from "@/components/ui/restored-note";
 import { Spark } from "@/components/ui/spark";
 import { Badge, StateBadge } from "@/components/ui/state-badge";
 import { useCurrentSystemIs } from "@/lib/current-system";
@@ -178,6 +179,9 @@ function Telemetry({ system: systemId }: { system: string }) {
         ) : (
           <div className="cols c-8-4 c-live">
             <div className="stack">
+              {rows.some((row) => row.agent?.database_restored) ? (
+                <RestoredNote system={systemId} />
+              ) : null}
               <Panel title="Brokers" sub="measured by their agents, every second" flush>
                 <DataTable
                   label="Brokers"
