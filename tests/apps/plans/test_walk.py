@@ -19,12 +19,19 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.accounts.roles import Role
+from apps.calibration.services.settings import settings_for
+from apps.catalog.models import CorrelationKey, Group, Stream, UtilityFunction
 from apps.executions.documents import document_of, facts_of
 from apps.executions.models import ExecutionAction
 from apps.plans.models import Plan
+from apps.plans.policies.services import policy_for
 from apps.plans.services import plan_execute
+from apps.recomputation.services import schedule_create, trigger_create
+from apps.systems.services import Drafts, entities_create
+from apps.topology.models import Link
 from tests.factories import make_class, make_topic, make_user
 from tests.factories.fleet import Harbour, must, population, rate
+from tests.factories.kinds import KINDS, World
 from tests.factories.plans import (
     agents_come,
     agents_look,
@@ -57,6 +64,15 @@ EDITS = {
     ("delete", "/api/v1/consumer-classes/{id}"),
 }
 
+# Of every other kind, to be sure that the walk meets one.
+CHANGED = {("patch", f"/api/v1/{kind.path}/{{id}}") for kind in KINDS} | {
+    ("patch", f"/api/v1/{path}/{{id}}")
+    for path in (
+        *("policies", "calibration-settings"),
+        *("recomputation/schedules", "recomputation/triggers"),
+    )
+}
+
 
 def may_change(method: str, path: str, state: str, role: str) -> bool:
     """Whether this request may change what agents are told."""
@@ -86,6 +102,7 @@ def a_world(harbour: Harbour, state: str, ines: User, jon: User, olga: User) -> 
         harbour.brokers["d"],
         "terns",
     )
+    others = the_rest(harbour, ines)
     plan = make_plan(harbour.system, ines, [rate(40.0, 30.0)], [population(5, 6)])
     if state == "pending_review":
         submitted(plan, ines)
@@ -104,7 +121,7 @@ def a_world(harbour: Harbour, state: str, ines: User, jon: User, olga: User) -> 
     )
     plan.refresh_from_db()
     execution = plan.execution or Plan.objects.get(pk=first.pk).execution
-    return {
+    return others | {
         "systems": str(harbour.system.public_id),
         "brokers": str(harbour.brokers["c"].public_id),
         "topics": str(harbour.topic.public_id),
@@ -115,6 +132,43 @@ def a_world(harbour: Harbour, state: str, ines: User, jon: User, olga: User) -> 
         "executions": str(must(execution).public_id),
         "users": str(uuid.uuid4()),
     }
+
+
+def the_rest(harbour: Harbour, author: User) -> dict[str, str]:
+    """An object of every other kind that an operation names: path -> its id."""
+    system = harbour.system
+    drafts = Drafts(system)
+    world = World(
+        system=system,
+        broker=harbour.brokers["b"],
+        other_broker=harbour.brokers["c"],
+        link=drafts.add(
+            Link, name="l", source=harbour.brokers["b"], target=harbour.brokers["c"], capacity=9.0
+        ),
+        topic=harbour.topic,
+        utility=drafts.add(UtilityFunction, name="u", kind="log", parameters={"weight": 1.0}),
+        group=drafts.add(Group, name="g", number=100),
+        stream=drafts.add(Stream, name="s", number=100),
+        key=drafts.add(CorrelationKey, name="k"),
+        consumers=harbour.consumers,
+    )
+    entities_create(drafts=drafts, actor=None)
+    client = APIClient()
+    client.force_authenticate(author)
+    made = {}
+    for kind in KINDS:
+        answer = client.post(f"/api/v1/{kind.path}", kind.new(world), format="json")
+        assert answer.status_code == 201, answer.content
+        made[kind.path] = answer.json()["id"]
+    schedule = {"name": "nightly", "every_s": 3_600, "then": "draft"}
+    trigger = {"name": "moved", "kind": "capacity_change", "then": "draft"}
+    rows = {
+        "policies": policy_for(system),
+        "calibration-settings": settings_for(system),
+        "schedules": schedule_create(system=system, actor=author, values=schedule),
+        "triggers": trigger_create(system=system, actor=author, values=trigger),
+    }
+    return made | {path: str(row.public_id) for path, row in rows.items()}
 
 
 def a_client(role: str) -> Any:
@@ -189,7 +243,7 @@ def _values(name: str, spec: dict[str, Any], world: dict[str, str]) -> Iterator[
 
 def ask(client: Any, method: str, path: str, world: dict[str, str], body: dict[str, Any]) -> bool:
     """Make the request; whether it was granted."""
-    room = path.removeprefix("/api/v1/").split("/")[0]
+    room = path.removeprefix("/api/v1/").removeprefix("recomputation/").split("/")[0]
     address = re.sub(r"\{[^}]+\}", world.get(room, str(uuid.uuid4())), path)
     single = re.sub(r"(\{[^}]+\}).*", lambda m: world.get(room, "x"), path)
     headers = {}
@@ -235,6 +289,8 @@ def test_documents_change_by_executions_only(
     # The walk gets through: edits were made, and what shall change documents did.
     if role in (EVERYTHING, Role.EDITOR):
         assert granted >= EDITS
+    if role == EVERYTHING:
+        assert granted >= CHANGED
     if state == "approved" and role in (EVERYTHING, Role.OPERATOR):
         assert ("post", EXECUTE) in changed
 
