@@ -31,9 +31,9 @@ def restored_text(system: System) -> str:
     return (
         f"The control plane's database has gone back: the agents of {names} have obeyed documents "
         f"up to number {largest}, it knows of none after {sent}. It sends no documents, and agents "
-        "go on as told last. Restore a newer backup, or adopt the restored state on the page of the "
-        f"system (POST /api/v1/systems/{system.public_id}/adopt-restored): agents then make true what "
-        "this database says."
+        "go on as told last. Restore a newer backup, or adopt the restored state on the page of "
+        f"the system (POST /api/v1/systems/{system.public_id}/adopt-restored): agents then make "
+        "true what this database says."
     )
 
 
