@@ -17,7 +17,7 @@ from agent.shift import _Marks
 from tests.agent.planes import until
 from weir.coordination.effects import Mark
 from weir.coordination.tables import Tables
-from weir.coordination.wire import Delivery, FlowSpec
+from weir.coordination.wire import Delivery, FlowSpec, Gate
 
 pytestmark = pytest.mark.asyncio
 
@@ -46,7 +46,8 @@ class Here:
         self.b.keep_delivered = True
         self.driver = Held(network)
         tables = Tables().with_link("a")
-        self.router = Router(self.driver, tables=tables)
+        self.now = 0.0
+        self.router = Router(self.driver, tables=tables, clock=lambda: self.now)
         self.marked: list[int] = []
 
         async def mark(source: Source, payload: bytes) -> None:
@@ -112,6 +113,25 @@ async def test_a_paused_source_moves_nothing_more_when_there_is_room_again(
     assert (here.router.counters().received, here.got) == ({"a": 1}, [b"1"])
     here.router.resume()
     await until(lambda: here.got == [b"1", b"2"], "goes on")
+
+
+async def test_a_paused_gate_lets_nothing_through_when_tokens_have_come(here: Here) -> None:
+    gate = Gate(rate_per_s=1.0, burst=5.0)
+    here.driver.go.set()
+    here.router.set_gate("f", gate)
+    ingress = here.b.line(Channel(place=Place.INGRESS, delivery=RELIABLE, flow="f"))
+    ingress.append([Message("f", p, "b", int(p)) for p in (b"1", b"2", b"3")])
+    await rest()
+    here.now = 1.0
+    here.router.set_gate("f", gate)  # the pump looks at its tokens again
+    await until(lambda: here.got == [b"1"], "the first has a token")
+    here.router.pause(frozenset())
+    here.now = 4.0
+    here.router.set_gate("f", gate)
+    await rest()
+    assert here.got == [b"1"], "of one batch, which it had begun"
+    here.router.resume()
+    await until(lambda: here.got == [b"1", b"2", b"3"], "goes on")
 
 
 async def test_a_held_link_moves_nothing_although_it_is_kept(here: Here) -> None:
