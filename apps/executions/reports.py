@@ -19,7 +19,13 @@ from apps.executions.models import (
 from apps.executions.restored import restored_text
 from apps.executions.rows import tell
 from apps.telemetry.models import Agent
-from apps.telemetry.services import Introduction, agent_obeyed, agent_report, agent_session
+from apps.telemetry.services import (
+    Introduction,
+    agent_obeyed,
+    agent_report,
+    agent_serve,
+    agent_session,
+)
 from weir.actions import absent, brokers
 from weir.coordination.wire import Report, ReportPhase
 from weir.errors import InvalidProblem
@@ -55,6 +61,19 @@ def agent_ahead(*, agent: Agent, number: int) -> None:
             logger.error("%s", restored_text(agent.system))
             revision_bump(agent.system)
             publish("document", system=agent.system.public_id)
+
+
+def document_serve(*, agent: Agent, incarnation: int, obeyed: int, number: int) -> bool:
+    """Remember, before it is sent, which document an agent is sent. Raises Fenced.
+
+    False: this database has gone back since the agent asked, or since the document was read. A
+    process that outlives that still shows what is no more; recorded as sent, it would hide what
+    agents have obeyed.
+    """
+    agent_ahead(agent=agent, number=obeyed)
+    if not Revision.objects.filter(system=agent.system_id, number__gte=number).exists():
+        return False
+    return agent_serve(agent=agent, incarnation=incarnation, number=number)
 
 
 def _check_number(agent: Agent, number: int) -> None:

@@ -284,11 +284,18 @@ def is_size(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
-def agent_serve(*, agent: Agent, incarnation: int, number: int) -> None:
-    """Remember, before it is sent, which document an agent is sent. Raises Fenced."""
-    rows = Agent.objects.filter(pk=agent.pk, incarnation=incarnation, revoked_at=None)
-    if not rows.update(served_number=Greatest(F("served_number"), number)):
+def agent_serve(*, agent: Agent, incarnation: int, number: int) -> bool:
+    """Remember, before it is sent, which document an agent is sent. Raises Fenced.
+
+    False: it may not be sent, since the agent has obeyed one that this database knows nothing of.
+    """
+    mine = Agent.objects.filter(pk=agent.pk, incarnation=incarnation, revoked_at=None)
+    known = mine.filter(obeyed_number__lte=F("served_number"))
+    if known.update(served_number=Greatest(F("served_number"), number)):
+        return True
+    if not mine.exists():
         raise not_mine(Agent.objects.select_related("broker").get(pk=agent.pk), incarnation)
+    return False
 
 
 def agent_obeyed(*, agent: Agent, number: int) -> bool:

@@ -7,7 +7,7 @@ an agent that waits costs a coroutine, not a thread.
 import logging
 import time
 from collections.abc import Callable, Coroutine
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
@@ -20,14 +20,13 @@ from apps.executions.api import messages
 from apps.executions.api.desk import SystemGone, desk_of
 from apps.executions.api.pool import in_pool
 from apps.executions.documents import Stamp, stamp_of
-from apps.executions.reports import agent_ahead, agent_heard, session_open
+from apps.executions.reports import agent_ahead, agent_heard, document_serve, session_open
 from apps.executions.restored import restored_text
 from apps.telemetry.models import Agent
 from apps.telemetry.payload import telemetry_checked
 from apps.telemetry.services import (
     LEASE_S,
     agent_by_secret,
-    agent_serve,
     not_mine,
 )
 from weir.errors import InvalidProblem
@@ -190,10 +189,13 @@ async def document(request: HttpRequest, secret: str) -> HttpResponse:
                 version, number, body = await desk.document(broker)
                 if version != seen and not desk.held:
                     # Remembered first: an agent that obeys what we forgot is ahead of us.
-                    await in_pool(agent_serve, agent=agent, incarnation=incarnation, number=number)
-                    return HttpResponse(
-                        body, content_type="application/json", headers={"ETag": f'"{version}"'}
-                    )
+                    serve = partial(document_serve, agent=agent, incarnation=incarnation)
+                    if await in_pool(serve, obeyed=obeyed, number=number):
+                        return HttpResponse(
+                            body, content_type="application/json", headers={"ETag": f'"{version}"'}
+                        )
+                    await desk.catch_up(None)
+                    continue
                 if not await desk.change(bell, end - time.monotonic()):
                     return HttpResponse(status=204)
     except SystemGone:

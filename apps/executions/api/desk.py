@@ -59,7 +59,8 @@ class Desk:
             self._bell = asyncio.Event()
 
     def _covers(self, stamp: Stamp) -> bool:
-        """Whether the last look was at this moment or later; each part only ever grows."""
+        """Whether the last look was at this moment or later; each part only ever grows, unless the
+        database goes back (`document_serve`)."""
         mine = self._stamp
         return mine is not None and all(a >= b for a, b in zip(mine, stamp, strict=True))
 
@@ -113,12 +114,14 @@ class Desk:
             hub.leave(queue)
 
     async def _look(self, *, told: bool) -> None:
-        stamp = None
         if not told:
             stamp = await in_pool(stamp_of, self.system_pk)
             if stamp is None:
                 raise SystemGone(self.system_id)
-        await self.catch_up(stamp)
+            # Less than before is a difference, too: then the database has gone back.
+            if stamp == self._stamp:
+                return
+        await self.catch_up(None)
 
     async def _news(self, queue: asyncio.Queue[str]) -> bool:
         """Wait for news, a second at most. True: they say that documents differ."""

@@ -1,6 +1,7 @@
 """A database that has gone back leads nobody back: it is seen, shown, and adopted by a person."""
 
 import time
+from concurrent.futures import TimeoutError as NotYet
 
 import pytest
 from django.db import transaction
@@ -8,6 +9,8 @@ from django.db import transaction
 from apps.accounts.roles import Role
 from apps.audit.models import AuditEntry
 from apps.common.errors import Conflict
+from apps.executions.api import agents as views
+from apps.executions.api import desk
 from apps.executions.models import ActionReport, Revision
 from apps.systems.services import retention_set
 from apps.telemetry.models import Agent
@@ -49,10 +52,9 @@ def after_restore(harbour, agents) -> dict[str, FakeAgent]:
 
 
 def hears_nothing(agent: FakeAgent) -> None:
-    waiting = agent.asking(seen="")
-    time.sleep(0.5)
-    assert not waiting.done()
-    waiting.cancel()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(views, "POLL_S", 0.5)
+        assert agent.asking(seen="").result(20).status_code == 204
 
 
 def test_documents_of_an_older_database_are_sent_to_nobody(harbour, after_restore):
@@ -63,6 +65,53 @@ def test_documents_of_an_older_database_are_sent_to_nobody(harbour, after_restor
     with pytest.raises(Conflict, match="have obeyed documents up to number") as refused:
         start(harbour.system, [rate(None, 80.0)])
     assert refused.value.code == "database_restored"
+
+
+class TestAProcessThatOutlivesTheRestore:
+    """It still shows documents of which the database no longer knows."""
+
+    @pytest.fixture(autouse=True)
+    def alone(self, monkeypatch) -> None:
+        """It sees a change only when an agent comes."""
+        monkeypatch.setattr("apps.common.events._publish", lambda message: None)
+        monkeypatch.setattr(desk, "RECHECK_S", 60.0)
+
+    def test_sends_them_to_nobody(self, harbour, after_restore):
+        a, d = after_restore["a"], after_restore["d"]
+        newest = Revision.objects.get().number
+        assert d.poll_now().number <= newest < a.obeyed
+        hears_nothing(a)
+        assert agent_row(a).is_ahead
+        hears_nothing(d)
+
+    def test_sends_none_to_who_is_known_to_be_ahead(self, harbour, after_restore):
+        """Another process has heard of it."""
+        a = after_restore["a"]
+        Agent.objects.filter(broker__name="a").update(obeyed_number=a.obeyed)
+        Revision.objects.update(number=a.obeyed)
+        hears_nothing(a)
+        assert agent_row(a).is_ahead
+
+
+def test_an_agent_that_waits_while_the_database_goes_back_turns_out_ahead(
+    harbour, agents, monkeypatch
+):
+    monkeypatch.setattr("apps.common.events._publish", lambda message: None)
+    for agent in agents.values():
+        agent.obey()
+    copy = backup()
+    start(harbour.system, [rate(None, 90.0)])
+    a = agents["a"]
+    a.obey()
+    waiting = a.asking()
+    with pytest.raises(NotYet):
+        waiting.result(2 * desk.RECHECK_S)
+    harbour.system.settings.all().delete()
+    restore(copy)
+    while not agent_row(a).is_ahead:
+        time.sleep(0.05)
+    assert not waiting.done()
+    waiting.cancel()
 
 
 def test_it_is_seen_also_when_others_have_come_before(harbour, after_restore):
