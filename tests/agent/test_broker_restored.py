@@ -24,6 +24,8 @@ from tests.agent.planes import NO_LINKS, Plane, flows, join, stored, stored_coun
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
 LIMIT_S = 90
+NOT_THERE_YET = nats.js.errors.ServiceUnavailableError, nats.js.errors.NoStreamResponseError
+"""What a server that has just come up says of a stream: nothing was stored."""
 STREAMS = "jetstream/WEIR/streams"
 WHOLE = "."
 INGRESS = f"{STREAMS}/WEIR_IN_rel"
@@ -124,8 +126,8 @@ async def _publish(broker: Broker, first: int, last: int) -> None:
         while True:
             try:
                 await client.jetstream().publish("weir.in.rel", b"%d" % number)
-            except nats.js.errors.ServiceUnavailableError:
-                await asyncio.sleep(0.05)  # the stream is not there yet
+            except NOT_THERE_YET:
+                await asyncio.sleep(0.05)
             else:
                 break
     await client.close()
