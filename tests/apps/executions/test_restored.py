@@ -163,7 +163,7 @@ def test_an_operator_adopts_what_was_restored(harbour, after_restore, client):
     answer = client.post(f"{url}/adopt-restored", body, **given)
     assert answer.status_code == 200, answer.content
     assert answer.json()["number"] > a.obeyed
-    document = waiting.result(5).json()
+    document = waiting.result(20).json()
     assert document["number"] > a.obeyed
     assert document["gates"] == {}
     entry = AuditEntry.objects.get(action="adopt_restored")
