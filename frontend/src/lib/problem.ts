@@ -72,6 +72,12 @@ export function problemOf(error: unknown): Problem {
   };
 }
 
+/** What is wrong by field; what concerns none of them has the field "". */
+export function complaintsOf(error: unknown): FieldProblem[] {
+  const problem = problemOf(error);
+  return problem.errors.length > 0 ? problem.errors : [{ field: "", message: problem.detail }];
+}
+
 /** The message for one field; "capacities[0].capacity" also answers to its beginning "capacities". */
 export function messageFor(errors: readonly FieldProblem[], field: string): string | undefined {
   const exact = errors.find((entry) => entry.field === field);

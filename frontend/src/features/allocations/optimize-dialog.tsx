@@ -14,7 +14,10 @@ import { QueryBody } from "@/components/ui/panel";
 import { to } from "@/lib/kinds";
 import { countText, fixed } from "@/lib/numbers";
 import { parameterDraft, readNumber, readParameters, type ParameterDraft } from "@/lib/parameters";
-import { messageFor, problemOf, unclaimed, type FieldProblem } from "@/lib/problem";
+import { messageFor } from "@/lib/problem";
+import { useSubmission } from "@/lib/submission";
+
+const DRAWN = ["method", "seed", "time_limit_s", "parameters"];
 
 export function OptimizeDialog({
   system,
@@ -56,9 +59,8 @@ function OptimizeForm({
   const [drafts, setDrafts] = useState<Record<string, ParameterDraft>>({});
   const [seed, setSeed] = useState("0");
   const [limit, setLimit] = useState("");
-  const [errors, setErrors] = useState<FieldProblem[]>([]);
+  const { errors, setErrors, busy, send, others } = useSubmission(DRAWN);
   const [cold, setCold] = useState(false);
-  const [busy, setBusy] = useState(false);
   const [showAll, setShowAll] = useState(false);
   const method = methods.find((entry) => entry.name === name);
   const described = method?.parameters ?? [];
@@ -77,8 +79,7 @@ function OptimizeForm({
     }
     setErrors(found);
     if (found.length > 0) return;
-    setBusy(true);
-    try {
+    await send(async () => {
       const run = await optimize(
         {
           system: system.id,
@@ -92,16 +93,8 @@ function OptimizeForm({
       );
       await queries.invalidateQueries({ queryKey: keys.runs.all });
       await navigate(to.run(run.id));
-    } catch (error) {
-      const problem = problemOf(error);
-      setErrors(
-        problem.errors.length > 0 ? problem.errors : [{ field: "", message: problem.detail }],
-      );
-    } finally {
-      setBusy(false);
-    }
+    });
   };
-  const others = unclaimed(errors, ["method", "seed", "time_limit_s", "parameters"]);
   const wrongParameters = errors.some((error) => error.field.startsWith("parameters"));
   return (
     <form

@@ -9,7 +9,8 @@ import { Note } from "@/components/ui/dialogs";
 import { CheckField, NumberField, parseNumber, TextField } from "@/components/ui/fields";
 import { Panel } from "@/components/ui/panel";
 import { tell } from "@/components/ui/toast";
-import { messageFor, problemOf, unclaimed, type FieldProblem } from "@/lib/problem";
+import { messageFor, type FieldProblem } from "@/lib/problem";
+import { useSubmission } from "@/lib/submission";
 
 type NumberName = "factor_min" | "factor_max" | "smoothing" | "cores" | "messages_per_transaction";
 
@@ -42,8 +43,10 @@ export function SettingsForm({ row }: { row: CalibrationSettings }) {
   const queries = useQueryClient();
   const [draft, setDraft] = useState<Draft>(() => draftOf(row));
   const [reason, setReason] = useState("");
-  const [errors, setErrors] = useState<FieldProblem[]>([]);
-  const [busy, setBusy] = useState(false);
+  const { errors, setErrors, busy, send, others } = useSubmission([
+    ...NUMBERS.map((entry) => entry.name),
+    "reason",
+  ]);
   const may = row.allowed_commands.includes("edit");
   const changed = JSON.stringify(draft) !== JSON.stringify(draftOf(row));
   const save = async () => {
@@ -57,8 +60,7 @@ export function SettingsForm({ row }: { row: CalibrationSettings }) {
     }
     setErrors(found);
     if (found.length > 0) return;
-    setBusy(true);
-    try {
+    await send(async () => {
       await calibrationSettingsUpdate(row.id, row.version, {
         correct_errors: draft.correct_errors,
         bound_latency: draft.bound_latency,
@@ -67,16 +69,8 @@ export function SettingsForm({ row }: { row: CalibrationSettings }) {
       });
       await queries.invalidateQueries({ queryKey: keys.calibration.system(row.system) });
       tell("Saved how the model is corrected");
-    } catch (error) {
-      const problem = problemOf(error);
-      setErrors(
-        problem.errors.length > 0 ? problem.errors : [{ field: "", message: problem.detail }],
-      );
-    } finally {
-      setBusy(false);
-    }
+    });
   };
-  const others = unclaimed(errors, [...NUMBERS.map((entry) => entry.name), "reason"]);
   return (
     <Panel title="What snapshots use">
       <form

@@ -20,7 +20,7 @@ import { tellFailure, tellWithUndo } from "@/components/ui/toast";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { useKeys } from "@/lib/keyboard";
 import { isKind, KINDS, to } from "@/lib/kinds";
-import { problemOf } from "@/lib/problem";
+import { complaintsOf, problemOf } from "@/lib/problem";
 
 export default function NewObjectPage() {
   const { systemId = "", kind } = useParams();
@@ -95,9 +95,7 @@ function NewObject({ system, kind }: { system: string; kind: CatalogKind }) {
       const problem = problemOf(error);
       // A corrected form is another request: the key of the refused one stays with it.
       setAttempt((count) => count + 1);
-      form.setErrors(
-        problem.errors.length > 0 ? problem.errors : [{ field: "", message: problem.detail }],
-      );
+      form.setErrors(complaintsOf(error));
       if (problem.status === 0 || problem.status >= 500) tellFailure("Not created", error);
     } finally {
       setBusy(false);

@@ -30,7 +30,7 @@ import { tell, tellFailure, tellWithUndo } from "@/components/ui/toast";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { useKeys } from "@/lib/keyboard";
 import { isKind, KINDS, to } from "@/lib/kinds";
-import { problemOf } from "@/lib/problem";
+import { complaintsOf, problemOf } from "@/lib/problem";
 import { ageText, exactTime } from "@/lib/time";
 
 export default function ObjectPage() {
@@ -130,9 +130,7 @@ function ObjectView({
       if (problem.status === 412) {
         await queries.refetchQueries({ queryKey: keys.catalog.one(kind, base.id) });
       } else {
-        form.setErrors(
-          problem.errors.length > 0 ? problem.errors : [{ field: "", message: problem.detail }],
-        );
+        form.setErrors(complaintsOf(error));
         if (problem.status === 0 || problem.status >= 500) tellFailure("Not saved", error);
       }
     } finally {

@@ -9,7 +9,8 @@ import { Note } from "@/components/ui/dialogs";
 import { TextField } from "@/components/ui/fields";
 import { Panel } from "@/components/ui/panel";
 import { tell } from "@/components/ui/toast";
-import { messageFor, problemOf, unclaimed, type FieldProblem } from "@/lib/problem";
+import { messageFor } from "@/lib/problem";
+import { useSubmission } from "@/lib/submission";
 
 const FIELDS = ["current", "password"];
 
@@ -18,29 +19,17 @@ export function PasswordPanel() {
   const [current, setCurrent] = useState("");
   const [password, setPassword] = useState("");
   const [again, setAgain] = useState("");
-  const [errors, setErrors] = useState<FieldProblem[]>([]);
-  const [busy, setBusy] = useState(false);
+  const { errors, busy, send, others } = useSubmission(FIELDS);
   const differs = again !== "" && again !== password;
-  const save = async () => {
-    setBusy(true);
-    setErrors([]);
-    try {
+  const save = () =>
+    send(async () => {
       await passwordChange(current, password);
       setCurrent("");
       setPassword("");
       setAgain("");
       tell("Changed your password");
       await queries.invalidateQueries({ queryKey: keys.tokens.all });
-    } catch (error) {
-      const problem = problemOf(error);
-      setErrors(
-        problem.errors.length > 0 ? problem.errors : [{ field: "", message: problem.detail }],
-      );
-    } finally {
-      setBusy(false);
-    }
-  };
-  const others = unclaimed(errors, FIELDS);
+    });
   return (
     <Panel title="Your password">
       <form

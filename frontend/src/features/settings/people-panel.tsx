@@ -15,7 +15,8 @@ import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { Badge } from "@/components/ui/state-badge";
 import { tell } from "@/components/ui/toast";
 import { fixed } from "@/lib/numbers";
-import { messageFor, problemOf, unclaimed, type FieldProblem } from "@/lib/problem";
+import { messageFor } from "@/lib/problem";
+import { useSubmission } from "@/lib/submission";
 import { ageText, exactTime } from "@/lib/time";
 
 const FIELDS = ["username", "first_name", "last_name", "email", "roles", "password", "is_active"];
@@ -137,12 +138,8 @@ function PersonForm({ user, onDone }: { user: User | null; onDone: () => void })
   const [password, setPassword] = useState("");
   const [roles, setRoles] = useState<Role[]>(user ? [...user.roles] : ["viewer"]);
   const [active, setActive] = useState(user?.is_active ?? true);
-  const [errors, setErrors] = useState<FieldProblem[]>([]);
-  const [busy, setBusy] = useState(false);
-  const others = unclaimed(errors, FIELDS);
+  const { errors, busy, send, others } = useSubmission(FIELDS);
   const save = async () => {
-    setBusy(true);
-    setErrors([]);
     const body = {
       username,
       first_name: first,
@@ -152,19 +149,12 @@ function PersonForm({ user, onDone }: { user: User | null; onDone: () => void })
       is_active: active,
       ...(password ? { password } : {}),
     };
-    try {
+    await send(async () => {
       const saved = user ? await userUpdate(user.id, user.version, body) : await userCreate(body);
       await queries.invalidateQueries({ queryKey: keys.users.all });
       tell(user ? `Saved ${saved.username}` : `Added ${saved.username}`);
       onDone();
-    } catch (error) {
-      const problem = problemOf(error);
-      setErrors(
-        problem.errors.length > 0 ? problem.errors : [{ field: "", message: problem.detail }],
-      );
-    } finally {
-      setBusy(false);
-    }
+    });
   };
   return (
     <form

@@ -14,7 +14,8 @@ import { Note } from "@/components/ui/dialogs";
 import { CheckField, NumberField, TextField } from "@/components/ui/fields";
 import { Panel } from "@/components/ui/panel";
 import { tell } from "@/components/ui/toast";
-import { messageFor, problemOf, unclaimed, type FieldProblem } from "@/lib/problem";
+import { messageFor } from "@/lib/problem";
+import { useSubmission } from "@/lib/submission";
 
 const DRAWN = [
   "approval_rules",
@@ -40,8 +41,7 @@ export function PolicyForm({ policy, name }: { policy: Policy; name: string }) {
   const queries = useQueryClient();
   const [draft, setDraft] = useState<PolicyDraft>(() => draftOf(policy));
   const [reason, setReason] = useState("");
-  const [errors, setErrors] = useState<FieldProblem[]>([]);
-  const [busy, setBusy] = useState(false);
+  const { errors, setErrors, busy, send, others } = useSubmission(DRAWN);
   const may = policy.allowed_commands.includes("edit");
   const changed = JSON.stringify(draft) !== JSON.stringify(draftOf(policy));
   const set = (change: Partial<PolicyDraft>) => setDraft({ ...draft, ...change });
@@ -51,23 +51,13 @@ export function PolicyForm({ policy, name }: { policy: Policy; name: string }) {
       setErrors(made.errors);
       return;
     }
-    setBusy(true);
-    setErrors([]);
-    try {
+    await send(async () => {
       await policyUpdate(policy.id, policy.version, { ...made.body, reason });
       await queries.invalidateQueries({ queryKey: keys.policies.all });
       void queries.invalidateQueries({ queryKey: keys.plans.all });
       tell(`Saved the policy of ${name}`);
-    } catch (error) {
-      const problem = problemOf(error);
-      setErrors(
-        problem.errors.length > 0 ? problem.errors : [{ field: "", message: problem.detail }],
-      );
-    } finally {
-      setBusy(false);
-    }
+    });
   };
-  const others = unclaimed(errors, DRAWN);
   const field = (label: string, key: Figure, api: string, unit: string, hint: string) => (
     <NumberField
       label={label}

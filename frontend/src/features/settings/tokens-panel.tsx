@@ -15,7 +15,8 @@ import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { SecretOnce } from "@/components/ui/secret-once";
 import { Badge } from "@/components/ui/state-badge";
 import { fixed, UNKNOWN } from "@/lib/numbers";
-import { messageFor, problemOf, unclaimed, type FieldProblem } from "@/lib/problem";
+import { messageFor } from "@/lib/problem";
+import { useSubmission } from "@/lib/submission";
 import { ageText, clockText, exactTime } from "@/lib/time";
 
 const LIVES = [
@@ -145,13 +146,10 @@ function TokenForm({ onClose, onMade }: { onClose: () => void; onMade: () => Pro
   const [life, setLife] = useState("90");
   const [roles, setRoles] = useState<Role[]>(among.includes("viewer") ? ["viewer"] : []);
   const [secret, setSecret] = useState<string | null>(null);
-  const [errors, setErrors] = useState<FieldProblem[]>([]);
-  const [busy, setBusy] = useState(false);
-  const make = async () => {
-    setBusy(true);
-    setErrors([]);
-    const days = Number(life);
-    try {
+  const { errors, busy, send, others } = useSubmission(["name", "roles", "expires_at"]);
+  const make = () =>
+    send(async () => {
+      const days = Number(life);
       const made = await tokenCreate({
         name,
         roles,
@@ -159,15 +157,7 @@ function TokenForm({ onClose, onMade }: { onClose: () => void; onMade: () => Pro
       });
       setSecret(made.secret);
       await onMade();
-    } catch (error) {
-      const problem = problemOf(error);
-      setErrors(
-        problem.errors.length > 0 ? problem.errors : [{ field: "", message: problem.detail }],
-      );
-    } finally {
-      setBusy(false);
-    }
-  };
+    });
   if (secret !== null) {
     return (
       <SecretOnce secret={secret} name="Token" onClose={onClose}>
@@ -175,7 +165,6 @@ function TokenForm({ onClose, onMade }: { onClose: () => void; onMade: () => Pro
       </SecretOnce>
     );
   }
-  const others = unclaimed(errors, ["name", "roles", "expires_at"]);
   return (
     <form
       className="form"

@@ -13,7 +13,7 @@ import { PageHead } from "@/components/ui/page";
 import { Panel } from "@/components/ui/panel";
 import { tell } from "@/components/ui/toast";
 import { to } from "@/lib/kinds";
-import { problemOf, unclaimed, type FieldProblem } from "@/lib/problem";
+import { useSubmission } from "@/lib/submission";
 
 const FIELDS = ["name", "description", "product", "resources", "reason"];
 
@@ -27,30 +27,24 @@ export default function NewSystemPage() {
     resources: ["cpu"],
     reason: "",
   });
-  const [errors, setErrors] = useState<FieldProblem[]>([]);
-  const [busy, setBusy] = useState(false);
+  const { errors, busy, send, others } = useSubmission(FIELDS);
   const [key, setKey] = useState(() => crypto.randomUUID());
 
-  const save = async () => {
-    setBusy(true);
-    setErrors([]);
-    try {
-      const made = await systemCreate(draft, key);
-      await queries.invalidateQueries({ queryKey: keys.systems.all });
-      await queries.invalidateQueries({ queryKey: keys.overview });
-      tell(`Created system ${made.name}`);
-      await navigate(to.kind(made.id, "brokers"));
-    } catch (error) {
-      const problem = problemOf(error);
-      setKey(crypto.randomUUID());
-      setErrors(
-        problem.errors.length > 0 ? problem.errors : [{ field: "", message: problem.detail }],
-      );
-    } finally {
-      setBusy(false);
-    }
-  };
-  const others = unclaimed(errors, FIELDS);
+  const save = () =>
+    send(
+      async () => {
+        const made = await systemCreate(draft, key);
+        await queries.invalidateQueries({ queryKey: keys.systems.all });
+        await queries.invalidateQueries({ queryKey: keys.overview });
+        tell(`Created system ${made.name}`);
+        await navigate(to.kind(made.id, "brokers"));
+      },
+      () => {
+        // A corrected form is another request.
+        setKey(crypto.randomUUID());
+        return false;
+      },
+    );
   return (
     <>
       <PageHead

@@ -21,7 +21,8 @@ import { tellWithUndo } from "@/components/ui/toast";
 import { rememberSystem, useCurrentSystemIs } from "@/lib/current-system";
 import { KIND_NAMES, KINDS, to } from "@/lib/kinds";
 import { fixed } from "@/lib/numbers";
-import { problemOf, unclaimed, type FieldProblem } from "@/lib/problem";
+import { problemOf } from "@/lib/problem";
+import { useSubmission } from "@/lib/submission";
 import { ageText } from "@/lib/time";
 
 const draftOf = (system: System): SystemDraft => ({
@@ -58,8 +59,7 @@ function SystemView({ latest }: { latest: System }) {
   const navigate = useNavigate();
   const [base, setBase] = useState(latest);
   const [draft, setDraft] = useState(() => draftOf(latest));
-  const [errors, setErrors] = useState<FieldProblem[]>([]);
-  const [busy, setBusy] = useState(false);
+  const { errors, busy, send, others } = useSubmission(FIELDS);
   const [deleting, setDeleting] = useState(false);
   const audit = useQuery(auditQuery({ object: latest.id, page_size: 20 }));
   const mayEdit = latest.allowed_commands.includes("edit");
@@ -82,29 +82,23 @@ function SystemView({ latest }: { latest: System }) {
 
   const save = async () => {
     if (!isDirty) return;
-    setBusy(true);
-    setErrors([]);
-    try {
-      const former = draftOf(base);
-      const saved = await systemUpdate(base.id, base.version, draft);
-      take(saved);
-      tellWithUndo(`Saved system ${saved.name}`, async () => {
-        take(await systemUpdate(saved.id, saved.version, { ...former, reason: "Undo of an edit" }));
+    await send(
+      async () => {
+        const former = draftOf(base);
+        const saved = await systemUpdate(base.id, base.version, draft);
+        take(saved);
+        tellWithUndo(`Saved system ${saved.name}`, async () => {
+          take(await systemUpdate(saved.id, saved.version, { ...former, reason: "Undo of an edit" }));
+          await refresh();
+        });
         await refresh();
-      });
-      await refresh();
-    } catch (error) {
-      const problem = problemOf(error);
-      if (problem.status === 412) {
+      },
+      async (error) => {
+        if (problemOf(error).status !== 412) return false;
         await queries.refetchQueries({ queryKey: keys.systems.one(base.id) });
-      } else {
-        setErrors(
-          problem.errors.length > 0 ? problem.errors : [{ field: "", message: problem.detail }],
-        );
-      }
-    } finally {
-      setBusy(false);
-    }
+        return true;
+      },
+    );
   };
 
   const remove = async (reason: string) => {
@@ -114,7 +108,6 @@ function SystemView({ latest }: { latest: System }) {
     queries.removeQueries({ queryKey: keys.systems.one(latest.id) });
     await refresh();
   };
-  const others = unclaimed(errors, FIELDS);
 
   return (
     <>

@@ -17,7 +17,8 @@ import { ChoiceField, NumberField, PickManyField } from "@/components/ui/fields"
 import { Segments } from "@/components/ui/page";
 import { Failure, Loading } from "@/components/ui/panel";
 import { to } from "@/lib/kinds";
-import { messageFor, problemOf, unclaimed, type FieldProblem } from "@/lib/problem";
+import { messageFor } from "@/lib/problem";
+import { useSubmission } from "@/lib/submission";
 
 const DRAWN = [
   ...["methods", "goals", "objective", "planners", "seeds", "horizon_s", "window_s"],
@@ -90,9 +91,8 @@ function EvaluateForm({
   const [draft, setDraft] = useState(() =>
     evaluateDraft(methods.map(({ name }) => name), usual?.name ?? ""),
   );
-  const [errors, setErrors] = useState<FieldProblem[]>([]);
+  const { errors, setErrors, busy, send, others } = useSubmission(DRAWN);
   const [more, setMore] = useState(false);
-  const [busy, setBusy] = useState(false);
   const set = (change: Partial<EvaluateDraft>) => setDraft({ ...draft, ...change });
   const start = async () => {
     const read = evaluateBody(draft, system.id);
@@ -100,20 +100,12 @@ function EvaluateForm({
       setErrors(read.errors);
       return;
     }
-    setErrors([]);
-    setBusy(true);
-    try {
+    await send(async () => {
       const made = await evaluate(read.body, crypto.randomUUID());
       await queries.invalidateQueries({ queryKey: keys.overlays.all });
       await navigate(to.evaluation(system.id, made.id));
-    } catch (error) {
-      const problem = problemOf(error);
-      setErrors(problem.errors.length > 0 ? problem.errors : [{ field: "", message: problem.detail }]);
-    } finally {
-      setBusy(false);
-    }
+    });
   };
-  const others = unclaimed(errors, DRAWN);
   const message = (field: string) =>
     messageFor(errors, field) ??
     errors.find((one) => one.field.startsWith(`${field}[`))?.message;
