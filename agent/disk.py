@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import fcntl
 import os
 from collections.abc import Awaitable, Callable
@@ -26,7 +27,8 @@ class Disk(Protocol):
 
     def replace(self, name: str, data: bytes) -> None:
         """After any crash the file holds all of `data` once this has returned; while it runs, and
-        when it raises, `data` or what was there before."""
+        when it raises, `data` or what was there before. Raises when the directory was given back.
+        """
         ...
 
     def close(self) -> None:
@@ -67,6 +69,8 @@ class FileDisk:
             return None
 
     def replace(self, name: str, data: bytes) -> None:
+        if self._lock < 0:  # the directory may be another process's by now
+            raise OSError(errno.EBADF, "it was given back")
         # Beside, flushed, renamed, the name flushed: each step alone leaves old or new.
         path = self.directory / name
         new = path.with_name(name + ".new")
@@ -96,14 +100,18 @@ class ThreadWorker:
 
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
+        self._over = False
 
     async def __call__(self, work: Callable[[], None]) -> None:
+        if self._over:
+            raise OSError(errno.EBADF, "nothing is written any more")
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="state")
         await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     def close(self) -> None:
-        """Wait for what is being written."""
+        """Wait for what is being written; what waits for its turn is not written."""
+        self._over = True
         pool, self._pool = self._pool, None
         if pool is not None:
             with contextlib.suppress(RuntimeError):

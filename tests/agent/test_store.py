@@ -109,7 +109,7 @@ class TestPowerCuts:
 
     def write(self, system: ForgetfulSystem, directory: Path, *texts: bytes) -> None:
         kept = disk.FileDisk.__new__(disk.FileDisk)
-        kept.directory, kept._lock = directory, -1
+        kept.directory, kept._lock = directory, 0
         for text in texts:
             kept.replace("state.json", text)
 
@@ -198,6 +198,33 @@ async def test_who_gives_up_waiting_does_not_mix_two_writes(directory: Path) -> 
     store = reopened(store)
     assert (store.saved.states, store.saved.tables) == ({"x": VOTE}, TABLES)
     store.close()
+
+
+@pytest.mark.asyncio
+async def test_what_waits_for_its_turn_is_not_written_over_a_successors(directory: Path) -> None:
+    """An agent that ends gives the directory back while writes wait for one another."""
+    writing, go_on = threading.Event(), threading.Event()
+    kept = FullableDisk(directory)
+
+    def slow(name: str, data: bytes) -> bool:
+        writing.set()
+        return not go_on.wait(10)
+
+    kept.full = slow
+    store = Store(directory, disk=kept)
+    first = asyncio.create_task(store.persist(VOTE))
+    await asyncio.to_thread(writing.wait, 10)
+    waiting = asyncio.create_task(store.forget("x"))
+    await asyncio.sleep(0)
+    go_on.set()
+    store.close()
+    successor = Store(directory)
+    await first
+    with pytest.raises(StoreError, match="cannot be written"):
+        await waiting
+    successor = reopened(successor)
+    assert successor.saved.states == {"x": VOTE}
+    successor.close()
 
 
 def test_two_agents_cannot_share_it(directory: Path) -> None:
