@@ -21,6 +21,7 @@ from pathlib import Path
 
 import uvloop
 
+from agent.tasks import end
 from agent.traffic.files import (
     Access,
     BadTraffic,
@@ -50,9 +51,7 @@ async def play(flows: list[FlowTraffic], classes: list[ClassTraffic], access: Ac
     ]
     tasks = [asyncio.ensure_future(one) for one in work]
     await stop.wait()
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    await end(*tasks)
     log.info("%s", players.tally.line())
 
 

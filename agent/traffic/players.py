@@ -19,6 +19,7 @@ from nats.aio.msg import Msg
 from nats.js.api import ConsumerConfig, DeliverPolicy
 
 from agent.drivers.nats import names
+from agent.tasks import end
 from agent.traffic.files import Access, ClassTraffic, FlowTraffic
 
 log = logging.getLogger("weir.traffic")
@@ -28,6 +29,8 @@ CONNECT_S = 4.0
 BACK_OFF_S = (2.0, 4.0)
 """Who asks less often than every six seconds loses his turn (`agent.admission`)."""
 ACKNOWLEDGE_S = 5.0
+CLOSE_S = 5.0
+CHECK_S = 1.0
 TELL_S = 60.0
 LATE_S = 1.0
 """A publisher that fell behind by more than this does not catch up."""
@@ -64,14 +67,18 @@ class Players:
             client: Client | None = None
             try:
                 client, closed = await self._connect(broker, user, name)
-                await _until(closed, work(client))
+                await _until_lost(client, closed, work(client))
             except (OSError, TimeoutError, nats.errors.Error, nats.js.errors.Error) as error:
                 self.tally.counts["refused"] += client is None
                 log.debug("%s: %s", name, error)
+            except Exception:
+                # A fault of the client library ends one connection, not a player.
+                log.exception("%s", name)
             finally:
                 if client is not None:
                     with suppress(Exception):
-                        await client.close()
+                        async with asyncio.timeout(CLOSE_S):
+                            await client.close()
             await asyncio.sleep(random.uniform(*BACK_OFF_S))
 
     async def _connect(self, broker: str, user: str, name: str) -> tuple[Client, asyncio.Event]:
@@ -205,15 +212,23 @@ class Players:
             log.info("%s", self.tally.line())
 
 
-async def _until(over: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    """Do `work` until it ends, raising what it raises, or until it is `over`."""
-    ended = asyncio.create_task(over.wait())
+async def _until_lost(
+    client: Client, closed: asyncio.Event, work: Coroutine[Any, Any, None]
+) -> None:
+    """Do `work` until it ends, raising what it raises, or until the connection is lost."""
     working = asyncio.create_task(work)
+    lost = asyncio.create_task(_lost(client, closed))
     try:
-        await asyncio.wait((ended, working), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((lost, working), return_when=asyncio.FIRST_COMPLETED)
     finally:
-        ended.cancel()
-        working.cancel()
-        _, result = await asyncio.gather(ended, working, return_exceptions=True)
-    if isinstance(result, Exception):
-        raise result
+        await end(lost, working)
+    if not working.cancelled():
+        working.result()
+
+
+async def _lost(client: Client, closed: asyncio.Event) -> None:
+    # The client library calls nobody back when its last flush into a lost connection fails.
+    while client.is_connected and not closed.is_set():
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CHECK_S):
+                await closed.wait()

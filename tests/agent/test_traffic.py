@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import nats
 import pytest
@@ -15,6 +16,7 @@ from agent.traffic import players
 from agent.traffic.files import Access, ClassTraffic, FlowTraffic
 from config.stack import Stack
 from config.stack.parts import brokers
+from tests.nats_server import NatsServer
 from tests.stack.support import plain_environment
 from weir.coordination.wire import ClassSpec
 
@@ -132,3 +134,29 @@ def test_number_that_is_missing_or_comes_twice_is_counted() -> None:
         last = cast._check("c", last, payload)
     assert (cast.tally.counts["missing"], cast.tally.counts["repeated"]) == (2, 1)
     assert last == ("b", 2)
+
+
+@pytest.mark.asyncio
+async def test_a_connection_whose_last_flush_fails_is_noticed(tmp_path: Path) -> None:
+    """The client library then calls nobody back."""
+    closed, working = asyncio.Event(), asyncio.Event()
+
+    async def on_closed() -> None:
+        closed.set()
+
+    async def broken() -> None:
+        raise ConnectionResetError
+
+    async def work() -> None:
+        working.set()
+        await asyncio.Event().wait()
+
+    with NatsServer(tmp_path) as server:
+        client = await nats.connect(server.url, allow_reconnect=False, closed_cb=on_closed)
+        client._transport.drain = broken
+        waiting = asyncio.create_task(players._until_lost(client, closed, work()))
+        await working.wait()
+        client._pending_data_size = 1
+        server.kill()
+        await asyncio.wait_for(waiting, 30)
+    assert not closed.is_set()
