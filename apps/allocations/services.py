@@ -167,7 +167,9 @@ def allocation_request_for_problem(
 
 def allocation_solve(*, run_id: int) -> None:
     """One attempt of an allocation run, on Spark."""
-    run_execute(run_id=run_id, job="solve", store=allocation_store, more=allocation_start)
+    run_execute(
+        run_id=run_id, task=TASK, job="solve", store=allocation_store, more=allocation_start
+    )
 
 
 def allocation_start(run: Run) -> dict[str, Any]:

@@ -73,12 +73,15 @@ class _Pulse:
         return alive
 
 
-def run_execute(*, run_id: int, job: str, store: Store, more: More = nothing_more) -> None:
-    """One attempt. `store` keeps the answer and must call `run_finish` in the same transaction.
+def run_execute(
+    *, run_id: int, task: str, job: str, store: Store, more: More = nothing_more
+) -> None:
+    """One attempt of a run of this task.
 
+    `store` keeps the answer and must call `run_finish` in the same transaction.
     `more` gives what this kind of job is told beside; it may raise JobFailed with a reason.
     """
-    run: Run | None = _patiently(lambda: run_claim(run_id=run_id))
+    run: Run | None = _patiently(lambda: run_claim(run_id=run_id, task=task))
     if run is None:
         return
     try:

@@ -6,11 +6,12 @@ import os
 import socket
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.core import signing
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -26,7 +27,7 @@ from weir.errors import IllegalTransition
 from weir.lifecycle.runs import ENDED, RunCommand, RunState, advance
 
 logger = logging.getLogger(__name__)
-PROGRESS_SALT = "weir.runs.progress"
+PROGRESS_SALT = "weir.runs.progress.by-public-id"
 
 
 class RunTakenAway(Exception):
@@ -144,17 +145,18 @@ def worker_name() -> str:
 
 
 @transaction.atomic
-def run_claim(*, run_id: int) -> Run | None:
-    """Take a queued run for this worker; None when there is nothing (left) to do.
+def run_claim(*, run_id: int, task: str) -> Run | None:
+    """Take a queued run of this task for this worker; None when there is nothing (left) to do.
 
     Waits for whoever holds the row. Its message is gone as soon as this returns, so a row that is
     only looked at must not pass for one that is taken; rows that name the run (`no_key`) do not
-    hold it at all.
+    hold it at all. A message may be of a run that a restored database has forgotten, and its key
+    another run's of another task.
     """
     run = (
         Run.objects.select_for_update(no_key=True, of=("self",))
         .select_related("snapshot", "system")
-        .filter(pk=run_id, state=RunState.QUEUED)
+        .filter(pk=run_id, task=task, state=RunState.QUEUED)
         .first()
     )
     if run is None:
@@ -173,9 +175,15 @@ def run_claim(*, run_id: int) -> Run | None:
     return run
 
 
+def _running(run: UUID, attempt: int) -> QuerySet[Run]:
+    """The run, while this attempt owns it. By its public id: a database that has gone back gives
+    keys again, and a worker or a job that outlives that would speak for another run."""
+    return Run.objects.filter(public_id=run, attempt=attempt, state=RunState.RUNNING)
+
+
 def run_heartbeat(*, run: Run) -> bool:
     """Say that this attempt lives. False: somebody asked to cancel. Raises RunTakenAway."""
-    mine = Run.objects.filter(pk=run.pk, attempt=run.attempt, state=RunState.RUNNING)
+    mine = _running(run.public_id, run.attempt)
     if not mine.update(heartbeat_at=Now()):
         raise RunTakenAway(f"{run} attempt {run.attempt}")
     return not mine.filter(cancel_requested_at__isnull=False).exists()
@@ -184,9 +192,9 @@ def run_heartbeat(*, run: Run) -> bool:
 def _lock_attempt(run: Run) -> Run:
     """The row, locked, if this attempt still owns it. Raises RunTakenAway."""
     row = (
-        Run.objects.select_for_update(of=("self",))
+        _running(run.public_id, run.attempt)
+        .select_for_update(of=("self",))
         .select_related("system")
-        .filter(pk=run.pk, attempt=run.attempt, state=RunState.RUNNING)
         .first()
     )
     if row is None:
@@ -282,20 +290,20 @@ def run_cancel(*, run: Run, actor: User) -> Run:
 
 def progress_token(run: Run) -> str:
     """What a job shows when it reports progress of this attempt, and of no other."""
-    return signing.dumps([run.pk, run.attempt], salt=PROGRESS_SALT)
+    return signing.dumps([str(run.public_id), run.attempt], salt=PROGRESS_SALT)
 
 
-def attempt_of_token(token: str) -> tuple[int, int]:
-    """The key of the run and the attempt that a job's token names. Raises BadSignature."""
-    pk, attempt = signing.loads(token, salt=PROGRESS_SALT, max_age=7 * 86_400)
-    return pk, attempt
+def attempt_of_token(token: str) -> tuple[UUID, int]:
+    """The public id of the run and the attempt that a job's token names. Raises BadSignature."""
+    run, attempt = signing.loads(token, salt=PROGRESS_SALT, max_age=7 * 86_400)
+    return UUID(run), attempt
 
 
 def run_progress(*, token: str, progress: dict[str, Any]) -> bool:
     """Keep what a job reports. False tells the job to stop: cancelled, or no longer its run."""
-    pk, attempt = attempt_of_token(token)
+    public_id, attempt = attempt_of_token(token)
     with transaction.atomic():
-        mine = Run.objects.filter(pk=pk, attempt=attempt, state=RunState.RUNNING)
+        mine = _running(public_id, attempt)
         if not mine.update(progress=progress):
             return False
         run = mine.select_related("system").first()

@@ -50,7 +50,7 @@ def make_run(system: System, actor: User | None = None, **values: Any) -> Run:
 
 def claim(run: Run) -> Run:
     """The run as the worker holds it that has just taken it."""
-    claimed = run_claim(run_id=run.pk)
+    claimed = run_claim(run_id=run.pk, task=run.task)
     assert claimed is not None
     return claimed
 

@@ -82,7 +82,7 @@ def fit_request(
 
 def fit_solve(*, run_id: int) -> None:
     """One attempt of a fit, on Spark."""
-    run_execute(run_id=run_id, job="fit", store=fit_store)
+    run_execute(run_id=run_id, task=TASK, job="fit", store=fit_store)
 
 
 @transaction.atomic

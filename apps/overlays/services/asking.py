@@ -13,7 +13,7 @@ from apps.executions.selectors import measured_pauses
 from apps.overlays.models import Evaluation, Objective
 from apps.overlays.selectors.problem import evaluation_problem
 from apps.overlays.selectors.traffic import DEFAULT_WINDOW_S, traffic_now
-from apps.overlays.services.solving import take_run
+from apps.overlays.services.solving import TASK, take_run
 from apps.runs.models import Run
 from apps.runs.services import run_again, run_cancel, run_open, snapshot_freeze
 from apps.systems.models import System
@@ -30,7 +30,6 @@ from weir.plugins import from_dict
 from weir.topologies import designer, designers
 
 KIND = "overlay"
-TASK = "overlays.evaluate"
 DEFAULT_HORIZON_S = 3600.0
 DEFAULT_TIME_LIMIT_S = 60.0
 DEFAULT_WEIGHTS: Mapping[str, float] = {

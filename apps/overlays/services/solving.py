@@ -20,6 +20,8 @@ from weir.codec.evaluation_result import evaluation_result_from_dict
 from weir.errors import WeirError
 from weir.lifecycle.runs import ENDED
 
+TASK = "overlays.evaluate"
+
 
 def take_run(row: Evaluation, run: Run) -> None:
     """Let a locked evaluation begin again with this run; the candidates of the last one go."""
@@ -30,7 +32,7 @@ def take_run(row: Evaluation, run: Run) -> None:
 
 def evaluation_solve(*, run_id: int) -> None:
     """One attempt of an evaluation's run, on Spark."""
-    run_execute(run_id=run_id, job="plan", store=evaluation_store, more=evaluation_told)
+    run_execute(run_id=run_id, task=TASK, job="plan", store=evaluation_store, more=evaluation_told)
 
 
 @transaction.atomic

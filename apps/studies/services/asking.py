@@ -15,7 +15,7 @@ from apps.runs.services import run_again, run_cancel, run_open, snapshot_freeze
 from apps.studies.models import Study, StudyPoint
 from apps.studies.selectors import study_estimate_s, study_news
 from apps.studies.services.reading import studied_problem, study_asked
-from apps.studies.services.solving import take_run
+from apps.studies.services.solving import TASK, take_run
 from apps.systems.models import System
 from weir.codec import canonical_bytes
 from weir.lifecycle.runs import ENDED
@@ -24,7 +24,6 @@ from weir.scenarios.spec import Study as Asked
 from weir.scenarios.spec import Sweep
 
 RUN_KIND = "study"
-TASK = "studies.solve"
 METHOD_LENGTH = Run._meta.get_field("method").max_length or 0
 
 

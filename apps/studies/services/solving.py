@@ -19,6 +19,8 @@ from weir.errors import WeirError
 from weir.lifecycle.runs import ENDED, RunState
 from weir.scenarios import repeatable
 
+TASK = "studies.solve"
+
 
 def take_run(row: Study, run: Run) -> None:
     """Let a locked study begin again with this run; the points of the last one go."""
@@ -30,7 +32,7 @@ def take_run(row: Study, run: Run) -> None:
 
 def study_solve(*, run_id: int) -> None:
     """One attempt of a study's run, on Spark."""
-    run_execute(run_id=run_id, job="sweep", store=study_store, more=study_told)
+    run_execute(run_id=run_id, task=TASK, job="sweep", store=study_store, more=study_told)
 
 
 @transaction.atomic
@@ -71,11 +73,11 @@ def study_points_arrived(*, token: str, rows: list[dict[str, Any]]) -> bool:
     Raises BadSignature for a token of nobody, KeyError, TypeError or ValueError for rows that
     are none.
     """
-    pk, attempt = attempt_of_token(token)
+    public_id, attempt = attempt_of_token(token)
     study = (
         Study.objects.select_for_update(of=("self",))
         .select_related("system", "run")
-        .filter(run_id=pk, run__attempt=attempt, run__state=RunState.RUNNING)
+        .filter(run__public_id=public_id, run__attempt=attempt, run__state=RunState.RUNNING)
         .first()
     )
     if study is None:

@@ -97,7 +97,7 @@ def solved() -> Callable[[Run], Run]:
     from apps.runs.services import run_claim
 
     def work(run: Run) -> Run:
-        claimed = run_claim(run_id=run.pk)
+        claimed = run_claim(run_id=run.pk, task=run.task)
         assert claimed is not None
         answer, error = fit_payload(bytes(claimed.snapshot.payload))
         assert answer is not None, error

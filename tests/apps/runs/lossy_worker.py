@@ -31,5 +31,5 @@ def _die_once_at(place: str) -> None:
 def claim(*, run_id: int, **_: Any) -> None:
     """Take the run and end: its attempt then falls silent, as one whose child was killed."""
     _die_once_at("before the claim")
-    run_claim(run_id=run_id)
+    run_claim(run_id=run_id, task="tests.claim")
     _die_once_at("after the claim")

@@ -78,13 +78,14 @@ def test_claim_starts_the_first_attempt(run):
 
 @pytest.mark.parametrize("ended", sorted(ENDED | {RunState.RUNNING}))
 def test_only_a_queued_run_can_be_claimed(world, admin, ended):
-    assert run_claim(run_id=make_run_in(ended, world.system, admin).pk) is None
+    run = make_run_in(ended, world.system, admin)
+    assert run_claim(run_id=run.pk, task=run.task) is None
 
 
 def test_claim_of_a_run_that_is_gone_is_nothing_to_do(run):
     pk = run.pk
     run.delete()
-    assert run_claim(run_id=pk) is None
+    assert run_claim(run_id=pk, task=run.task) is None
 
 
 def test_answer_ends_the_run_and_keeps_the_bytes(run):
@@ -118,7 +119,7 @@ def test_answer_to_another_problem_is_not_stored(run):
 def test_cancel_of_a_queued_run_ends_it_now(run, admin):
     run_cancel(run=run, actor=admin)
     assert state(run) == RunState.CANCELLED
-    assert run_claim(run_id=run.pk) is None
+    assert run_claim(run_id=run.pk, task=run.task) is None
     entry = AuditEntry.objects.get(object_id=run.public_id, action="cancel")
     assert entry.actor_name == admin.display_name
 

@@ -77,7 +77,7 @@ def names(run: Run) -> Callable[[], object]:
 def test_a_run_that_somebody_only_names_is_claimed(sent: Any) -> None:
     run = make_run(make_world().system)
     with unfinished(names(run)):
-        assert run_claim(run_id=run.pk) is not None
+        assert run_claim(run_id=run.pk, task=run.task) is not None
     run.refresh_from_db()
     assert run.state == RunState.RUNNING
 
@@ -99,7 +99,7 @@ def test_a_claim_waits_for_whoever_writes_the_run(sent: Any) -> None:
 
     with unfinished(write) as end:
         threading.Timer(0.3, end).start()
-        assert run_claim(run_id=run.pk) is not None
+        assert run_claim(run_id=run.pk, task=run.task) is not None
 
 
 def test_the_coordinator_sends_again_without_beat_and_worker(sent: Any) -> None:
