@@ -7,8 +7,9 @@ of its store is put back to what it was, and it is started again.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import nats
 import pytest
 import pytest_asyncio
 
+from agent.drivers.base import DriverError
+from agent.drivers.nats.driver import NatsDriver
 from agent.drivers.nats.keys import LinkKey
 from agent.drivers.nats.server_config import BrokerSecrets
 from tests.agent.brokers import Broker
@@ -252,3 +255,32 @@ async def test_a_restored_delivery_stream_goes_on(disks, agents):
         await _publish(a, 101, 200)
         got = await _at_b(disks, lambda count: count >= 150)
         assert got == [*range(1, 51), *range(101, 201)]
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["lost", "older"])
+async def test_a_broker_is_told_again_how_far_the_state_directory_has_come(disks, kept):
+    """Else an older copy of the directory would not be known for one, months later."""
+    broker = disks.brokers["a"]
+    driver = NatsDriver(url=broker.url, broker="a", secrets=broker.secrets)
+    async with asyncio.timeout(LIMIT_S):
+        try:
+            await driver.open()
+            await driver.fence(1)
+            await driver.note_state(7)
+            if kept:
+                disks.keep("a")
+                await _told(lambda: driver.note_state(9))
+            noted = await _told(driver.noted_state)
+            disks.put_back("a", WHOLE)
+            while await _told(driver.noted_state) != noted:
+                await asyncio.sleep(0.1)
+        finally:
+            await driver.close()
+
+
+async def _told(ask: Callable[[], Awaitable[Any]]) -> Any:
+    """What a driver answers once its broker is back."""
+    while True:
+        with contextlib.suppress(DriverError):
+            return await ask()
+        await asyncio.sleep(0.1)

@@ -80,6 +80,8 @@ class Fence:
         self.mine: Record | None = None
         """What we claimed last; None: nothing is checked yet."""
         self.error: Fenced | None = None
+        self._state = 0
+        """The largest number of the state directory that was noted by this process."""
         self._on_fenced = on_fenced
         self._fenced = asyncio.Event()
 
@@ -102,7 +104,8 @@ class Fence:
                 raise _fenced(record)
             if record.acts_as(incarnation, self.life):
                 break
-            mine = replace(record, incarnation=incarnation, life=self.life)
+            state = max(record.state, self._state)
+            mine = Record(incarnation=incarnation, life=self.life, state=state)
             if await _write(connection, mine, sequence):
                 break
         self.mine = Record(incarnation, self.life)
@@ -117,6 +120,7 @@ class Fence:
             if record.state >= number or await _write(
                 connection, replace(record, state=number), sequence
             ):
+                self._state = max(self._state, number)
                 return
 
     async def noted_state(self, connection: Connection) -> int:
@@ -139,10 +143,13 @@ class Fence:
             return
         if self.error is not None:
             raise self.error
-        _, record = await _read(connection)
+        sequence, record = await _read(connection)
         if record.incarnation < mine.incarnation:
             # A broker whose disk was restored has forgotten us.
             await self.claim(connection, mine.incarnation)
+        elif record.life == self.life and record.state < self._state:
+            # It knows us, and not how far our state directory has come since.
+            await _write(connection, replace(record, state=self._state), sequence)
         else:
             self._compare(record)
         if self.error is not None:
