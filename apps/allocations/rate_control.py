@@ -116,13 +116,14 @@ def system_control(system: System, terms: Terms) -> bool:
         _controls[system.pk] = control
         _snap(system, gates)
         return False
-    settings_control(system=system, values=_next(control, gates, seen))
+    approved = {key: row.in_force for key, row in gates.items()}
+    settings_control(system=system, values=_next(control, gates, seen), approved=approved)
     return True
 
 
 def _snap(system: System, gates: Mapping[SettingKey, Setting]) -> None:
     if any(row.controlled is not None for row in gates.values()):
-        settings_control(system=system, values=dict.fromkeys(gates))
+        settings_control(system=system, values=dict.fromkeys(gates), approved={})
 
 
 def _next(

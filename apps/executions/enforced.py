@@ -151,11 +151,17 @@ def asks_of(action: Action, value: Value | None, broker: str) -> bool:
 
 
 @transaction.atomic
-def settings_control(*, system: System, values: Mapping[SettingKey, Value | None]) -> int:
+def settings_control(
+    *,
+    system: System,
+    values: Mapping[SettingKey, Value | None],
+    approved: Mapping[SettingKey, Value],
+) -> int:
     """Ask agents for other values than those of the last plan; None ends that.
 
-    For the rate controller. A setting that is not in force, or that an execution is changing
-    right now, is left alone. Returns how many values changed.
+    For the rate controller. `approved` is what was in force when the values were computed: where
+    a plan has changed it since, they are nobody's. A setting that is not in force, or that an
+    execution is changing right now, is left alone, too. Returns how many values changed.
     """
     rows = Setting.objects.select_for_update().filter(system=system, in_force__isnull=False)
     changed = []
@@ -164,6 +170,8 @@ def settings_control(*, system: System, values: Mapping[SettingKey, Value | None
         if key not in values or row.desired != row.in_force:
             continue
         value = _plain(values[key])
+        if value is not None and approved.get(key) != row.in_force:
+            continue
         if value != row.controlled:
             row.controlled = value
             changed.append(row)

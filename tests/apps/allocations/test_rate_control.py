@@ -153,6 +153,22 @@ def test_snaps_while_an_execution_runs_and_after_a_new_allocation(raised):
     assert raised.controlled()["t1"] == pytest.approx(202, rel=0.01)
 
 
+def test_a_step_that_a_plan_has_overtaken_is_not_asked_for(raised, monkeypatch):
+    """The coordinator stood still between reading what is in force and asking for more."""
+    step = rate_control._next
+
+    def overtaken(*args: Any) -> Any:
+        values = step(*args)
+        row = Setting.objects.get(kind="set_flow_rate", target__flow="t1")
+        lower = {**row.in_force, "rate_per_s": 10.0}
+        Setting.objects.filter(pk=row.pk).update(in_force=lower, desired=lower, controlled=None)
+        return values
+
+    monkeypatch.setattr(rate_control, "_next", overtaken)
+    seconds(raised, 1)
+    assert document_for(raised.agents["b1"]).gates["t1"].rate_per_s == 10.0
+
+
 def test_steps_come_once_a_second_however_often_it_is_called(moored):
     on(moored)
     moored.passed(t1=100, t2=20)

@@ -292,22 +292,27 @@ class TestController:
         start(harbour.system, [rate(None, 90.0)])
         agents["a"].obey()
 
+    def control(self, harbour, value) -> int:
+        return settings_control(
+            system=harbour.system, values={self.KEY: value}, approved={self.KEY: SPRING}
+        )
+
     def test_an_agent_reads_it_instead_of_the_plans_value(self, harbour, agents):
         value = {"rate_per_s": 80.0, "burst": 5.0}
-        assert settings_control(system=harbour.system, values={self.KEY: value}) == 1
-        assert settings_control(system=harbour.system, values={self.KEY: value}) == 0
+        assert self.control(harbour, value) == 1
+        assert self.control(harbour, value) == 0
         assert agents["a"].poll().gates["tides"].rate_per_s == 80.0
         assert Setting.objects.get(kind="set_flow_rate").in_force == SPRING
-        assert settings_control(system=harbour.system, values={self.KEY: None}) == 1
+        assert self.control(harbour, None) == 1
         assert agents["a"].poll().gates["tides"].rate_per_s == 90.0
 
     def test_the_next_plan_snaps_it_away(self, harbour, agents):
         value = {"rate_per_s": 80.0, "burst": 5.0}
-        settings_control(system=harbour.system, values={self.KEY: value})
+        self.control(harbour, value)
         execution = start(harbour.system, [rate(90.0, 100.0)])
         assert agents["a"].poll().gates["tides"].rate_per_s == 100.0
         # While it is being changed the controller keeps its hands off.
-        assert settings_control(system=harbour.system, values={self.KEY: value}) == 0
+        assert self.control(harbour, value) == 0
         agents["a"].obey()
         assert state(execution) == "succeeded"
         assert Setting.objects.get(kind="set_flow_rate").controlled is None

@@ -267,7 +267,9 @@ def test_rate_controller_may_have_moved_a_rate_since(
 ) -> None:
     carried_out(harbour, agents, approved(plan, ines, jon), olga)
     value = {"rate_per_s": 44.0, "burst": 5.0}
-    settings_control(system=harbour.system, values={setting_key(rate(40.0, 50.0)): value})
+    key = setting_key(rate(40.0, 50.0))
+    in_force = {"rate_per_s": 40.0, "burst": 5.0}
+    settings_control(system=harbour.system, values={key: value}, approved={key: in_force})
     agent = Agent.objects.get(broker__name="a")
     agent.observed = {**agent.observed, "gates": {"tides": value}}  # type: ignore[dict-item]
     agent.save()
