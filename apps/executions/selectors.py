@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any
 
-from django.db.models import Count, OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from apps.audit.models import AuditEntry
@@ -19,8 +19,9 @@ from apps.systems.models import System
 from apps.telemetry.models import Agent
 from apps.topology.models import OverlayEdge
 from weir.actions import InForce, absent, brokers, edge, protocol
+from weir.coordination.rollback import IN_FORCE
 from weir.coordination.wire import Observed, ReportPhase, observed_from_dict
-from weir.lifecycle.executions import PERSON_COMMANDS
+from weir.lifecycle.executions import PERSON_COMMANDS, ExecutionState
 from weir.lifecycle.steps import ActionState
 
 ANSWERS: Mapping[str, frozenset[str]] = {
@@ -30,6 +31,7 @@ ANSWERS: Mapping[str, frozenset[str]] = {
 }
 """State of a tree action -> what each participant has to say before it goes on."""
 
+IN_FORCE_NAMES = sorted(state.value for state in IN_FORCE)
 FEWEST_PAUSES, LATEST_PAUSES = 5, 50
 
 
@@ -93,7 +95,28 @@ def executions_counted() -> QuerySet[Execution]:
     Counted by subqueries: a join would count the actions of all executions before a page is cut.
     """
     return Execution.objects.select_related("system").annotate(
-        actions_total=_count(), actions_done=_count(state=ActionState.DONE)
+        actions_total=_count(),
+        actions_done=_count(state=ActionState.DONE),
+        is_overtaken=Exists(_later(OuterRef("system"), OuterRef("number"))),
+    )
+
+
+def overtaken_by(execution: Execution) -> Execution | None:
+    """The newest later execution of which something is in force; None: this one was the last.
+
+    What was approved since starts from what this one left, so it is no longer taken back alone.
+    """
+    return _later(execution.system_id, execution.number).order_by("-number").first()
+
+
+def _later(system: Any, number: Any) -> QuerySet[Execution]:
+    changing = ExecutionAction.objects.filter(
+        step__execution=OuterRef("pk"), state__in=IN_FORCE_NAMES
+    )
+    return (
+        Execution.objects.filter(system=system, number__gt=number)
+        .exclude(state=ExecutionState.ROLLED_BACK)
+        .filter(Exists(changing))
     )
 
 

@@ -23,7 +23,7 @@ from apps.executions.rows import (
     steps_append,
     tell,
 )
-from apps.executions.selectors import in_force
+from apps.executions.selectors import in_force, overtaken_by
 from apps.systems.models import System
 from apps.telemetry.services import agents_lapse, samples_prune
 from weir.actions import replay, validate
@@ -197,12 +197,25 @@ def execution_roll_back(*, execution: Execution, actor: User | None, reason: str
     """End after the running step, then undo what is done, last first.
 
     Waits for no maintenance window: what went wrong is taken back when it is seen. The record
-    says that it was outside of one.
+    says that it was outside of one. Raises Conflict `not_what_is_in_force` where a later execution
+    has changed the system: the values of before were approved for another state.
     """
     said = reason.strip()
     if is_on_hold(execution, timezone.now()):
         said = " ".join(["Outside the maintenance window.", said]).strip()
-    return _command(execution, actor, ExecutionCommand.ROLL_BACK, said)
+    return _command(execution, actor, ExecutionCommand.ROLL_BACK, said, _refuse_overtaken)
+
+
+def _refuse_overtaken(row: Execution) -> None:
+    # The system's row serialises this with the start of executions.
+    System.objects.select_for_update(no_key=True).get(pk=row.system_id)
+    later = overtaken_by(row)
+    if later is not None:
+        raise Conflict(
+            "not_what_is_in_force",
+            f"{later} of {later.subject_name} has changed {row.system} since {row} ended. "
+            "Take back what is left of it by a new plan.",
+        )
 
 
 @transaction.atomic

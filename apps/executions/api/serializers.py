@@ -14,7 +14,12 @@ from apps.executions.models import Direction, Execution, ExecutionAction, Execut
 from apps.executions.selectors import commands_given, waiting_for
 from weir import actions as kinds
 from weir.coordination.wire import ReportPhase
-from weir.lifecycle.executions import EXECUTIONS, PERSON_COMMANDS, ExecutionState
+from weir.lifecycle.executions import (
+    EXECUTIONS,
+    PERSON_COMMANDS,
+    ExecutionCommand,
+    ExecutionState,
+)
 from weir.lifecycle.steps import ActionState, StepState
 
 EXECUTION_STATES = [(state.value, state.value) for state in ExecutionState]
@@ -269,4 +274,11 @@ class ResumeSerializer(ExecutionReasonSerializer):
 def allowed_commands(execution: Execution) -> list[Any]:
     """What a person may ask of the execution as it stands."""
     state = ExecutionState(execution.state)
-    return [c.value for c in PERSON_COMMANDS if EXECUTIONS.allows(state, c)]
+    # Annotated by `executions_counted`.
+    overtaken = getattr(execution, "is_overtaken", False)
+    return [
+        command.value
+        for command in PERSON_COMMANDS
+        if EXECUTIONS.allows(state, command)
+        and not (overtaken and command == ExecutionCommand.ROLL_BACK)
+    ]
