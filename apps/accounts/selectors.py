@@ -23,6 +23,13 @@ class Hands:
     """Who made this person a judge, directly or through others."""
     held: frozenset[int]
     """As whom this person can sign in."""
+    holders: frozenset[int]
+    """Who can sign in as this person."""
+
+    @property
+    def one_pair_of_eyes(self) -> frozenset[int]:
+        """Accounts that may be this very person's, or whose this one may be."""
+        return self.held | self.holders
 
 
 def hands_of(person_id: int) -> Hands:
@@ -34,7 +41,11 @@ def hands_of(person_id: int) -> Hands:
     )
     upwards = [(to, by) for to, by, _ in rows if by is not None]
     downwards = [(by, to) for to, by, what in rows if by is not None and what in LETS_IN]
-    return Hands(makers=_closure(person_id, upwards), held=_closure(person_id, downwards))
+    return Hands(
+        makers=_closure(person_id, upwards),
+        held=_closure(person_id, downwards),
+        holders=_closure(person_id, [(to, by) for by, to in downwards]),
+    )
 
 
 def _closure(start: int, edges: list[tuple[int, int]]) -> frozenset[int]:

@@ -94,6 +94,12 @@ def author_held(plan: Plan, hands: Hands) -> User | None:
     return _one_of(plan.people_behind & hands.held)
 
 
+def approved_by_same(plan: Plan, hands: Hands, now: datetime) -> User | None:
+    """Who has approved already and may be the same person as the reviewer."""
+    approvals = valid_approvals(plan, now)
+    return next((a.person for a in approvals if a.person_id in hands.one_pair_of_eyes), None)
+
+
 def _one_of(keys: frozenset[int]) -> User | None:
     return User.objects.filter(pk__in=keys).order_by("pk").first() if keys else None
 

@@ -7,7 +7,12 @@ from apps.accounts.models import User
 from apps.accounts.roles import Permission
 from apps.accounts.selectors import Hands
 from apps.plans.models import Plan
-from apps.plans.selectors.approvals import invalid_because, is_independent, is_own
+from apps.plans.selectors.approvals import (
+    approved_by_same,
+    invalid_because,
+    is_independent,
+    is_own,
+)
 from apps.plans.selectors.staleness import state_now
 from weir.lifecycle.plans import PLANS, UNSETTLED, PlanCommand, PlanState
 
@@ -15,10 +20,12 @@ Gate = Callable[[Plan, User, Hands, datetime], bool]
 
 
 def may_judge(plan: Plan, person: User, hands: Hands, now: datetime) -> bool:
-    """Neither their own nor of somebody in whose hands they are, and not decided by them yet."""
+    """Neither their own nor of somebody in whose hands they are, and not decided yet by them or by
+    somebody who may be the same person."""
     return (
         may_reject(plan, person, hands, now)
         and is_independent(plan, hands)
+        and approved_by_same(plan, hands, now) is None
         and not any(
             approval.person_id == person.pk and not invalid_because(approval, plan, now)
             for approval in plan.approvals.all()

@@ -204,7 +204,10 @@ def waiting_for(plans: QuerySet[Plan], person: User, now: datetime) -> QuerySet[
     hands = hands_of(person.pk)
     not_for = [person.pk, *hands.makers, *hands.held]
     decided = Approval.objects.filter(
-        plan=OuterRef("pk"), person=person, ended_at=None, expires_at__gt=now
+        plan=OuterRef("pk"),
+        person__in=[person.pk, *hands.one_pair_of_eyes],
+        ended_at=None,
+        expires_at__gt=now,
     )
     return plans.filter(
         ~Exists(decided),

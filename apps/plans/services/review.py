@@ -7,6 +7,7 @@ from apps.accounts.selectors import hands_of
 from apps.common.errors import ApplicationError, Conflict, FieldError
 from apps.plans.models import Approval, Decision, Plan
 from apps.plans.selectors.approvals import (
+    approved_by_same,
     author_held,
     is_own,
     made_by_author,
@@ -53,14 +54,14 @@ def plan_withdraw(*, plan: Plan, actor: User) -> Plan:
 def plan_approve(*, plan: Plan, actor: User, content_hash: str, comment: str = "") -> Plan:
     """Approve exactly the content that was read; the last approval asked for makes it approved.
 
-    Raises ApplicationError `author_cannot_approve`, `approver_made_by_author` or
-    `approver_made_author` (403), Conflict `content_changed`,
+    Raises ApplicationError `author_cannot_approve`, `approver_made_by_author`,
+    `approver_made_author` or `approvers_are_one` (403), Conflict `content_changed`,
     `already_decided`, `plan_is_stale`, `not_in_this_state`.
     """
 
     def deed(row: Plan, now: datetime) -> Plan:
         _judge(row, actor, PlanCommand.APPROVE)
-        _be_independent(row, actor)
+        _be_independent(row, actor, now)
         if content_hash != row.content_hash:
             raise Conflict(
                 "content_changed",
@@ -138,7 +139,7 @@ def _judge(row: Plan, actor: User, command: PlanCommand) -> None:
         move(row, command, actor=actor, title="")
 
 
-def _be_independent(row: Plan, actor: User) -> None:
+def _be_independent(row: Plan, actor: User, now: datetime) -> None:
     """Two accounts of which one holds the other are one pair of eyes."""
     hands = hands_of(actor.pk)
     way_out = (
@@ -159,5 +160,14 @@ def _be_independent(row: Plan, actor: User) -> None:
             "approver_made_author",
             f"{row} is a plan of {held.display_name}, whose password you or an account that you "
             f"made set. {way_out.format(held.display_name)}",
+            status=403,
+        )
+    same = approved_by_same(row, hands, now)
+    if same is not None:
+        raise ApplicationError(
+            "approvers_are_one",
+            f"{same.display_name} has approved {row}, and one of you or an account that one of you "
+            "made set the other's password: these are not two approvals. Somebody else approves, "
+            "or another administrator first sets a new password.",
             status=403,
         )

@@ -16,7 +16,14 @@ from apps.plans.services import plan_approve, plan_execute, plan_reject, plans_s
 from tests.conftest import client_of
 from tests.factories import PASSWORD, make_user
 from tests.factories.fleet import Harbour
-from tests.factories.plans import agents_come, agents_look, approved, make_plan, submitted
+from tests.factories.plans import (
+    agents_come,
+    agents_look,
+    approved,
+    make_plan,
+    make_policy,
+    submitted,
+)
 
 ANOTHER = "an entirely different secret"
 
@@ -202,3 +209,22 @@ def test_people_whom_a_third_person_made_are_independent(harbour: Harbour, root:
     assert (
         plan_approve(plan=plan, actor=approver, content_hash=plan.content_hash).state == "approved"
     )
+
+
+@pytest.mark.parametrize("first", ["boss", "puppet"])
+def test_two_approvals_of_one_pair_of_hands_are_one(
+    plan: Plan, harbour: Harbour, ines: User, jon: User, first: str
+) -> None:
+    make_policy(harbour.system, approval_rules=[{"approvals": 2}])
+    boss = make_user("boss", Role.ADMIN, Role.APPROVER)
+    puppet = made_by(boss, "puppet", Role.APPROVER)
+    one, other = (boss, puppet) if first == "boss" else (puppet, boss)
+    row = approved(plan, ines, one)
+    shown = client_of(other).get(f"/api/v1/plans/{plan.public_id}").json()
+    assert shown["allowed_commands"] == ["reject", "dry_run"]
+    assert client_of(other).get("/api/v1/plans?waiting_for=me").json()["count"] == 0
+    with pytest.raises(ApplicationError, match="password") as caught:
+        plan_approve(plan=row, actor=other, content_hash=row.content_hash)
+    assert (caught.value.status, caught.value.code) == (403, "approvers_are_one")
+    row = plan_approve(plan=row, actor=jon, content_hash=row.content_hash)
+    assert row.state == "approved"
