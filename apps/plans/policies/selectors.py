@@ -1,10 +1,11 @@
 """Which terms hold for a system. Reads only; nobody needs a row before somebody edits one."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import Q, QuerySet
 
+from apps.accounts.selectors import hands_of
 from apps.plans.policies.models import Policy
 from apps.plans.policies.terms import DEFAULT_TERMS, Terms
 from apps.systems.models import System
@@ -28,17 +29,33 @@ def terms_for(system: System) -> Terms:
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """What holds for a system, and who decided last what is approved without a person."""
+    """What holds for a system, and who decided last what is approved without a person, with those
+    who made their accounts."""
 
     terms: Terms
     auto_approval_by: frozenset[int]
 
 
 def in_force(systems: Iterable[int]) -> dict[int, InForce]:
-    """What holds for each system, by its key; three queries for all of them together."""
+    """What holds for each system, by its key; three queries for all of them together, and one for
+    everybody who decided what is approved without a person."""
     keys = set(systems)
     rows = {row.system_id: row for row in policy_rows().filter(Q(system__in=keys) | Q(system=None))}
-    return {key: _in_force(rows.get(key), rows.get(None)) for key in keys}
+    found = {key: _in_force(rows.get(key), rows.get(None)) for key in keys}
+    deciders = frozenset[int]().union(
+        *(held.auto_approval_by for held in found.values() if held.terms.auto_approve_max_share > 0)
+    )
+    # Whoever made a decider, or set their password, has decided as much.
+    makers = {person: hands_of(person).makers for person in deciders}
+    return {
+        key: replace(
+            held,
+            auto_approval_by=held.auto_approval_by.union(
+                *(makers.get(person, ()) for person in held.auto_approval_by)
+            ),
+        )
+        for key, held in found.items()
+    }
 
 
 def _in_force(own: Policy | None, default: Policy | None) -> InForce:

@@ -72,6 +72,8 @@ def policy_update(
     effective = terms_of(row) if inherits else terms
     if any(getattr(effective, name) != before[name] for name in AUTO_APPROVAL):
         row.auto_approval_by = actor
+    elif before["inherits"] and not inherits:
+        row.auto_approval_by = _takes_over(row, actor)
     _write(row, terms)
     fresh = policy_rows().get(pk=row.pk)
     after = _plain(fresh.inherits, terms_of(fresh))
@@ -90,6 +92,16 @@ def policy_update(
     )
     publish("policy", id=row.public_id, system=row.system.public_id if row.system else None)
     return fresh
+
+
+def _takes_over(row: Policy, actor: User | None) -> User | None:
+    """Who has decided what is approved without a person, where the default's bounds become the
+    system's own unchanged: whoever wrote them, or let the system follow them."""
+    default = Policy.objects.filter(system=None).select_related("auto_approval_by").first()
+    deciders = [default.auto_approval_by if default else None, row.auto_approval_by]
+    if actor is not None and actor in deciders:
+        return actor
+    return next((person for person in deciders if person is not None), None)
 
 
 def _typed(name: str, value: Any) -> Any:

@@ -7,10 +7,13 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.accounts.roles import Role
+from apps.accounts.services import user_create
 from apps.common.errors import Conflict
 from apps.executions.services import execution_roll_back, execution_stop, executions_tick
 from apps.plans.models import Plan
 from apps.plans.services import plan_approve, plan_execute, plans_settle, settling
+from tests.factories import PASSWORD, make_user
 from tests.factories.fleet import Harbour, population, rate
 from tests.factories.plans import (
     agents_come,
@@ -187,6 +190,43 @@ def test_nobody_lets_a_policy_approve_their_own_plan(
     plans_settle()
     plan.refresh_from_db()
     assert plan.state == "approved"
+
+
+def test_nobody_lets_it_by_giving_a_system_terms_of_its_own(
+    harbour: Harbour, ines: User, jon: User, olga: User
+) -> None:
+    agents = agents_come(harbour)
+    agents_look(harbour, agents)
+    carried_out(harbour, agents, approved(make_plan(harbour.system, ines), ines, jon), olga)
+    make_policy(None, by=ines, auto_approve_max_share=0.5, auto_approve_max_change=0.1)
+    # The default's bounds become the system's own: whoever set them has decided about these, too.
+    make_policy(harbour.system, by=jon, pace_s=2.0)
+    plan = submitted(make_plan(harbour.system, ines, [rate(40.0, 42.0)]), ines)
+    assert plan.state == "pending_review"
+    make_policy(harbour.system, by=ines, inherits=True)
+    make_policy(harbour.system, by=ines, pace_s=3.0)
+    plans_settle()
+    plan.refresh_from_db()
+    assert plan.state == "pending_review"
+    make_policy(harbour.system, by=jon, auto_approve_max_share=0.4)
+    plans_settle()
+    plan.refresh_from_db()
+    assert plan.state == "approved"
+
+
+def test_nobody_lets_it_through_an_account_that_they_made(
+    harbour: Harbour, ines: User, jon: User, olga: User
+) -> None:
+    agents = agents_come(harbour)
+    agents_look(harbour, agents)
+    carried_out(harbour, agents, approved(make_plan(harbour.system, ines), ines, jon), olga)
+    root = make_user("root", Role.ADMIN, Role.EDITOR)
+    puppet = user_create(username="puppet", password=PASSWORD, roles=["admin"], actor=root)
+    make_policy(harbour.system, by=puppet, auto_approve_max_share=0.5, auto_approve_max_change=0.1)
+    own = submitted(make_plan(harbour.system, root, [rate(40.0, 42.0)]), root)
+    assert own.state == "pending_review"
+    other = submitted(make_plan(harbour.system, ines, [rate(40.0, 41.0)]), ines)
+    assert other.state == "approved"
 
 
 def test_finished_execution_finishes_the_plan(
