@@ -21,9 +21,10 @@ def blast_radius(document: Document, system: System) -> dict[str, Any]:
     trees = [action for action in every if actions.protocol(action) == "tree"]
     named = {action.target["flow"] for action in every if "flow" in action.target}
     moved = _consumers(every, wanted)
+    touched = {broker for action in every for broker in actions.brokers(action)}
     return {
-        "brokers": len({broker for action in every for broker in actions.brokers(action)}),
-        "brokers_total": Broker.objects.filter(system=system).count(),
+        "brokers": len(touched),
+        "brokers_total": len(_brokers(system) | touched),
         # What moves a link may pause every topic that crosses it, and any may.
         "topics": len(set(topics) | named) if trees else len(named),
         "topics_total": len(topics),
@@ -32,6 +33,15 @@ def blast_radius(document: Document, system: System) -> dict[str, Any]:
         "consumers_admitted": sum(max(0, after - before) for before, after in moved),
         "consumers_released": sum(max(0, before - after) for before, after in moved),
     }
+
+
+def _brokers(system: System) -> set[str]:
+    """The brokers that there are: those with an agent, as soon as one has come. The model may hold
+    any number that nobody runs, and a policy asks for the share that is touched."""
+    run = Broker.objects.filter(
+        system=system, agent__incarnation__gt=0, agent__revoked_at=None
+    ).values_list("name", flat=True)
+    return set(run) or set(Broker.objects.filter(system=system).values_list("name", flat=True))
 
 
 def _moved_links(action: Action) -> list[actions.Edge]:

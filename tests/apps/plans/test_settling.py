@@ -13,7 +13,8 @@ from apps.common.errors import Conflict
 from apps.executions.services import execution_roll_back, execution_stop, executions_tick
 from apps.plans.models import Plan
 from apps.plans.services import plan_approve, plan_execute, plans_settle, settling
-from tests.factories import PASSWORD, make_user
+from tests.conftest import client_of
+from tests.factories import PASSWORD, make_broker, make_user
 from tests.factories.fleet import Harbour, population, rate
 from tests.factories.plans import (
     agents_come,
@@ -227,6 +228,26 @@ def test_nobody_lets_it_through_an_account_that_they_made(
     assert own.state == "pending_review"
     other = submitted(make_plan(harbour.system, ines, [rate(40.0, 41.0)]), ines)
     assert other.state == "approved"
+
+
+def test_brokers_that_nobody_runs_make_no_plan_small(
+    harbour: Harbour, ines: User, jon: User, olga: User
+) -> None:
+    agents = agents_come(harbour)
+    agents_look(harbour, agents)
+    carried_out(harbour, agents, approved(make_plan(harbour.system, ines), ines, jon), olga)
+    make_policy(
+        harbour.system,
+        auto_approve_max_share=0.2,
+        approval_rules=[{"approvals": 1}, {"approvals": 2, "min_share": 0.2}],
+    )
+    for number in range(6):
+        make_broker(harbour.system, f"paper-{number}")
+    plan = submitted(make_plan(harbour.system, ines, [rate(40.0, 42.0)]), ines)
+    assert plan.state == "pending_review"
+    shown = client_of(jon).get(f"/api/v1/plans/{plan.public_id}").json()
+    assert shown["approvals_needed"] == 2
+    assert (shown["blast_radius"]["brokers"], shown["blast_radius"]["brokers_total"]) == (1, 4)
 
 
 def test_finished_execution_finishes_the_plan(
