@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.factories.runs import golden_problem
@@ -158,6 +158,7 @@ def test_names_the_parameter_that_scales_the_worth(utility, name):
     rate=st.floats(0.0, 1000.0),
     admitted=st.integers(0, 100),
 )
+@example({"kind": "piecewise", "points": [[0.0, 1.0]]}, 0.1, 0.0, 2.225073858507e-311, 0)
 def test_the_verdict_turns_where_it_is_said_to_turn(utility, cost, price, rate, admitted):
     consumers, flow = a_class(utility, {"cpu": cost})
     prices = {"cpu": price}
@@ -166,6 +167,7 @@ def test_the_verdict_turns_where_it_is_said_to_turn(utility, cost, price, rate, 
     )
     assert why.given_up >= 0
     assert why.price == pytest.approx(cost * price * rate)
+    assert why.scale_at_margin is None or 0 < why.scale_at_margin < math.inf
     if why.verdict in (Verdict.PAYS, Verdict.FREE):
         assert admitted == 100
     if why.verdict == Verdict.COSTS_MORE:

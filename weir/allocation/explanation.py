@@ -19,6 +19,7 @@ verdict turns, not a forecast. Cost: constant per class, but for one bisection o
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast
@@ -149,7 +150,7 @@ def explain(
         given_up=max(0.0, given_up),
         scale=utility.scale,
         scale_name=scale_name(utility),
-        scale_at_margin=utility.scale * price / value if value > 0 and price > 0 else None,
+        scale_at_margin=_positive(utility.scale * price / value if value > 0 else math.inf),
         rate_at_margin_per_s=rate_at_margin(utility, flow, rate_per_s, per_message),
     )
 
@@ -173,7 +174,7 @@ def verdict(value: float, price: float, admitted: int, wanted: int) -> Verdict:
 
 def _need(name: str, cost: float, rate: float, price: float, room: float, excess: float) -> Need:
     units = cost * rate
-    turning = price + excess / units if units > 0 else None
+    turning = price + excess / units if units > 0 else math.inf
     return Need(
         resource=name,
         cost=cost,
@@ -181,8 +182,13 @@ def _need(name: str, cost: float, rate: float, price: float, room: float, excess
         price=price,
         worth=units * price,
         room=room,
-        price_at_margin=turning if turning is not None and turning >= 0 else None,
+        price_at_margin=turning if turning == 0 else _positive(turning),
     )
+
+
+def _positive(value: float) -> float | None:
+    """None for what is no number above 0, as where a divisor is next to nothing."""
+    return value if 0 < value < math.inf else None
 
 
 def scale_name(utility: Utility) -> str | None:
