@@ -14,6 +14,7 @@ from apps.plans.policies.models import Policy, PolicyRule, PolicyWindow
 from apps.plans.policies.selectors import policy_rows, terms_of
 from apps.plans.policies.terms import DEFAULT_TERMS, ApprovalRule, Effect, Terms, Window
 from apps.plans.policies.windows import cron_error, timezone_error
+from apps.plans.services.holding import windows_hold
 from apps.systems.models import System
 
 LISTS = ("approval_rules", "windows")
@@ -91,6 +92,8 @@ def policy_update(
         reason=reason,
     )
     publish("policy", id=row.public_id, system=row.system.public_id if row.system else None)
+    # Reports of agents may begin the next step before the coordinator looks again.
+    transaction.on_commit(windows_hold, robust=True)
     return fresh
 
 

@@ -7,6 +7,7 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.accounts.roles import Role
 from apps.audit.models import AuditEntry
 from apps.common.errors import ApplicationError, Conflict
 from apps.executions.models import Execution
@@ -21,6 +22,7 @@ from apps.plans.policies.windows import window_state
 from apps.plans.services import plan_execute, windows_hold
 from apps.telemetry.models import Agent
 from tests.conftest import client_of
+from tests.factories import make_user
 from tests.factories.fleet import Harbour, population, rate
 from tests.factories.plans import agents_come, agents_look, approved, make_plan, make_policy
 
@@ -81,6 +83,29 @@ def test_closing_pauses_after_the_step_under_way_and_opening_goes_on(
     assert windows_hold() == 0
     make_policy(harbour.system, windows=[])
     assert go_on(harbour, agents, running) == "succeeded"
+
+
+def test_an_edit_of_the_policy_holds_before_the_coordinator_looks(
+    harbour: Harbour,
+    agents: dict[str, Agent],
+    running: Execution,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    admin = client_of(make_user("ada", Role.ADMIN))
+    row = admin.get(f"/api/v1/policies?system={harbour.system.public_id}").json()["results"][0]
+    with django_capture_on_commit_callbacks(execute=True):
+        answer = admin.patch(
+            f"/api/v1/policies/{row['id']}",
+            {"windows": [deny()]},
+            format="json",
+            headers={"If-Match": f'"{row["version"]}"'},
+        )
+    assert answer.status_code == 200, answer.content
+    for _ in range(3):
+        agents_look(harbour, agents)
+    running.refresh_from_db()
+    assert (running.state, running.held) == ("paused", True)
+    assert done(running) == ["completed", "pending", "pending"]
 
 
 def test_no_step_begins_after_the_moment_whoever_looks_first(
