@@ -170,7 +170,8 @@ test-spark: compiled dev ## tests on Spark
 test-frontend: node_modules
 	$(NPM) test --silent
 
-chaos: install dev ## hours of it: 100,000 simulated lives, a million messages on killed brokers, a million on the whole system
+chaos: install dev ## hours of it: other examples of every property, 100,000 simulated lives, a million messages on killed brokers, a million on the whole system
+	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/weir -n $$(nproc) --hypothesis-profile others
 	$(BIN)/python -m tests.simulation --seeds 100000 --jobs $$(nproc)
 	$(BIN)/python -m tests.lives --seeds 100000 --jobs $$(nproc)
 	$(BIN)/python -m tests.chaos --deliveries 1000000 --shifts 50 --kills 20
