@@ -24,6 +24,7 @@ from apps.plans.selectors.envelope import Measured, measured_envelope
 from apps.plans.selectors.presentation import Change, LeftOut, changes, left_out, step_rows
 from apps.plans.selectors.rules import Ruling, rulings
 from apps.plans.selectors.staleness import MOVED, moved_sentences, state_now, with_state_now
+from weir.lifecycle.executions import ExecutionState
 from weir.lifecycle.plans import UNSETTLED, PlanState
 
 
@@ -157,7 +158,7 @@ def _common(
         "run_name": str(plan.run) if plan.run else None,
         "approvals_given": len(valid_approvals(plan, now)),
         "approvals_needed": ruling.approvals_needed,
-        "stale_because": moved.get(plan.pk, plan.stale_because),
+        "stale_because": _stale_because(plan, moved, progress),
         "superseded_by": plan.superseded_by.public_id if plan.superseded_by else None,
         "execution": progress.get(plan.pk),
         "allowed_commands": allowed_commands(
@@ -168,6 +169,18 @@ def _common(
             now=now,
         ),
     }
+
+
+def _stale_because(plan: Plan, moved: dict[int, str], progress: dict[int, Progress]) -> str:
+    """Why it is stale. An execution that had failed or was stopped may be rolled back later."""
+    said = moved.get(plan.pk, plan.stale_because)
+    execution = progress.get(plan.pk)
+    if said and execution is not None and "was rolled back" not in said:
+        if execution.state == ExecutionState.ROLLING_BACK:
+            said += " The execution is being rolled back."
+        elif execution.state == ExecutionState.ROLLED_BACK:
+            said += " The execution was rolled back since."
+    return said
 
 
 def _decision(plan: Plan, approval: Any, now: datetime) -> DecisionReading:

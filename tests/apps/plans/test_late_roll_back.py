@@ -6,6 +6,7 @@ from apps.accounts.models import User
 from apps.executions.documents import document_for
 from apps.executions.models import Execution
 from apps.executions.services import execution_stop, executions_tick
+from apps.plans.models import Plan
 from apps.plans.services import plan_execute, plans_settle
 from apps.telemetry.models import Agent
 from tests.conftest import client_of
@@ -83,3 +84,12 @@ def test_it_still_takes_back_what_stands_alone(
     assert client_of(olga).get(address).json()["allowed_commands"] == ["roll_back"]
     assert client_of(olga).post(f"{address}/roll-back", {}, format="json").status_code == 200
     assert rate_told(agents) == 40.0
+    plan = f"/api/v1/plans/{Plan.objects.get(execution=stopped).public_id}"
+    said = client_of(olga).get(plan).json()["stale_because"]
+    assert said.startswith(f"{stopped} was stopped")
+    assert said.endswith("The execution is being rolled back.")
+    agents_look(harbour, agents)
+    executions_tick()
+    plans_settle()
+    said = client_of(olga).get(plan).json()["stale_because"]
+    assert said.endswith("The execution was rolled back since.")
