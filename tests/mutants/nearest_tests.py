@@ -31,7 +31,11 @@ def measure(tree: Path, environment: dict[str, str]) -> None:
             *("-o", "junit_family=xunit1"),
         ],
         cwd=tree,
-        env={**os.environ, **environment, "COVERAGE_FILE": str(tree / "var/coverage")},
+        env={
+            **os.environ,
+            **environment,
+            "COVERAGE_FILE": str(tree / "var/coverage"),
+        },
         check=False,
     )
 
@@ -47,7 +51,7 @@ class NearestTests:
         self.failed: set[str] = set()
         """Tests that fail as the code is: they would seem to notice every mutant."""
         for case in ElementTree.parse(tree / "var/tests.xml").iter("testcase"):
-            name = f"{case.get('file')}::{case.get('name')}"
+            name = _name(case)
             self._seconds[name] = float(case.get("time", 0.0))
             if case.find("failure") is not None or case.find("error") is not None:
                 self.failed.add(name)
@@ -68,3 +72,11 @@ class NearestTests:
                 break
             chosen.append(test)
         return chosen
+
+
+def _name(case: ElementTree.Element) -> str:
+    """As pytest and the coverage's contexts say it, with the class if the test is in one."""
+    file, place = case.get("file", ""), case.get("classname", "")
+    module = file.removesuffix(".py").replace("/", ".")
+    classes = place.removeprefix(module).strip(".").split(".")
+    return "::".join(filter(None, (file, *classes, case.get("name", ""))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,11 +30,13 @@ class Mutant:
     occurrence: int
     text: str
     """The line as it is without the bug."""
+    nth: int
+    """Which one of those that this operator makes of lines of this text in the file, from 0."""
 
     @property
     def key(self) -> str:
         """Names the mutant while the line stays as it is, wherever in its file it stands."""
-        return f"{self.file} | {self.operator} | {self.text}"
+        return f"{self.file} | {self.operator} | {self.text} | {self.nth}"
 
     def code(self, source: str) -> str:
         """The file's text with the bug in it."""
@@ -55,17 +58,21 @@ def mutants_of(root: Path, path: Path) -> Iterator[Mutant]:
     nodes = list(ast_nodes(get_ast(source)))
     for name, kind in OPERATORS.items():
         operator = kind()
+        seen: Counter[str] = Counter()
         places = [(node, *place) for node in nodes for place in operator.mutation_positions(node)]
         for occurrence, (node, start, end) in enumerate(places):
             if not (_of_annotation(node) or _tunable(node)):
+                text = lines[start[0] - 1].strip()
                 yield Mutant(
                     file=str(path.relative_to(root)),
                     line=start[0],
                     end_line=end[0],
                     operator=name,
                     occurrence=occurrence,
-                    text=lines[start[0] - 1].strip(),
+                    text=text,
+                    nth=seen[text],
                 )
+                seen[text] += 1
 
 
 def _of_annotation(node: object) -> bool:
