@@ -156,7 +156,18 @@ def _command(
 
 
 def execution_pause(*, execution: Execution, actor: User | None, reason: str = "") -> Execution:
-    """Begin no further step; the running one ends first. Raises Conflict when it cannot."""
+    """Begin no further step; the running one ends first. Raises Conflict when it cannot.
+
+    What a maintenance window holds stays paused, then, when the window opens.
+    """
+    with transaction.atomic():
+        row = execution_locked(execution.pk)
+        if row.held:
+            row.held = False
+            row.save(update_fields=["held", "updated_at"])
+            record_execution(row, "pause", actor, before=row.state, reason=reason.strip())
+            tell(row)
+            return row
     return _command(execution, actor, ExecutionCommand.PAUSE, reason.strip())
 
 
@@ -178,10 +189,11 @@ def execution_resume(
         if not is_on_hold(row, timezone.now()):
             return
         if not override_window:
+            then = "goes on by itself then" if row.held else "can be resumed then"
             raise Conflict(
                 "outside_window",
-                f"{row.hold_because} {row} goes on by itself then; to go on now, resume with "
-                "`override_window` and a reason.",
+                f"{row.hold_because} {row} {then}; to go on now, resume with `override_window` "
+                "and a reason.",
             )
         row.hold_at, row.hold_overridden = None, True
 

@@ -279,6 +279,11 @@ def allowed_commands(execution: Execution) -> list[Any]:
     return [
         command.value
         for command in PERSON_COMMANDS
-        if EXECUTIONS.allows(state, command)
+        if (EXECUTIONS.allows(state, command) or _kept(execution, command))
         and not (overtaken and command == ExecutionCommand.ROLL_BACK)
     ]
+
+
+def _kept(execution: Execution, command: ExecutionCommand) -> bool:
+    # Paused by a window: somebody may want it to stay so.
+    return execution.held and command == ExecutionCommand.PAUSE

@@ -177,6 +177,28 @@ def test_what_a_person_paused_stays_paused_when_a_window_opens(
     assert go_on(harbour, agents, running) == "paused"
 
 
+def test_what_a_window_holds_stays_paused_if_a_person_says_so(
+    harbour: Harbour, agents: dict[str, Agent], running: Execution, olga: User
+) -> None:
+    make_policy(harbour.system, windows=[deny()])
+    windows_hold()
+    assert go_on(harbour, agents, running) == "paused"
+    client, address = client_of(olga), f"/api/v1/executions/{running.public_id}"
+    assert "pause" in client.get(address).json()["allowed_commands"]
+    answer = client.post(f"{address}/pause", {"reason": "Ask the port first."}, format="json")
+    assert (answer.status_code, answer.json()["held"]) == (200, False)
+    assert "pause" not in client.get(address).json()["allowed_commands"]
+    assert AuditEntry.objects.filter(action="pause", actor=olga).get().reason == (
+        "Ask the port first."
+    )
+    with pytest.raises(Conflict, match="can be resumed then"):
+        execution_resume(execution=running, actor=olga)
+    make_policy(harbour.system, windows=[])
+    assert go_on(harbour, agents, running) == "paused"
+    execution_resume(execution=running, actor=olga)
+    assert go_on(harbour, agents, running) == "succeeded"
+
+
 def test_taking_back_waits_for_no_window_and_the_record_says_so(
     harbour: Harbour, agents: dict[str, Agent], running: Execution, olga: User
 ) -> None:

@@ -8,6 +8,7 @@ import { useExecutionCommand, type Execution, type PlanDetail } from "@/api/plan
 import { Command } from "@/components/ui/command";
 import { ConfirmDialog } from "@/components/ui/dialogs";
 import { Scroll } from "@/components/ui/scroll";
+import { useNow } from "@/lib/clock";
 import { countText } from "@/lib/numbers";
 
 const waiting = (execution: Execution) =>
@@ -60,6 +61,9 @@ export function ExecutionCommands({ plan, execution }: { plan: PlanDetail; execu
   const step = running?.name.toLowerCase() ?? "the running step";
   const stopWord = midStep ? `Stop after ${step}` : "Stop";
   const left = waiting(execution);
+  const now = useNow(execution.hold_at !== null);
+  const outside =
+    execution.held || (execution.hold_at !== null && Date.parse(execution.hold_at) <= now.getTime());
   const confirm = (name: Asked) => ({
     open: asking === name,
     onClose: () => setAsking(null),
@@ -70,7 +74,7 @@ export function ExecutionCommands({ plan, execution }: { plan: PlanDetail; execu
     <>
       {may("pause") ? (
         <Command icon="pause" onClick={() => setAsking("pause")}>
-          Pause
+          {execution.held ? "Keep paused" : "Pause"}
         </Command>
       ) : null}
       {may("resume") ? (
@@ -79,10 +83,10 @@ export function ExecutionCommands({ plan, execution }: { plan: PlanDetail; execu
           primary
           disabled={command.isPending}
           onClick={() =>
-            execution.held ? setAsking("resume") : command.mutate({ command: "resume" })
+            outside ? setAsking("resume") : command.mutate({ command: "resume" })
           }
         >
-          {execution.held ? "Resume outside the window" : "Resume"}
+          {outside ? "Resume outside the window" : "Resume"}
         </Command>
       ) : null}
       {may("stop") ? (
@@ -96,12 +100,13 @@ export function ExecutionCommands({ plan, execution }: { plan: PlanDetail; execu
         </Command>
       ) : null}
       <ConfirmDialog
-        title={`Pause ${plan.name}`}
-        command="Pause"
+        title={execution.held ? `Keep ${plan.name} paused` : `Pause ${plan.name}`}
+        command={execution.held ? "Keep paused" : "Pause"}
         dangerous={false}
         {...confirm("pause")}
       >
         <p>
+          {execution.held ? "It does not go on by itself when the window opens. " : ""}
           {midStep ? `${running?.name ?? "The step"} goes on to its end; then nothing` : "Nothing"}{" "}
           new begins until somebody resumes. {countText(left, "action waits", "actions wait")}.
         </p>
@@ -112,7 +117,8 @@ export function ExecutionCommands({ plan, execution }: { plan: PlanDetail; execu
         {...confirm("resume")}
       >
         <p>
-          {execution.hold_because} {plan.name} goes on by itself when changes are allowed again.
+          {execution.hold_because} {plan.name}{" "}
+          {execution.held ? "goes on by itself" : "can be resumed"} when changes are allowed again.
           Resumed now it carries out {countText(left, "action")} at a time when the policy forbids
           changes.
         </p>

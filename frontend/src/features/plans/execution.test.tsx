@@ -160,6 +160,33 @@ it("resumes outside a maintenance window only after a reason was asked for", asy
   });
 });
 
+it("keeps paused what a window holds, and says what that means", async () => {
+  const held = execution({ state: "paused", allowed_commands: ["pause", "resume"], held: true });
+  const asked = serve({
+    ...answers(executing, held),
+    [`POST ${executionPath}/pause`]: ok(execution({ state: "paused" })),
+  });
+  const { user } = open();
+  await user.click(await screen.findByRole("button", { name: "Keep paused" }));
+  const dialog = within(await screen.findByRole("dialog", { name: "Keep P-118 paused" }));
+  expect(dialog.getByText(/does not go on by itself when the window opens/)).toBeInTheDocument();
+  await user.click(dialog.getByRole("button", { name: "Keep paused" }));
+  await waitFor(() => expect(posts(asked)).toHaveLength(1));
+});
+
+it("asks for a reason outside the window although a person paused it", async () => {
+  const paused = execution({
+    state: "paused",
+    allowed_commands: ["resume"],
+    hold_at: "2020-01-01T00:00:00Z",
+    hold_because: "The window forbids changes now.",
+  });
+  serve(answers(executing, paused));
+  const { user } = open();
+  await user.click(await screen.findByRole("button", { name: "Resume outside the window" }));
+  expect(await screen.findByText(/P-118 can be resumed when/)).toBeInTheDocument();
+});
+
 it("keeps the dialog and says why a command was refused", async () => {
   serve({
     ...answers(executing, execution()),
