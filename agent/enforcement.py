@@ -61,14 +61,14 @@ class Enforcer:
         self._problems: dict[str, str] = {}
         self._classes: Mapping[str, ClassSpec] = {}
 
-    async def apply(self, document: Document, *, fetched: bool) -> bool:
+    async def apply(self, document: Document, *, current: Callable[[], bool]) -> bool:
         """Carry out what differs. False: not all of it; call again after a moment.
 
-        `fetched` False: the document is from the disk, so its links may be older than our tables.
+        `current`: whether it is the last one that was fetched. The links of an older one, from the
+        disk or from before orders that have been obeyed since, may be older than our tables.
         """
         problems: dict[str, str] = {}
         self._router.meet({name: n.address for name, n in document.neighbours.items()})
-        links = document.neighbours.keys() if fetched else None
         await self._know(problems, document, None)
         # Messages come before consumers do, and stop coming after them.
         await self._want(problems, {**self._classes, **document.classes})
@@ -76,12 +76,14 @@ class Enforcer:
         server = self._driver.server
         anew = server not in ("", self._made)
         channels = {} if anew else self._channels
+        if current():
+            self._router.keep_links(document.neighbours)
         operations = reconcile(
             document,
             self._now(),
             channels,
             self._busy(),
-            links=fetched,
+            links=current(),
             complete=self._router.tables.complete,
         )
         whole = True
@@ -90,7 +92,7 @@ class Enforcer:
                 whole = await self._admit(problems, document, tuple(group))
             else:
                 for operation in group:
-                    await self._carry_out(problems, document, operation)
+                    await self._carry_out(problems, document, operation, current)
             if not whole:
                 break
         if whole:
@@ -101,10 +103,10 @@ class Enforcer:
                 await self._forget(problems, flow)
         if anew and await self._remake(problems) and whole and not problems:
             self._made = server
-        if fetched:
+        if current():
             # Last, when everything else is in place: from here on what goes nowhere is let go.
-            await self._know(problems, document, links)
-            await self._sweep(problems, document)
+            await self._know(problems, document, document.neighbours.keys())
+            await self._sweep(problems, document, current)
         self.number = document.number
         if not problems and self.version != document.version:
             log.info("document %s is in force", document.version[:12])
@@ -159,8 +161,14 @@ class Enforcer:
         return "other"
 
     async def _carry_out(
-        self, problems: dict[str, str], document: Document, operation: Operation
+        self,
+        problems: dict[str, str],
+        document: Document,
+        operation: Operation,
+        current: Callable[[], bool],
     ) -> None:
+        if isinstance(operation, AddLink | RemoveLink) and not current():
+            return  # orders have come meanwhile
         try:
             match operation:
                 case EnsureChannel(flow, spec):
@@ -173,7 +181,7 @@ class Enforcer:
                 case AddLink(broker, address):
                     await self._router.add_link(broker, address)
                 case RemoveLink(broker):
-                    waiting = await self._router.remove_link(broker)
+                    waiting = await self._router.remove_link(broker, current)
                     if waiting:
                         problems[str(operation)] = (
                             f"the link to {broker} is to go, but {waiting} reliable messages still "
@@ -223,9 +231,9 @@ class Enforcer:
             problems["tables"] = str(error)
 
     async def _remake(self, problems: dict[str, str]) -> bool:
-        """The outboxes of all links: the disk of another process may not have them."""
+        """Outboxes of all links and what was delivered to: another process' disk may lack them."""
         try:
-            await self._router.ensure_outboxes()
+            await self._router.ensure_channels()
         except Unsupported:
             return True  # the flows that would need them say so
         except DriverError as error:
@@ -233,14 +241,18 @@ class Enforcer:
             return False
         return True
 
-    async def _sweep(self, problems: dict[str, str], document: Document) -> None:
+    async def _sweep(
+        self, problems: dict[str, str], document: Document, current: Callable[[], bool]
+    ) -> None:
         """Once in each process of the broker, and again until nothing is left."""
         server = self._driver.server
         if server in ("", self._swept):
             return
         peers = {broker for order in document.orders for broker in order.peers.values()}
         try:
-            if await self._router.sweep(lambda: self._busy() | document.neighbours.keys() | peers):
+            if await self._router.sweep(
+                lambda: self._busy() | document.neighbours.keys() | peers, current
+            ):
                 self._swept = server
         except DriverError as error:
             problems["outboxes"] = f"outboxes: {error}"

@@ -35,6 +35,8 @@ class Intake:
         self._deliveries: dict[str, Delivery] = {}
         self._gates: dict[str, Gate] = {}
         self._keep_s: dict[str, int] = {}
+        self._made: dict[str, int] = {}
+        """Reliable flows that consumers could read here in this life -> how long they are kept."""
 
     @property
     def gates(self) -> dict[str, Gate]:
@@ -99,7 +101,17 @@ class Intake:
     async def ensure_delivery(self, flow: str) -> None:
         """Consumers of the flow can read here. Raises DriverError."""
         delivery = self._deliveries.get(flow, Delivery.BEST_EFFORT)
+        keep_s = self._keep_s.get(flow, KEEP_S)
+        if delivery is Delivery.RELIABLE:
+            self._made[flow] = keep_s
         await self._driver.ensure_channel(
-            Channel(place=Place.DELIVERY, delivery=delivery, flow=flow),
-            keep_s=self._keep_s.get(flow, KEEP_S),
+            Channel(place=Place.DELIVERY, delivery=delivery, flow=flow), keep_s=keep_s
         )
+
+    async def ensure_deliveries(self) -> None:
+        """All of this life once more, on another disk: what was on its way to one that nobody reads
+        any more would hold up everything behind it. Raises DriverError."""
+        for flow, keep_s in sorted(self._made.items()):
+            await self._driver.ensure_channel(
+                Channel(place=Place.DELIVERY, delivery=Delivery.RELIABLE, flow=flow), keep_s=keep_s
+            )

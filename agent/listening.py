@@ -23,10 +23,15 @@ _UNREADABLE = "interest: "
 _UNSAVED = "interest is not saved"
 
 
-def tables_heard(tables: Tables, heard: Mapping[str, Interest]) -> Tables:
-    """The tables with what neighbours have said, as far as it is of the tables' epochs."""
+def tables_heard(tables: Tables, heard: Mapping[str, Interest], found: Mapping[str, str]) -> Tables:
+    """The tables with what neighbours have said, as far as it is of the tables' epochs. `found`:
+    the sayings that were there when this agent began to listen."""
     for neighbour, said in heard.items():
         flows = said.flows
+        if neighbour in tables.unheard and said.saying == found.get(neighbour):
+            # The neighbour may have said it before an action of which we know nothing any more.
+            # It says again what it wants, since we ask.
+            continue
         if said.stale:
             # An older disk may be speaking. The neighbour itself says it again soon; until
             # then rather too much than too little, and nothing where nothing is known.
@@ -34,7 +39,7 @@ def tables_heard(tables: Tables, heard: Mapping[str, Interest]) -> Tables:
                 continue
             flows |= tables.interest.get(neighbour, frozenset())
         if neighbour in tables.unheard:
-            # We know nothing of this link, so whatever was said last is true.
+            # We know nothing of this link, so whatever is said now is true.
             tables = tables.with_link(neighbour, flows, said.epoch)
         tables = interest_accepted(tables, neighbour, said.epoch, flows)
     return tables
@@ -48,11 +53,12 @@ class Listening:
         driver: Driver,
         problems: MutableMapping[str, str],
         *,
-        heard: Callable[[Mapping[str, Interest]], None],
+        heard: Callable[[Mapping[str, Interest], Mapping[str, str]], None],
         save: Callable[[Change], Awaitable[None]],
         change: Change,
     ) -> None:
-        """`heard` gets everything that is kept. `save` is durable and may raise StoreError;
+        """`heard` gets everything that is kept, and the sayings of the first time. `save` is
+        durable and may raise StoreError;
         `change` makes of kept tables those with the interest of this moment."""
         self._driver = driver
         self._problems = problems
@@ -60,6 +66,7 @@ class Listening:
         self._save = save
         self._change = change
         self._unsaved = asyncio.Event()
+        self._found: Mapping[str, str] | None = None
 
     def start(self, tasks: Watched) -> None:
         """Listen until `tasks` end."""
@@ -90,7 +97,9 @@ class Listening:
             if key not in unreadable:
                 del self._problems[key]
         self._problems.update(unreadable)
-        self._heard({name: one for name, one in said.items() if not one.unreadable})
+        if self._found is None:
+            self._found = {name: one.saying for name, one in said.items()}
+        self._heard({name: one for name, one in said.items() if not one.unreadable}, self._found)
 
     async def _keep(self) -> None:
         wait_s = _RETRY_S

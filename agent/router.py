@@ -75,6 +75,10 @@ class Router:
         self._leaving: set[str] = set()
         """Links over which nothing is sent any more, but what is under way still comes."""
         self._heard: Mapping[str, Interest] | None = None
+        self._found: Mapping[str, str] = {}
+        """The sayings that were heard first."""
+        self._answered: dict[str, str] = {}
+        """Neighbour -> its last saying that asked what we want of it."""
         self._keep: frozenset[str] | None = None
         """While paused: the links that are read all the same."""
         self._held: set[str] = set()
@@ -188,9 +192,7 @@ class Router:
     async def add_link(self, neighbour: str, address: str) -> None:
         """A link of the tables; made in the background for as long as it takes, with an empty
         `address` once there is one. Raises StoreError."""
-        if neighbour in self._leaving:
-            self._leaving.discard(neighbour)
-            self.swap(self._tables)
+        self.keep_links((neighbour,))
         if neighbour not in self._tables.links:
             async with self.changing:
                 await self._change(lambda tables: tables.with_unheard(neighbour))
@@ -201,9 +203,18 @@ class Router:
         and what is for the neighbour waits."""
         self._linking.meet(addresses, self._link_pumps.__contains__)
 
-    async def remove_link(self, neighbour: str) -> int:
-        """Send nothing more over a link; it leaves the tables once nothing waits on it. Returns how
-        many reliable messages still wait: call again. Raises DriverError, StoreError."""
+    def keep_links(self, neighbours: Collection[str]) -> None:
+        """Links to them were to go and stay after all: they are sent over again."""
+        if not self._leaving.isdisjoint(neighbours):
+            self._leaving.difference_update(neighbours)
+            self._routes.clear()
+            self._refresh()
+            self._tell_all()
+
+    async def remove_link(self, neighbour: str, current: Callable[[], bool] = lambda: True) -> int:
+        """Send nothing more over a link; it leaves the tables once nothing waits on it, and if it
+        is `current` then that it is to go. Returns how many reliable messages still wait: call
+        again. Raises DriverError, StoreError."""
         if neighbour in self._tables.links and neighbour not in self._leaving:
             self._leaving.add(neighbour)
             self._routes.clear()
@@ -212,24 +223,32 @@ class Router:
         waiting = await self._driver.waiting(neighbour)
         if waiting:
             return waiting
-        if neighbour in self._tables.links:
-            async with self.changing:
+        async with self.changing:
+            if not current():
+                return 0
+            if neighbour in self._tables.links:
+                if neighbour not in self._leaving:
+                    return 0  # it has been sent over again since
                 await self._change(lambda tables: tables.without_link(neighbour))
         await self.drop_link(neighbour)
         return 0
 
-    async def ensure_outboxes(self) -> None:
-        """Whatever is sent to a neighbour has a place to wait, on whatever disk the broker stands.
-        Raises DriverError."""
+    async def ensure_channels(self) -> None:
+        """What is on its way to consumers and neighbours has a place, on whatever disk the broker
+        stands. Raises DriverError."""
+        await self.intake.ensure_deliveries()
         async with self.changing:
             await self._outboxes.ensure(self._tables.links | self._link_pumps.keys())
 
-    async def sweep(self, keep: Callable[[], Collection[str]]) -> bool:
+    async def sweep(
+        self, keep: Callable[[], Collection[str]], current: Callable[[], bool] = lambda: True
+    ) -> bool:
         """Drop what a forgotten action, an older directory or an older disk of the broker has left
         of links that are none; `keep`: neighbours to leave alone. False: not all of it, as nobody
-        knows yet who is a neighbour, or as messages wait. Raises DriverError."""
+        knows yet who is a neighbour, it is no longer `current`, or as messages wait. Raises
+        DriverError."""
         async with self.changing:
-            if not self._tables.complete:
+            if not self._tables.complete or not current():
                 return False
             kept = frozenset(keep())
             held = await self._outboxes.held() | self._link_pumps.keys()
@@ -294,7 +313,8 @@ class Router:
     def swap(self, tables: Tables) -> None:
         """Forward by these tables from the next message on; they were saved already."""
         self._tables = tables
-        self._leaving &= tables.links
+        # An action counts on every link that it knows; what is to go is said again by the document.
+        self._leaving.clear()
         self._routes.clear()
         self._accept()
         self._refresh()
@@ -428,14 +448,18 @@ class Router:
 
     # --- interest
 
-    def _hear(self, heard: Mapping[str, Interest]) -> None:
-        self._heard = heard
+    def _hear(self, heard: Mapping[str, Interest], found: Mapping[str, str]) -> None:
+        self._heard, self._found = heard, found
         self._accept()
         self._refresh()
+        for neighbour, said in heard.items():
+            if said.asks and self._answered.get(neighbour) != said.saying:
+                self._answered[neighbour] = said.saying
+                self._tell(neighbour, again=True)
 
     def _accept(self) -> None:
         """Take what neighbours said into the tables, if it is of their epoch."""
-        tables = tables_heard(self._tables, self._heard or {})
+        tables = tables_heard(self._tables, self._heard or {}, self._found)
         if tables != self._tables:
             self._tables = tables
             self._routes.clear()
@@ -446,9 +470,9 @@ class Router:
         for neighbour in self._link_pumps:
             self._tell(neighbour)
 
-    def _tell(self, neighbour: str) -> None:
-        if neighbour in self._tables.links:
-            self._telling.tell(neighbour)
+    def _tell(self, neighbour: str, *, again: bool = False) -> None:
+        if neighbour in self._tables.links and neighbour in self._link_pumps:
+            self._telling.tell(neighbour, again=again)
 
     def _wanted(self, neighbour: str) -> Wanted | None:
         if neighbour not in self._tables.links or not self.known:
@@ -456,7 +480,7 @@ class Router:
         flows = interest_towards(neighbour, self.local, self._tables)
         if self._tables.unheard - self._leaving - {neighbour}:
             flows |= self._flows
-        return flows, self._tables.epoch(neighbour)
+        return flows, self._tables.epoch(neighbour), neighbour in self._tables.unheard
 
 
 async def _save_nothing(change: Change) -> None:

@@ -19,6 +19,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from agent.client import (
@@ -106,9 +107,9 @@ class Runtime:
         """The newest incarnation that was met at the broker."""
         self._document: Document | None = None
         """What is gone by: it is on the disk."""
-        self._fetched = False
         self._newer: Document | None = None
-        """Fetched and not on the disk yet."""
+        """The last that was fetched in this life; its orders are obeyed, whether or not the disk
+        has it."""
         self._problems = Problems()
         self._line = self._new_line()
         self._to_save = asyncio.Event()
@@ -165,7 +166,7 @@ class Runtime:
     async def _live(self, may_act_alone: bool) -> None:
         """Act for the broker until cancelled. Raises Superseded, Misplaced, Died."""
         self._line = self._new_line()
-        self._fetched, self._newer = False, None
+        self._newer = None
         self._document = self._store.saved.document
         if self._document is None or not may_act_alone:
             # Only the control plane knows whose agent this is, or whether it still is.
@@ -268,7 +269,7 @@ class Runtime:
         if self._document is not None:
             log.info("document %d from the state directory", self._document.number)
             await _trust(driver, self._document)
-            await enforcer.apply(self._document, fetched=False)
+            await enforcer.apply(self._document, current=lambda: False)
         router.start()
         return hands
 
@@ -367,7 +368,7 @@ class Runtime:
                 self._to_save.set()
                 continue
             self._problems.show("state", "")
-            self._document, self._fetched = document, True
+            self._document = document
             self._to_enforce.set()
 
     async def _enforce(self, hands: Hands) -> None:
@@ -382,9 +383,14 @@ class Runtime:
                 continue
             enforcer = hands.enforcer
             known = (enforcer.version, enforcer.number)
-            whole = await enforcer.apply(document, fetched=self._fetched)
+            # Orders are obeyed before the disk has their document: meanwhile this one is old.
+            current = partial(self._is_current, document)
+            whole = await enforcer.apply(document, current=current)
             if (enforcer.version, enforcer.number) != known or not whole:
                 self._to_measure.set()
+
+    def _is_current(self, document: Document) -> bool:
+        return self._newer is document
 
     async def _measure(self, hands: Hands) -> None:
         """Observed and telemetry: at a steady pace, observed also at once when it changed."""

@@ -24,7 +24,7 @@ from typing import Any
 
 from agent.disk import Disk, FileDisk, InUse, ThreadWorker, Worker
 from weir.coordination.participant import ParticipantState
-from weir.coordination.participant_state import state_from_dict, state_to_dict
+from weir.coordination.participant_state import Phase, state_from_dict, state_to_dict
 from weir.coordination.tables import Tables, tables_from_dict, tables_to_dict
 from weir.coordination.wire import Document, document_from_dict, to_dict
 from weir.errors import InvalidProblem
@@ -142,11 +142,17 @@ class Store:
 
     async def distrust(self, number: int) -> None:
         """The directory is an older copy than `number`, or others have acted since: links may have
-        changed, and votes may be missing here."""
+        changed, and votes may be missing here. A switch goes with the tables that it made: where it
+        is still ordered it is made again."""
 
         def distrusted(saved: Saved) -> Saved:
             missing = max(0, number - saved.number)
-            return replace(saved, tables=Tables(complete=False), changes=saved.changes + missing)
+            return replace(
+                saved,
+                tables=Tables(complete=False),
+                states={n: s for n, s in saved.states.items() if not _switched(s)},
+                changes=saved.changes + missing,
+            )
 
         await self._do(self._write_state, distrusted)
 
@@ -255,3 +261,8 @@ class Store:
             f"state directory {self._disk.place} cannot be read ({what}). It may hold a promise of "
             "a running action: end that action first, then remove the directory"
         )
+
+
+def _switched(state: ParticipantState) -> bool:
+    # By hand it was ordered by nobody, so nobody would order it again.
+    return state.phase is Phase.SWITCHED and not state.by_hand

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from agent.drivers.base import Driver, DriverError
 from agent.tasks import Watched
 
-Wanted = tuple[frozenset[str], str]
-"""Flows, and the epoch of the link they are wanted over."""
+Wanted = tuple[frozenset[str], str, bool]
+"""Flows, the epoch of the link they are wanted over, and whether we do not know yet what the
+neighbour wants of us."""
 
 _RETRY_S = 0.2
 _LONGEST_RETRY_S = 5.0
@@ -36,9 +37,12 @@ class Telling:
         self._watched = tasks
         self._news: dict[str, asyncio.Event] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._again: set[str] = set()
 
-    def tell(self, neighbour: str) -> None:
-        """See to it that the neighbour knows."""
+    def tell(self, neighbour: str, *, again: bool = False) -> None:
+        """See to it that the neighbour knows; `again`: it asks."""
+        if again:
+            self._again.add(neighbour)
         task = self._tasks.get(neighbour)
         if task is None or task.done():
             self._news[neighbour] = asyncio.Event()
@@ -53,6 +57,7 @@ class Telling:
         if task is not None:
             task.cancel()
         self._news.pop(neighbour, None)
+        self._again.discard(neighbour)
         self._problems.pop(_key(neighbour), None)
 
     async def _tell(self, neighbour: str, news: asyncio.Event) -> None:
@@ -62,15 +67,16 @@ class Telling:
         again_at = 0.0
         while (wanted := self._wanted(neighbour)) is not None:
             news.clear()
-            if told == wanted:
+            if told == wanted and neighbour not in self._again:
                 with contextlib.suppress(TimeoutError):
                     # From when it was told: looking at the tables is often, and no news.
                     async with asyncio.timeout_at(again_at):
                         await news.wait()
                         continue
-            flows, epoch = wanted
+            self._again.discard(neighbour)
+            flows, epoch, asks = wanted
             try:
-                await self._driver.interest(neighbour, flows, epoch)
+                await self._driver.interest(neighbour, flows, epoch, asks=asks)
             except DriverError as error:
                 self._problems[_key(neighbour)] = f"{neighbour} was not told: {error}"
                 await asyncio.sleep(wait_s)

@@ -162,6 +162,10 @@ class Interest:
     stale: bool = False
     """It was stored before the broker's process began, whose disk may be older than what this
     agent has heard already. The neighbour says it again as soon as it is back."""
+    asks: bool = False
+    """The neighbour does not know what we want of it, and waits until we say it (again)."""
+    saying: str = ""
+    """Another one each time that the neighbour says something, even the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,8 +315,11 @@ class Driver(Protocol):
         """An ingress that is none any more; iterating `read` of it ends."""
         ...
 
-    async def interest(self, neighbour: str, flows: frozenset[str], epoch: str) -> None:
-        """Tell a linked neighbour, durably, which flows we want of it."""
+    async def interest(
+        self, neighbour: str, flows: frozenset[str], epoch: str, *, asks: bool = False
+    ) -> None:
+        """Tell a linked neighbour, durably, which flows we want of it. `asks`: that it says to us
+        what it wants."""
         ...
 
     def interests(self) -> AsyncIterator[Mapping[str, Interest]]:

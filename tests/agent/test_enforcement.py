@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 
 import pytest
 import pytest_asyncio
 
-from agent.drivers.base import Channel, Message, Place, Retryable, Stats, Unsupported
+from agent.drivers.base import (
+    Channel,
+    Message,
+    Place,
+    Retryable,
+    Source,
+    Stats,
+    Unsupported,
+)
 from agent.drivers.simulated.broker import VirtualBroker, VirtualNetwork
 from agent.drivers.simulated.driver import SimulatedDriver
 from agent.enforcement import NOT_ON_DISK, Enforcer
@@ -36,6 +44,12 @@ class Stubborn(SimulatedDriver):
         self.keeps_evicted = False
         self.cannot_stream = False
         self.calls: list[dict[str, int | None]] = []
+        self.made: list[Channel] = []
+        self.process = "one"
+
+    @property
+    def server(self) -> str:
+        return self.process
 
     async def admit(self, classes: Mapping[str, ClassSpec], *, unmanaged: str) -> None:
         self.calls.append({name: spec.limit for name, spec in classes.items()})
@@ -48,6 +62,7 @@ class Stubborn(SimulatedDriver):
     ) -> None:
         if self.cannot_stream and channel.delivery is Delivery.RELIABLE:
             raise Unsupported("the reliable class needs a server with JetStream")
+        self.made.append(channel)
         await super().ensure_channel(channel)
 
 
@@ -63,8 +78,15 @@ class Here:
     def broker(self) -> VirtualBroker:
         return self.network.at("sim://a")
 
-    async def apply(self, document: Document, *, fetched: bool = True) -> bool:
-        return await self.enforcer.apply(document, fetched=fetched)
+    async def apply(
+        self, document: Document, *, current: Callable[[], bool] = lambda: True
+    ) -> bool:
+        return await self.enforcer.apply(document, current=current)
+
+    def sent_on(self, flow: str) -> set[str]:
+        """To which neighbours a message that comes in now would go."""
+        source = Source(delivery=Delivery.RELIABLE, flow=flow)
+        return {channel.neighbour for channel in self.router._route(flow, source)} - {""}
 
 
 @pytest_asyncio.fixture
@@ -195,9 +217,55 @@ async def test_links_of_running_actions_are_left_alone(here: Here) -> None:
 
 
 async def test_a_document_from_the_disk_changes_no_links(here: Here) -> None:
-    await here.apply(FULL, fetched=False)
+    await here.apply(FULL, current=lambda: False)
     assert here.router.tables.links == frozenset()
     assert here.enforcer.observed(Stats()).limits == {"k": 3}
+
+
+async def test_a_document_of_before_orders_takes_no_link_away(here: Here) -> None:
+    """Its orders were obeyed at once; the disk was slow, so it is carried out after later ones."""
+    await here.apply(FULL)
+    here.router.swap(here.router.tables.with_link("c", {"f"}, "x"))
+    await here.apply(FULL, current=lambda: False)
+    assert here.router.tables.links == {"b", "c"}
+    assert here.sent_on("f") == {"c"}
+
+
+async def test_orders_that_come_while_a_link_is_taken_away_keep_it(here: Here) -> None:
+    await here.apply(FULL)
+    here.router.swap(here.router.tables.with_link("b", {"f"}, "x"))
+    answers = iter([True, True, True, False])
+    await here.apply(document("v2", flows=FULL.flows), current=lambda: next(answers, False))
+    assert here.router.tables.links == {"b"}
+    # What carries the orders out says by which tables.
+    here.router.swap(here.router.tables)
+    assert here.sent_on("f") == {"b"}
+
+
+async def test_a_link_that_was_to_go_is_used_again_when_it_stays(here: Here) -> None:
+    await here.apply(FULL)
+    here.router.swap(here.router.tables.with_link("b", {"f"}, "x"))
+    waits = Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour="b")
+    here.broker.line(waits).append([Message("f", b"0", "a", 1)])
+    assert not await here.apply(document("v2", flows=FULL.flows))
+    assert here.sent_on("f") == set()
+    await here.apply(replace(FULL, version="v3"))
+    assert here.sent_on("f") == {"b"}
+
+
+async def test_what_was_on_its_way_to_former_consumers_finds_a_place_on_another_disk(
+    here: Here,
+) -> None:
+    """Else it would hold up everything that comes after it over the same link."""
+    await here.apply(FULL)
+    await here.apply(document("v2", flows=FULL.flows))
+    there = Channel(place=Place.DELIVERY, delivery=Delivery.RELIABLE, flow="f")
+    here.driver.made.clear()
+    await here.apply(document("v3"))
+    assert there not in here.driver.made
+    here.driver.process = "another"
+    assert await here.apply(document("v3"))
+    assert there in here.driver.made
 
 
 async def test_a_flow_that_is_gone_comes_in_no_more(here: Here) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from agent.drivers.base import Channel, Place
+from agent.drivers.base import Channel, Interest, Place
 from agent.drivers.simulated.broker import VirtualNetwork
 from agent.drivers.simulated.driver import SimulatedDriver
 from agent.enforcement import Enforcer
@@ -65,7 +65,7 @@ class Agent:
     async def start(self, document: Document, *, fetched: bool = True) -> None:
         self.router.start()
         await asyncio.sleep(0.01)
-        assert await self.enforcer.apply(document, fetched=fetched)
+        assert await self.enforcer.apply(document, current=lambda: fetched)
 
     @property
     def waiting(self) -> int:
@@ -114,9 +114,41 @@ async def test_a_neighbour_whose_agent_never_came_is_waited_for(agents: list[Age
     await a.start(document("a", {"b": ""}, ingress=True))
     await settled(a)
     assert (a.waiting, a.router.tables.links) == (120, {"b"})
-    await a.enforcer.apply(document("a", {"b": "sim://b"}, ingress=True), fetched=True)
+    await a.enforcer.apply(document("a", {"b": "sim://b"}, ingress=True), current=lambda: True)
     await b.start(document("b", {"a": "sim://a"}, consumers=FLOWS))
     await until(lambda: sum(map(len, b.broker.delivered.values())) == 120, "all arrive")
+
+
+async def test_what_a_neighbour_said_before_is_not_believed_without_tables(
+    agents: list[Agent],
+) -> None:
+    """It may be of before an action that was forgotten: the neighbour is asked, and waited for."""
+    a, b = agents
+    a.broker.interests["b"] = Interest(
+        neighbour="b", flows=frozenset({"f0"}), epoch="old", saying="1"
+    )
+    publish(a)
+    await a.start(document("a", {"b": "sim://b"}, ingress=True))
+    await until(lambda: "a" in b.broker.interests, "a asks")
+    assert b.broker.interests["a"].asks
+    await settled(a)
+    assert a.waiting == 120
+    b.router.swap(Tables(complete=False).with_link("a", (), "new"))
+    await b.start(document("b", {"a": "sim://a"}, consumers=FLOWS))
+    await until(lambda: sum(map(len, b.broker.delivered.values())) == 120, "all arrive")
+    assert a.router.tables.epoch("b") == "new"
+    await until(lambda: not b.broker.interests["a"].asks, "and nobody asks any more")
+
+
+async def test_who_asks_is_told_at_once_what_he_was_told_before(agents: list[Agent]) -> None:
+    a, b = agents
+    await a.start(document("a", {"b": "sim://b"}, ingress=True))
+    await b.start(document("b", {"a": "sim://a"}, consumers=FLOWS))
+    await until(lambda: a.router.ready and b.router.ready, "they know each other")
+    await settled(a)
+    said = a.broker.interests["b"].saying
+    await a.driver.interest("b", frozenset(), "", asks=True)
+    await until(lambda: a.broker.interests["b"].saying != said, "b says it again")
 
 
 async def test_a_document_from_the_disk_does_not_make_the_tables_complete(
@@ -226,13 +258,15 @@ async def test_twelve_flows_that_waited_in_the_broker_survive_a_lost_state_direc
         enforcer = Enforcer(driver=a.driver, router=a.router, busy=frozenset)
         a.router.start()
         while not await enforcer.apply(
-            document("a", {"b": servers[1].url}, ingress=True), fetched=True
+            document("a", {"b": servers[1].url}, ingress=True), current=lambda: True
         ):
             await asyncio.sleep(0.05)
         await asyncio.sleep(0.5)
         b = await Plane("b", servers[1], tables=None).open()
         other = Enforcer(driver=b.driver, router=b.router, busy=frozenset)
-        await other.apply(document("b", {"a": servers[0].url}, consumers=FLOWS), fetched=True)
+        await other.apply(
+            document("b", {"a": servers[0].url}, consumers=FLOWS), current=lambda: True
+        )
         there = await client(servers[1])
         for flow in FLOWS:
             while await stored_count(there, flow) < 50:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -271,3 +272,19 @@ def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="state directory"):
         Store(tmp_path / "file" / "state")
+
+
+@pytest.mark.asyncio
+async def test_a_switch_is_doubted_with_the_tables_that_it_made(directory: Path) -> None:
+    """Else the order to switch, which still stands, would change nothing. Votes hold."""
+    store = Store(directory)
+    by_hand = replace(VOTE, action="h", phase=Phase.SWITCHED, by_hand="Olga decided")
+    for state in (VOTE, replace(VOTE, action="y", phase=Phase.SWITCHED), by_hand):
+        await store.persist(state, TABLES)
+    await store.distrust(store.saved.number + 3)
+    store = reopened(store)
+    assert (store.saved.tables, store.saved.states) == (
+        Tables(complete=False),
+        {"x": VOTE, "h": by_hand},
+    )
+    store.close()

@@ -32,6 +32,8 @@ class LivesAudit(Audit):
         """Brokers whose data went, or went back."""
         self.repeats: dict[str, int] = {}
         """Consumer -> up to here its broker has forgotten what it has delivered."""
+        self.came_at: dict[str, int] = {}
+        """Consumer -> how many messages of its flow there were when it was let in."""
 
     # --- messages
 
@@ -83,6 +85,11 @@ class LivesAudit(Audit):
                 self.fail(f"{consumer} lost {flow}:{_span(missing)}, it got {number} after {last}")
         self.fresh.discard(consumer)
         self.last[consumer] = number
+
+    def admitted(self, consumer: str, flow: str) -> None:
+        """A new connection of a consumer; what was published before it may have gone past him."""
+        self.connected(consumer)
+        self.came_at[consumer] = self.world.published[flow]
 
     # --- settings
 
@@ -222,7 +229,10 @@ class LivesAudit(Audit):
             )
             reliable = world.deliveries[flow] is Delivery.RELIABLE
             for consumer in receivers:
-                missing = set(range(self.last.get(consumer, 0) + 1, published + 1))
+                last = self.last.get(consumer, 0)
+                if not consumer_class.everybody:
+                    last = max(last, self.came_at.get(consumer, 0))
+                missing = set(range(last + 1, published + 1))
                 if reliable and missing - self.excused.get(flow, set()):
                     self.fail(
                         f"{consumer} has {flow}:{self.last.get(consumer, 0)} as its last, "

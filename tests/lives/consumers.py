@@ -54,7 +54,7 @@ class Consumers:
                 if consumer not in admitted and broker.ask(name, consumer, self.world.loop.time()):
                     admitted.add(consumer)
                     self.world.counts["admitted"] += 1
-                    self.world.audit.connected(consumer)
+                    self.world.audit.admitted(consumer, consumer_class.flow)
                     self.world.audit.admission(consumer_class, len(admitted))
         self.world.clock.after(KNOCK_S, self.knock)
 

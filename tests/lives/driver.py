@@ -392,8 +392,10 @@ class ModelDriver:
 
     # --- interest
 
-    async def interest(self, neighbour: str, flows: frozenset[str], epoch: str) -> None:
-        said = Interest(neighbour=self._name, flows=flows, epoch=epoch)
+    async def interest(
+        self, neighbour: str, flows: frozenset[str], epoch: str, *, asks: bool = False
+    ) -> None:
+        said = Interest(neighbour=self._name, flows=flows, epoch=epoch, asks=asks)
 
         await self._own(lambda broker: None, "verify")
         await self._at(neighbour, lambda broker: broker.keep(said), "interest")

@@ -416,8 +416,10 @@ class NatsDriver:
 
     # --- interest
 
-    async def interest(self, neighbour: str, flows: frozenset[str], epoch: str) -> None:
-        await self._link(neighbour).say(Said(flows, epoch))
+    async def interest(
+        self, neighbour: str, flows: frozenset[str], epoch: str, *, asks: bool = False
+    ) -> None:
+        await self._link(neighbour).say(Said(flows, epoch, asks))
 
     async def interests(self) -> AsyncIterator[Mapping[str, Interest]]:
         async for heard in interests.hear(self._own, self._server.began):

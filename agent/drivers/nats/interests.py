@@ -31,13 +31,19 @@ class Said:
 
     flows: frozenset[str]
     epoch: str
+    asks: bool
 
 
 async def say(connection: Connection, broker: str, said: Said, incarnation: int) -> None:
     """Write it at the neighbour's broker. Raises Retryable, Fenced (a newer agent has spoken)."""
     subject = names.interest_subject(broker)
     body = json.dumps(
-        {"flows": sorted(said.flows), "epoch": said.epoch, "incarnation": incarnation}
+        {
+            "flows": sorted(said.flows),
+            "epoch": said.epoch,
+            "asks": said.asks,
+            "incarnation": incarnation,
+        }
     ).encode()
     for _ in range(_TRIES):
         frame = await jetstream.last_of(connection, names.INTEREST_STREAM, subject)
@@ -85,6 +91,7 @@ async def hear(
 
 
 def _interest(neighbour: str, message: Stored, *, stale: bool) -> Interest:
+    saying = f"{message.sequence} {message.time}"
     try:
         body = json.loads(message.payload)
         flows, epoch = body["flows"], body["epoch"]
@@ -92,11 +99,21 @@ def _interest(neighbour: str, message: Stored, *, stale: bool) -> Interest:
             isinstance(name, str) for name in (*flows, epoch)
         ):
             raise TypeError("not names")
-        return Interest(neighbour=neighbour, flows=frozenset(flows), epoch=epoch, stale=stale)
+        return Interest(
+            neighbour=neighbour,
+            flows=frozenset(flows),
+            epoch=epoch,
+            stale=stale,
+            # Agents of before this member do not ask.
+            asks=body.get("asks") is True,
+            saying=saying,
+        )
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         why = f"{type(error).__name__}: {error}"
         log.error("what %s wants cannot be read: %r", neighbour, message.payload[:200])
-        return Interest(neighbour=neighbour, flows=frozenset(), unreadable=why, stale=stale)
+        return Interest(
+            neighbour=neighbour, flows=frozenset(), unreadable=why, stale=stale, saying=saying
+        )
 
 
 def _incarnation(payload: bytes) -> int:

@@ -16,10 +16,9 @@ on as `Weir-Id`: further on positions do its work, without a window and without 
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from agent.drivers.base import Batch, Interest, Message, Source
+from agent.drivers.base import Batch, Message, Source
 from agent.drivers.nats import jetstream, names
 from agent.drivers.nats.lives import Lives
 from agent.drivers.nats.stream_reader import Read, Stored
@@ -128,21 +127,6 @@ def ingress_messages(flow: str, broker: str, read: Read, source: Source, lives: 
         )
         messages.append(Message(flow, payload, where, sequence, lines))
     return Batch(source, messages, life=read.server)
-
-
-def interest_of(stored: Stored) -> Interest:
-    """What a neighbour wrote; `unreadable` says why when it is nothing that one can want."""
-    word = stored.subject.decode(errors="replace").rsplit(".", 1)[1]
-    neighbour = names.name_of(word)
-    try:
-        body = json.loads(stored.payload)
-        flows, epoch = body["flows"], body["epoch"]
-        if not isinstance(flows, list) or not all(isinstance(f, str) for f in (*flows, epoch)):
-            raise TypeError("not names")
-        return Interest(neighbour=neighbour, flows=frozenset(flows), epoch=epoch)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        why = f"{type(error).__name__}: {error}"
-        return Interest(neighbour=neighbour, flows=frozenset(), unreadable=why)
 
 
 class OutboxMessages:

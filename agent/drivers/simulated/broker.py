@@ -131,6 +131,8 @@ class VirtualBroker:
     """Set, and replaced by the next, whenever another driver takes over."""
     lines: dict[Channel, Line] = field(default_factory=dict)
     interests: dict[str, Interest] = field(default_factory=dict)
+    sayings: int = 0
+    """How often neighbours have said what they want."""
     told: asyncio.Event = field(default_factory=asyncio.Event)
     questions: asyncio.Queue[tuple[bytes, asyncio.Future[bytes]]] | None = None
     """What is asked of this broker's agent; None while nobody listens."""

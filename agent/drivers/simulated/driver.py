@@ -213,13 +213,18 @@ class SimulatedDriver:
 
     # --- interest
 
-    async def interest(self, neighbour: str, flows: frozenset[str], epoch: str) -> None:
+    async def interest(
+        self, neighbour: str, flows: frozenset[str], epoch: str, *, asks: bool = False
+    ) -> None:
         address = self._links.get(neighbour)
         if address is None:
             raise Retryable(f"no link to {neighbour}")
         self._own()
         there = self._network.reach(address)
-        there.interests[self._name] = Interest(neighbour=self._name, flows=flows, epoch=epoch)
+        there.sayings += 1
+        there.interests[self._name] = Interest(
+            neighbour=self._name, flows=flows, epoch=epoch, asks=asks, saying=str(there.sayings)
+        )
         there.told.set()
 
     async def interests(self) -> AsyncIterator[Mapping[str, Interest]]:
