@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from agent.pump import Pump
+from weir.coordination.wire import Delivery
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,8 @@ class Counters:
     lost: Mapping[str, int] = field(default_factory=dict)
     """Flow -> best-effort messages that were passed on before every neighbour had said what it
     wants."""
+    left: Mapping[str, int] = field(default_factory=dict)
+    """Flow -> best-effort messages that waited before a gate whose flow comes in no more."""
 
     @property
     def forwarded(self) -> int:
@@ -43,9 +46,13 @@ class Tally:
         self._sized: dict[str, tuple[int, int]] = {}
         self._acked: dict[str, tuple[float, int]] = {}
         self._lost: dict[str, int] = {}
+        self._left: dict[str, int] = {}
 
     def end(self, pump: Pump) -> None:
         """The pump moves nothing any more."""
+        source = pump.source
+        if source.flow and source.delivery is Delivery.BEST_EFFORT and pump.waiting:
+            _add({source.flow: pump.waiting}, self._left)
         _count(pump, self._passed, self._sent, self._received)
         _sample(pump, self._sized, self._acked)
         _add(pump.lost, self._lost)
@@ -70,6 +77,7 @@ class Tally:
             sized=sized,
             acked=acked,
             lost=lost,
+            left=dict(self._left),
         )
 
 

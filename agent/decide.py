@@ -102,17 +102,19 @@ def _hand_over(directory: Path, action: str, outcome: Outcome, reason: str) -> i
     except OSError as error:
         print(f"agent: {directory}: {error}", file=sys.stderr)
         return 1
-    end = time.monotonic() + ANSWER_S
-    while time.monotonic() < end:
-        try:
-            said = json.loads((directory / DECIDED).read_text())
-        except (OSError, ValueError):
-            said = {}
-        if said.get("id") == asked:
-            print(f"agent: {said['error']}" if said["error"] else f"{action}: {outcome}")
-            return 1 if said["error"] else 0
-        time.sleep(0.1)
-    # Nobody shall find it later, when everything may be different.
-    (directory / DECIDE).unlink(missing_ok=True)
+    try:
+        end = time.monotonic() + ANSWER_S
+        while time.monotonic() < end:
+            try:
+                said = json.loads((directory / DECIDED).read_text())
+            except (OSError, ValueError):
+                said = {}
+            if said.get("id") == asked:
+                print(f"agent: {said['error']}" if said["error"] else f"{action}: {outcome}")
+                return 1 if said["error"] else 0
+            time.sleep(0.1)
+    finally:
+        # Nobody shall find it later, when everything may be different.
+        (directory / DECIDE).unlink(missing_ok=True)
     print(f"agent: no agent runs with {directory}; start it and try again", file=sys.stderr)
     return 1

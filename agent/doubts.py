@@ -77,9 +77,6 @@ class Doubts:
         try:
             payload = json.dumps(question_to_dict(question)).encode()
             answer = answer_from_dict(json.loads(await self._driver.ask(broker, payload)))
-        except (DriverError, InvalidProblem, ValueError) as error:
-            log.info("the agent of %s gave no answer: %s", broker, error)
-        else:
             log.info(
                 "%s says of attempt %d of %s: %s",
                 broker,
@@ -88,6 +85,8 @@ class Doubts:
                 answer.stance,
             )
             await self._participants.on_answer(answer)
+        except (DriverError, InvalidProblem, ValueError, RecursionError) as error:
+            log.info("the agent of %s gave no answer: %s", broker, error)
         finally:
             self._asking.discard(broker)
 
@@ -132,7 +131,7 @@ async def taken(
     try:
         plain = json.loads(path.read_text())
         asked = str(plain["id"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         path.unlink(missing_ok=True)
         return {"id": "", "error": f"not a decision: {error!r}"}
     try:

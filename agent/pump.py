@@ -162,7 +162,7 @@ class Pump:
         reliable = self.source.delivery is Delivery.RELIABLE
         async for batch in self._driver.read(self.source):
             self._holding = len(batch.messages)
-            if not self._may_move.is_set():
+            while not self._may_move.is_set():
                 await self._may_move.wait()
             if batch.messages[0].mark:
                 await self._mark(batch)
@@ -184,7 +184,7 @@ class Pump:
         messages = batch.messages
         start, count = 0, len(messages)
         while start < count:
-            if not self._may_move.is_set():
+            while not self._may_move.is_set():
                 await self._may_move.wait()
             bucket = self._bucket
             if bucket is None:
@@ -239,7 +239,7 @@ class Pump:
             self._room.clear()
             self._memory.on_room(self._room.set)
             await self._room.wait()
-            if not self._may_move.is_set():
+            while not self._may_move.is_set():
                 await self._may_move.wait()
         # Nothing may be awaited from here on: the tables must not change under our hands.
         self.passed += count

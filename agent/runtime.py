@@ -100,7 +100,7 @@ class Runtime:
         self._introduction = Introduction(product=product, address=address, key=key)
         self._report_every_s = report_every_s
         self._clock = clock
-        self._wall = wall
+        self._wall = _steady(wall, clock)
         self._fenced = Backoff(2 * fenced_s, FENCED_MOST_S)
         self._reborn = Backoff(1.0, REBORN_S)
         self._newest = 0
@@ -457,6 +457,13 @@ class Runtime:
     def _superseded(self, error: Fenced) -> Superseded:
         self._newest = max(self._newest, error.incarnation)
         return Superseded(str(error))
+
+
+def _steady(wall: Callable[[], float], clock: Callable[[], float]) -> Callable[[], float]:
+    """The wall's time of now, going on by `clock`: a clock that is set while the agent runs must
+    not stretch or shorten what it waits for."""
+    ahead = wall() - clock()
+    return lambda: clock() + ahead
 
 
 async def _trust(driver: Driver, document: Document) -> None:

@@ -10,6 +10,7 @@ from agent.counters import Counters
 from agent.drivers.base import Stats
 
 UNHEARD = "unheard"
+NOT_READ = "not_read"
 """Passed on before every neighbour had said what it wants: the rest may have wanted it, too."""
 
 
@@ -123,6 +124,8 @@ class Meter:
 def _lost(counters: Counters, stats: Stats) -> dict[str, dict[str, int]]:
     """Flow -> reason -> messages that were accepted and did not get further."""
     lost = {flow: dict(reasons) for flow, reasons in stats.lost.items()}
-    for flow, count in counters.lost.items():
-        lost.setdefault(flow, {})[UNHEARD] = count
+    for reason, counts in ((UNHEARD, counters.lost), (NOT_READ, counters.left)):
+        for flow, count in counts.items():
+            reasons = lost.setdefault(flow, {})
+            reasons[reason] = reasons.get(reason, 0) + count
     return lost

@@ -19,6 +19,7 @@ from apps.executions.enforced import settings_asked
 from apps.executions.models import Execution
 from apps.executions.rows import execution_locked, execution_move, is_on_hold, tell
 from apps.executions.view import load
+from apps.telemetry.selectors import agents_ahead
 from weir.actions import SettingKey
 from weir.coordination.coordinator import Limits, decide
 from weir.coordination.decisions import AppendUndoSteps
@@ -38,8 +39,12 @@ def execution_advance(
     """Do everything that follows now. True when something did; a second call then does nothing.
 
     `now` defaults to the wall clock. Waits while another process thinks about the same execution.
+    Does nothing while an agent has obeyed a newer database than this one: what is missing here may
+    be an outcome, and another one would contradict it.
     """
     execution = execution_locked(execution_id)
+    if agents_ahead(execution.system_id).exists():
+        return False
     waits = limits or Limits(prepare_timeout_s=settings.WEIR_PREPARE_TIMEOUT_S)
     at = now or timezone.now()
     moved = documents = False

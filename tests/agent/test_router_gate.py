@@ -100,3 +100,27 @@ async def test_reliable_messages_wait_at_the_gate_and_none_is_shed(server):
         assert plane.router.counters().passed["rel"] == 300
         await plane.close()
         await here.close()
+
+
+async def test_what_waits_at_a_gate_whose_flow_goes_is_counted(server):
+    async with asyncio.timeout(LIMIT_S):
+        plane = await Plane("a", server).open()
+        plane.router.set_gate("core", Gate(rate_per_s=1, burst=1))
+        await flows(plane, ingress=("core",), local=("core",))
+        here = await client(server)
+        for number in range(200):
+            await here.publish("weir.in.core", b"%d" % number)
+        await here.flush()
+        reader = plane.driver._ingress["core"]
+
+        def read() -> int:
+            counters = plane.router.counters()
+            return counters.passed["core"] + counters.waiting["core"] + reader.waiting
+
+        await until(lambda: read() == 200, "all are read")
+        await plane.router.intake.forget_flow("core")
+        counters, lost = plane.router.counters(), (await plane.driver.stats()).lost
+        assert counters.left["core"] > 0
+        unread = lost.get("core", {}).get("not_read", 0)
+        assert counters.passed["core"] + counters.left["core"] + unread == 200
+        await plane.close()

@@ -614,9 +614,8 @@ class _Settling:
             try:
                 await self._driver.purge(self._source, wanted[0] + 1, wanted[1])
                 self._done = wanted
-            except Fenced:
-                return
             except DriverError:
+                # Fenced, too: a disk that was lost knows nobody until we claim it again.
                 self._work.set()
 
 

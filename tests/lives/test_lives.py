@@ -32,6 +32,7 @@ MENDED = (
     (ALL, 1870),  # after a lost disk, what was on its way to former consumers held up a link
     (ALL, 3985),  # a switch was remembered whose tables were doubted: its order changed nothing
     (ALL, 4850),  # a document of before a switch took the link away that it had made
+    (ALL, 2633),  # the model's driver settled nothing more once a lost disk had not known it
     (ALL, 2797),  # the audit wanted of a consumer what had gone past before he was let in
 )
 """(fault, seed) of lives that once violated an invariant."""

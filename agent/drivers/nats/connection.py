@@ -284,14 +284,6 @@ class Connection(asyncio.Protocol):
         with contextlib.suppress(Retryable):
             self.write(f"UNSUB {sid}\r\n".encode())
 
-    def read_on(self, on: bool) -> None:
-        """Take data off the socket or leave it there, so that the server sees us slow."""
-        if self._transport is not None and self.alive:
-            if on:
-                self._transport.resume_reading()
-            else:
-                self._transport.pause_reading()
-
     async def flush(self, timeout_s: float = 2.0) -> None:
         """The server has processed everything written so far. Raises Retryable."""
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.drivers.base import Channel, Message, Place
+from agent.drivers.base import Channel, Message, Place, Retryable
 from agent.drivers.nats import names, wire
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.losses import NOT_CONNECTED, TOO_LARGE, Losses
@@ -19,7 +19,7 @@ class CoreWriter:
         self._losses = losses
 
     async def publish(self, channel: Channel, messages: Sequence[Message]) -> None:
-        """Messages of one flow, or one mark. Raises Retryable when the connection breaks."""
+        """Messages of one flow, or one mark. What a broken connection swallows is counted."""
         flow = messages[0].flow
         connection = self._session.current
         if connection is None:
@@ -32,9 +32,13 @@ class CoreWriter:
             # Perhaps one of them; only now is it worth a look at each.
             messages = self._fitting(flow, messages, most, connection)
             data = _publications(subject, messages)
-        if data:
+        if not data:
+            return
+        try:
             connection.write(data)
             await connection.writable()
+        except Retryable:
+            self._losses.add(flow, NOT_CONNECTED, len(messages))
 
     def _fitting(
         self, flow: str, messages: Sequence[Message], most: int, connection: Connection

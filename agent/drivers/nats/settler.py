@@ -67,9 +67,11 @@ class Settler:
                         await jetstream.purge_before(connection, self._stream, sequence + 1)
                     self._settled(sequence, server)
                 except jetstream.JetStreamError as error:
-                    if error.code != jetstream.NO_SUCH_STREAM:
+                    if error.code == jetstream.NO_SUCH_STREAM:
+                        self._settled(sequence, server)
+                    else:
                         log.warning("%s: cannot be purged: %s", self._stream, error)
-                    self._settled(sequence, server)
+                        self._work.set()
                 except DriverError as error:
                     log.info("%s: %s", self._stream, error)
                     self._work.set()

@@ -2,16 +2,19 @@
 
 import time
 from concurrent.futures import TimeoutError as NotYet
+from datetime import timedelta
 
 import pytest
 from django.db import transaction
+from django.utils import timezone
 
 from apps.accounts.roles import Role
 from apps.audit.models import AuditEntry
 from apps.common.errors import Conflict
 from apps.executions.api import agents as views
 from apps.executions.api import desk
-from apps.executions.models import ActionReport, Revision
+from apps.executions.models import ActionReport, ExecutionAction, Revision
+from apps.executions.services import execution_advance
 from apps.systems.services import retention_set
 from apps.telemetry.models import Agent
 from apps.telemetry.services import agent_revoke
@@ -178,6 +181,24 @@ def test_a_revoked_agent_holds_up_nobody(harbour, after_restore):
     hears_nothing(a)
     agent_revoke(agent=agent_row(a), actor=None)
     assert d.poll_now().broker == "d"
+
+
+def test_nothing_is_decided_while_an_outcome_may_be_missing(harbour, agents):
+    """A shift that had been committed, as the database knows no more: aborting it would lead its
+    voters back while others have switched."""
+    execution = start(harbour.system, [shift("a", "b", "c")])
+    for agent in agents.values():
+        agent.obey()
+    Agent.objects.filter(broker__name="a").update(obeyed_number=10**6)
+    late = timezone.now() + timedelta(hours=1)
+    assert not execution_advance(execution.pk, now=late)
+    execution.refresh_from_db()
+    action = ExecutionAction.objects.get(step__execution=execution)
+    assert (execution.state, action.state, action.attempt) == ("running", "preparing", 1)
+    Agent.objects.update(obeyed_number=0)
+    assert execution_advance(execution.pk, now=late)
+    action.refresh_from_db()
+    assert (action.state, action.attempt) != ("preparing", 1), "its time was over"
 
 
 def test_what_was_sent_is_remembered_before_it_is_sent(harbour, agents):
