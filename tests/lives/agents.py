@@ -14,6 +14,8 @@ from tests.lives.disk import SimDisk, SimPath
 from tests.lives.driver import ModelDriver
 from tests.lives.loop import PROCESS, Killed, Process
 from tests.lives.network import WORLD
+from weir.coordination.participant_state import ParticipantState
+from weir.coordination.tables import Tables
 
 if TYPE_CHECKING:
     from tests.lives.world import World
@@ -78,6 +80,7 @@ class Agent:
         try:
             store = world.store_class(cast("Any", SimPath(self.disk)))
             try:
+                self._audit(store)
                 self.store, self.stop = store, asyncio.Event()
                 self.runtime = world.runtime_class(
                     control=cast("Any", Line(world, self.name, self.host)),
@@ -106,6 +109,16 @@ class Agent:
             world.say("%s ends: %s", self.name, why)
             world.counts["agent_ends"] += 1
             world.loop.call_later(self.restart_after, self.start, context=WORLD)
+
+    def _audit(self, store: Store) -> None:
+        """What is promised on the disk is seen."""
+        persist = store.persist
+
+        async def persisted(state: ParticipantState, tables: Tables | None = None) -> None:
+            await persist(state, tables)
+            self.world.audit.persisted(self.name, state)
+
+        store.persist = persisted  # type: ignore[method-assign]
 
     def _driver(self, broker: str) -> ModelDriver:
         world = self.world

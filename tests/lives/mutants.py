@@ -178,15 +178,6 @@ MUTANTS |= {
 }
 
 
-DIRECTED: dict[str, int] = {}
-"""The seeds that catch what few others do."""
-
-
-def life(name: str, seed: int) -> World:
-    """One life of a broken variant."""
-    return MUTANTS[name](seed)
-
-
 def caught_at(world: type[World], seeds: int) -> tuple[int | None, str]:
     """(the first seed that catches this variant, what the audit said); None when none does."""
     for seed in range(seeds):

@@ -13,6 +13,8 @@ NEVER_ZERO = (
     *("done_set_population", "done_shift_link", "evicted", "failed_syncs", "fenced", "freezes"),
     *("full_disks", "lost_in_network", "oversize", "partitions", "power_failures", "published"),
     *("repeated_in_network", "retried", "rolled_back", "slow_disks", "strange_orders"),
+    *("lost_directories", "restored_directories", "twins", "lost_broker_data"),
+    "control_clock_jumps",
 )
 """A fault that never happened in a thousand lives has tested nothing."""
 

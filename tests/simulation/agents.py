@@ -343,7 +343,7 @@ class SimAgent:
         match effect:
             case ask.Persist(state, tables):
                 self.disk.states[state.action] = state
-                world.audit.persisted(self, state)
+                world.audit.persisted(self.name, state)
                 if tables is not None:
                     self.disk.tables = tables
             case ask.Forget(action):

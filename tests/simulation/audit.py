@@ -75,18 +75,18 @@ class Audit:
         if known != fate:
             self.fail(f"{action} attempt {attempt} was {known} and is {fate} now")
 
-    def persisted(self, agent: SimAgent, state: ParticipantState) -> None:
+    def persisted(self, agent: str, state: ParticipantState) -> None:
         """An agent may end an attempt only the way the database has it."""
         fate = self.fates.get((state.action, state.attempt))
         if (state.phase is Phase.SWITCHED and fate != "committed") or (
             state.phase in (Phase.RELEASED, Phase.REFUSED) and fate == "committed"
         ):
             self.fail(
-                f"{agent.name} {state.phase} {state.action} attempt {state.attempt}, "
+                f"{agent} {state.phase} {state.action} attempt {state.attempt}, "
                 f"which was {fate or 'never decided'}"
             )
         if state.phase in (Phase.RELEASED, Phase.REFUSED):
-            self.given_up.setdefault((state.action, state.attempt), agent.name)
+            self.given_up.setdefault((state.action, state.attempt), agent)
 
     def doubts(self) -> None:
         """Nobody stays paused whose peers could tell the outcome. Called once a second."""

@@ -9,6 +9,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 import psutil
 
@@ -32,11 +33,11 @@ class Faults:
     def names(self) -> Mapping[str, Callable[[str], str]]:
         """Name -> fault; called with a broker, it says what was done."""
         return {
-            "kill of a control plane process": self.kill_control_plane,
+            **{f"kill of {part}": partial(self.kill_part, part) for part in CONTROL_PLANE},
+            **{f"frozen {part}": partial(self.freeze_part, part) for part in CONTROL_PLANE},
             "kill of an agent": self.kill_agent,
             "kill of a broker": self.kill_broker,
             "kill of a machine": self.kill_machine,
-            "frozen control plane process": self.freeze_control_plane,
             "frozen agent": self.freeze_agent,
             "frozen broker": self.freeze_broker,
             "outage of the control plane": self.control_plane_away,
@@ -46,9 +47,8 @@ class Faults:
 
     # --- killed
 
-    def kill_control_plane(self, broker: str) -> str:
+    def kill_part(self, part: str, broker: str) -> str:
         """-9; the supervisor starts it again."""
-        part = self._chance.choice(CONTROL_PLANE)
         self._kill(part)
         return f"killed {part}"
 
@@ -69,9 +69,9 @@ class Faults:
 
     # --- frozen
 
-    def freeze_control_plane(self, broker: str) -> str:
-        """Every process of one part, Postgres' and Valkey's included."""
-        return self._freeze(self._chance.choice(CONTROL_PLANE))
+    def freeze_part(self, part: str, broker: str) -> str:
+        """Every process of one part of the control plane."""
+        return self._freeze(part)
 
     def freeze_agent(self, broker: str) -> str:
         """Longer than its lease, at times."""
