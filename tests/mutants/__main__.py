@@ -1,4 +1,9 @@
-"""`python -m tests.mutants`: put bugs in, one at a time, and say which ones no test notices."""
+"""`python -m tests.mutants`: put bugs in, one at a time, and say which ones no test notices.
+
+A bug is noticed by the fast suites, or by what `make check` does without a server: whether models
+and migrations, API and published schema say the same. A run that was broken off goes on with
+`--resume` on the same tree.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +25,8 @@ from tests.mutants.sample import Mutant, sample
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "var" / "mutants"
+RESULTS = WORK / "results.jsonl"
+SCHEMA = "var/openapi.json"
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
 NOT_COPIED = shutil.ignore_patterns(
     *(".git", ".venv", "var", "node_modules", "dist", ".mypy_cache", ".ruff_cache", "*.pyc")
@@ -43,7 +50,9 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", nargs="*", default=(), help="files that begin with one of these")
     parser.add_argument("--measured", action="store_true", help="take the last run's coverage")
+    parser.add_argument("--resume", action="store_true", help="try those not tried yet")
     asked = parser.parse_args()
+    asked.measured |= asked.resume
 
     mutants = sample(ROOT, asked.sample, asked.seed, asked.only)
     first = _copy(0, fresh=not asked.measured)
@@ -53,7 +62,9 @@ def main() -> int:
     tests = NearestTests(first)
     for name in sorted(tests.failed):
         print(f"fails as the code is, used for no mutant: {name}")
-    results = _run(mutants, tests, asked.jobs)
+    known = _known() if asked.resume else {}
+    results = [(m, *known[m.key]) for m in mutants if m.key in known]
+    results += _run([m for m in mutants if m.key not in known], tests, asked.jobs, len(mutants))
     return _report(results)
 
 
@@ -74,8 +85,20 @@ def _stop(tree: Path) -> None:
         Stack(state_dir=state, parts=("postgres", "valkey"), given=dict(os.environ)).down()
 
 
-def _run(mutants: list[Mutant], tests: NearestTests, jobs: int) -> list[tuple[Mutant, str, int]]:
+def _known() -> dict[str, tuple[str, int]]:
+    """What a run that was broken off has found."""
+    lines = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else []
+    found = [json.loads(line) for line in lines]
+    return {one["key"]: (one["outcome"], one["tests"]) for one in found}
+
+
+def _run(
+    mutants: list[Mutant], tests: NearestTests, jobs: int, of: int
+) -> list[tuple[Mutant, str, int]]:
     """Every mutant with its outcome and the number of tests that looked at it."""
+    if len(mutants) == of:
+        RESULTS.unlink(missing_ok=True)
+    first = of - len(mutants)
     waiting: queue.Queue[Mutant] = queue.Queue()
     for mutant in mutants:
         waiting.put(mutant)
@@ -91,8 +114,11 @@ def _run(mutants: list[Mutant], tests: NearestTests, jobs: int) -> list[tuple[Mu
                     return
                 outcome, count = _try(tree, mutant, tests.of(mutant))
                 results.append((mutant, outcome, count))
+                with RESULTS.open("a", encoding="utf-8") as file:
+                    plain = {"key": mutant.key, **asdict(mutant)}
+                    print(json.dumps({**plain, "outcome": outcome, "tests": count}), file=file)
                 print(
-                    f"{len(results):4d}/{len(mutants)} {outcome:9} {mutant.file}:{mutant.line} "
+                    f"{first + len(results):4d}/{of} {outcome:9} {mutant.file}:{mutant.line} "
                     f"{mutant.operator} ({count} tests): {mutant.text[:80]}",
                     flush=True,
                 )
@@ -104,6 +130,8 @@ def _run(mutants: list[Mutant], tests: NearestTests, jobs: int) -> list[tuple[Mu
         thread.start()
     for thread in threads:
         thread.join()
+    if len(results) < len(mutants):
+        raise RuntimeError("not every bug was tried")
     return results
 
 
@@ -112,11 +140,13 @@ def _try(tree: Path, mutant: Mutant, tests: list[str]) -> tuple[str, int]:
     be run without the bug either."""
     path = tree / mutant.file
     source = path.read_text(encoding="utf-8")
-    if not tests:
-        return "survived", 0
+    code = PASSED
     try:
         path.write_text(mutant.code(source), encoding="utf-8")
-        code = _pytest(tree, tests)
+        if tests:
+            code = _pytest(tree, tests)
+        if code == PASSED and not _agrees(tree, mutant.file):
+            code = FAILED
     except subprocess.TimeoutExpired:
         return "timeout", len(tests)
     finally:
@@ -124,6 +154,31 @@ def _try(tree: Path, mutant: Mutant, tests: list[str]) -> tuple[str, int]:
     if code not in (PASSED, FAILED) and _pytest(tree, tests) != PASSED:
         raise RuntimeError(f"pytest ends with {code} before any test, with and without a bug")
     return ("survived" if code == PASSED else "killed"), len(tests)
+
+
+def _agrees(tree: Path, file: str) -> bool:
+    """Whether models have their migrations, and the API is the published one."""
+    commands = []
+    if file.endswith("models.py"):
+        commands.append(["makemigrations", "--check", "--dry-run"])
+    if "/api/" in file:
+        commands.append(["spectacular", "--file", SCHEMA, "--format", "openapi-json"])
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "manage.py", *command],
+            cwd=tree,
+            env={**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings.test"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        if done.returncode:
+            return False
+        published = (tree / "frontend/openapi.json").read_bytes()
+        if command[0] == "spectacular" and (tree / SCHEMA).read_bytes() != published:
+            return False
+    return True
 
 
 def _pytest(tree: Path, tests: list[str]) -> int:
@@ -146,17 +201,6 @@ def _report(results: list[tuple[Mutant, str, int]]) -> int:
     survived = [mutant for mutant, outcome, _ in results if outcome == "survived"]
     equivalent = [mutant for mutant in survived if mutant.key in reasons]
     missed = [mutant for mutant in survived if mutant.key not in reasons]
-    WORK.mkdir(parents=True, exist_ok=True)
-    (WORK / "results.json").write_text(
-        json.dumps(
-            [
-                {**asdict(mutant), "key": mutant.key, "outcome": outcome, "tests": count}
-                for mutant, outcome, count in results
-            ],
-            indent=1,
-        ),
-        encoding="utf-8",
-    )
     for mutant in sorted(equivalent, key=lambda m: (m.file, m.line)):
         print(f"equivalent {mutant.file}:{mutant.line} {mutant.operator}: {reasons[mutant.key]}")
     for mutant in sorted(missed, key=lambda m: (m.file, m.line)):
