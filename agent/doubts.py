@@ -95,16 +95,18 @@ class Doubts:
         while True:
             try:
                 async for inquiry in self._driver.inquiries():
-                    answer = await self._answer(inquiry.payload)
+                    answer = await self._answer(inquiry.neighbour, inquiry.payload)
                     if answer is not None:
                         await self._driver.answer(inquiry, answer)
             except DriverError as error:
                 log.info("questions of other agents: %s", error)
             await asyncio.sleep(_RETRY_S)
 
-    async def _answer(self, payload: bytes) -> bytes | None:
+    async def _answer(self, neighbour: str, payload: bytes) -> bytes | None:
         try:
             question = question_from_dict(json.loads(payload))
+            if question.asker != neighbour:
+                raise InvalidProblem("asker", f"{neighbour} asks in the name of {question.asker}")
             answer = await self._participants.on_question(question)
         except (InvalidProblem, ValueError, RecursionError) as error:
             log.warning("a question that is none (%s): %r", error, payload[:80])

@@ -172,6 +172,8 @@ class Interest:
 class Inquiry:
     """What a neighbour's agent asks this one, and where the answer goes."""
 
+    neighbour: str
+    """Whose agent asks: the broker lets nobody ask in another's name."""
     payload: bytes
     reply: object
 

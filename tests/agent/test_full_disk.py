@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,15 @@ from agent.store import Store
 from tests.agent.disks import FullableDisk
 from tests.agent.planes import until
 from weir.coordination.tables import Tables
-from weir.coordination.wire import Delivery, FlowSpec, Order, OrderPhase, Report, ReportPhase
+from weir.coordination.wire import (
+    Delivery,
+    Document,
+    FlowSpec,
+    Order,
+    OrderPhase,
+    Report,
+    ReportPhase,
+)
 
 pytestmark = pytest.mark.asyncio
 
@@ -229,3 +238,15 @@ async def test_who_is_no_neighbour_any_more_and_then_one_again_is_told_again(
     a.broker.interests.clear()
     await b.router.add_link("a", "sim://a")
     await until(lambda: "b" in a.broker.interests, "told again")
+
+
+async def test_the_broker_knows_how_far_the_directory_is_without_any_vote(
+    members: list[Member],
+) -> None:
+    """A copy of before the last document would be an older one, too."""
+    a = members[0]
+    document = Document(system="s", broker="a", version="v1")
+    await a.store.save_document(document)
+    await until(lambda: a.broker.noted_state == a.store.saved.number, "it is noted")
+    await a.store.save_document(replace(document, version="v2"))
+    await until(lambda: a.broker.noted_state == a.store.saved.number, "the next, too")

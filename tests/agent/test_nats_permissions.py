@@ -410,6 +410,25 @@ async def test_what_a_consumer_fetches_is_heard_by_nobody_else(scene: Scene, age
 
 
 @pytest.mark.asyncio
+async def test_a_link_asks_in_its_own_name_only(scene: Scene, agent: Client) -> None:
+    await scene.admission.admit(CLASSES, unmanaged="report")
+    asked: list[str] = []
+
+    async def keep(message: Any) -> None:
+        asked.append(f"{message.subject} by {message.data.decode()}")
+
+    await agent.subscribe("weir.ask.*", cb=keep)
+    await processed(agent)
+    for who in ("publisher", "consumer", "stranger", "link"):
+        client = await scene.come(who)
+        for name in ("n2", "n1"):
+            await client.publish(f"weir.ask.{name}", who.encode())
+        await processed(client)
+    await until(lambda: bool(asked), lambda: "the question comes")
+    assert asked == ["weir.ask.n1 by link"]
+
+
+@pytest.mark.asyncio
 async def test_a_link_ends_when_its_key_is_no_longer_in_force(scene: Scene) -> None:
     await scene.admission.admit(CLASSES)
     link = await scene.come("link")

@@ -147,7 +147,7 @@ class ModelBroker:
     admitting: str = ""
     """The process that answers whoever wants to be let in; it comes back after each stop."""
     connections: int = 0
-    asked: list[Callable[[bytes, Callable[[bytes], None]], None]] = field(default_factory=list)
+    asked: list[Callable[[str, bytes, Callable[[bytes], None]], None]] = field(default_factory=list)
     """Who answers questions to the agent of this broker."""
     set_aside: dict[str, int] = field(default_factory=dict)
     """Flow -> messages that cannot be carried."""

@@ -464,7 +464,7 @@ class ModelDriver:
             if not broker.asked:
                 raise Refusal(f"the agent of {broker.name} does not listen")
             asked = broker.asked[-1]
-            return Later(lambda then: asked(payload, then))
+            return Later(lambda then: asked(self._name, payload, then))
 
         return cast("bytes", await self._at(neighbour, inquire, "a question"))
 
@@ -478,9 +478,9 @@ class ModelDriver:
             waiting.append(inquiry)
             news.set()
 
-        def asked(payload: bytes, reply: Callable[[bytes], None]) -> None:
+        def asked(neighbour: str, payload: bytes, reply: Callable[[bytes], None]) -> None:
             if not network.blocked(wire.broker.name, wire.here):
-                inquiry = Inquiry(payload, reply)
+                inquiry = Inquiry(neighbour, payload, reply)
                 network.loop.call_at(wire.return_at(), arrived, inquiry, context=context)
 
         def listen(broker: ModelBroker) -> int:

@@ -429,7 +429,8 @@ class NatsDriver:
 
     async def ask(self, neighbour: str, payload: bytes) -> bytes:
         connection = await self._link(neighbour).session.connection(OPEN_S)
-        return (await connection.request(names.INQUIRIES, payload))[3]
+        subject = names.inquiry_subject(names.token(self._broker))
+        return (await connection.request(subject, payload))[3]
 
     def inquiries(self) -> AsyncIterator[Inquiry]:
         return inquiries(self._own)

@@ -21,9 +21,10 @@ async def inquiries(session: Session) -> AsyncIterator[Inquiry]:
     news = asyncio.Event()
 
     def arrived(frames: list[wire.Frame]) -> None:
-        for _, reply, _, payload in frames:
+        for subject, reply, _, payload in frames:
             if reply:
-                waiting.append(Inquiry(payload, reply))
+                word = subject.decode(errors="replace").rsplit(".", 1)[1]
+                waiting.append(Inquiry(names.name_of(word), payload, reply))
         news.set()
 
     while True:
@@ -32,7 +33,7 @@ async def inquiries(session: Session) -> AsyncIterator[Inquiry]:
         sid = 0
         try:
             with contextlib.suppress(Retryable):
-                sid = connection.subscribe(names.INQUIRIES, arrived)
+                sid = connection.subscribe(names.inquiry_subject("*"), arrived)
             while connection.alive:
                 while waiting:
                     yield waiting.popleft()

@@ -6,7 +6,7 @@
 | delivery of flow F | `weir.msg.F` | `weir.msg.F.O` | `WEIR_MSG_F` |
 | outbox for broker B | `weir.to.B.F` | `weir.to.B.F.O` | `WEIR_TO_B` |
 | marks for broker B | `weir.to.B.!` | `weir.to.B.!.!` | `WEIR_TO_B` |
-| questions to the agent | `weir.ask`, answered to the reply subject | | |
+| questions of neighbour N to the agent | `weir.ask.N`, answered to the reply subject | | |
 | interest of broker A | | `weir.interest.A` | `WEIR_INTEREST`, one message per subject |
 | who acts for the broker | | `weir.fence` | `WEIR_FENCE`, one message |
 | what could not be carried, of flow F | | `weir.dead.F` | `WEIR_DEAD` |
@@ -68,6 +68,11 @@ def outbox_subject(neighbour: str, flow: str) -> str:
 def interest_subject(broker: str) -> str:
     """Where, at a neighbour's broker, a broker's interest is kept."""
     return f"{INTEREST}.{token(broker)}"
+
+
+def inquiry_subject(asker: str) -> str:
+    """Where a neighbour's agent (its token, or `*`) asks ours; nobody else may publish there."""
+    return f"{INQUIRIES}.{asker}"
 
 
 def dead_subject(flow: str) -> str:

@@ -50,7 +50,7 @@ def link(neighbour: str) -> Permissions:
     stream = names.outbox_stream(neighbour)
     return Permissions(
         publish=(
-            names.INQUIRIES,
+            names.inquiry_subject(names.token(neighbour)),
             names.interest_subject(neighbour),
             # What it said last, so that it does not speak after a newer one of itself.
             f"$JS.API.DIRECT.GET.{names.INTEREST_STREAM}.{names.interest_subject(neighbour)}",

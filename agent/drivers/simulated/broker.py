@@ -134,7 +134,7 @@ class VirtualBroker:
     sayings: int = 0
     """How often neighbours have said what they want."""
     told: asyncio.Event = field(default_factory=asyncio.Event)
-    questions: asyncio.Queue[tuple[bytes, asyncio.Future[bytes]]] | None = None
+    questions: asyncio.Queue[tuple[str, bytes, asyncio.Future[bytes]]] | None = None
     """What is asked of this broker's agent; None while nobody listens."""
     book: AdmissionBook = field(default_factory=AdmissionBook)
     delivered: dict[str, list[Message]] = field(default_factory=dict)

@@ -243,7 +243,7 @@ class SimulatedDriver:
         if questions is None:
             raise Retryable(f"the agent of {neighbour} does not listen")
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        questions.put_nowait((payload, answer))
+        questions.put_nowait((self._name, payload, answer))
         try:
             async with asyncio.timeout(ANSWER_S):
                 return await answer
@@ -254,8 +254,8 @@ class SimulatedDriver:
         questions = self._broker.questions = asyncio.Queue()
         try:
             while True:
-                payload, answer = await questions.get()
-                yield Inquiry(payload, answer)
+                neighbour, payload, answer = await questions.get()
+                yield Inquiry(neighbour, payload, answer)
         finally:
             if self._broker.questions is questions:
                 self._broker.questions = None

@@ -454,8 +454,11 @@ async def test_a_question_is_answered_by_the_agent_of_the_broker(system: System)
         with pytest.raises(Retryable):
             await a.ask("b", b"nobody listens")
 
+        askers: set[str] = set()
+
         async def answer() -> None:
             async for inquiry in b.inquiries():
+                askers.add(inquiry.neighbour)
                 await b.answer(inquiry, b"to " + inquiry.payload)
 
         answering = asyncio.create_task(answer())
@@ -469,6 +472,7 @@ async def test_a_question_is_answered_by_the_agent_of_the_broker(system: System)
         assert await asyncio.gather(*(a.ask("b", b"%d" % n) for n in range(20))) == [
             b"to %d" % n for n in range(20)
         ]
+        assert askers == {"a"}
         with pytest.raises(Retryable):
             await a.ask("c", b"no link")
         answering.cancel()
