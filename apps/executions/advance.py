@@ -77,7 +77,7 @@ def execution_advance(
         documents |= applier.documents_changed
         asked |= applier.asked
         if applier.removed:
-            transaction.on_commit(partial(_others_advance, execution.pk, execution.system_id))
+            transaction.on_commit(partial(dead_advance, execution.system_id), robust=True)
         if not again:
             break
     else:
@@ -91,10 +91,10 @@ def execution_advance(
     return moved
 
 
-def _others_advance(execution_id: int, system_id: int) -> None:
-    """Finish what waited for somebody who was removed just now."""
-    others = Execution.objects.filter(
-        system_id=system_id, steps__actions__state=ActionState.DEAD
-    ).exclude(pk=execution_id)
-    for pk in sorted(set(others.values_list("pk", flat=True))):
+def dead_advance(*systems: int) -> None:
+    """Finish what waited for somebody who was removed."""
+    waiting = Execution.objects.filter(
+        system_id__in=systems, steps__actions__state=ActionState.DEAD
+    )
+    for pk in sorted(set(waiting.values_list("pk", flat=True))):
         execution_advance(pk)

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.common.errors import ApplicationError, Conflict, FieldError
-from apps.executions.advance import execution_advance
+from apps.executions.advance import dead_advance, execution_advance
 from apps.executions.models import ACTIVE_NAMES, Direction, Execution
 from apps.executions.restored import restored_text
 from apps.executions.rows import (
@@ -25,6 +25,7 @@ from apps.executions.rows import (
 )
 from apps.executions.selectors import in_force, overtaken_by
 from apps.systems.models import System
+from apps.telemetry.selectors import systems_without
 from apps.telemetry.services import agents_lapse, samples_prune
 from weir.actions import replay, validate
 from weir.errors import IllegalTransition, InvalidProblem
@@ -268,4 +269,6 @@ def executions_tick() -> None:
             logger.exception("execution %s cannot be advanced", pk)
     if time.monotonic() - _pruned_at > PRUNE_EVERY_S:
         _pruned_at = time.monotonic()
+        # Whoever removed a broker may have died before the executions that waited for it.
+        dead_advance(*systems_without())
         samples_prune()

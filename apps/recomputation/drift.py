@@ -7,12 +7,11 @@ publishers or consumers behave otherwise than the allocation assumed.
 
 from dataclasses import dataclass
 from functools import lru_cache
-from uuid import UUID
 
 from apps.catalog.selectors import system_problem
 from apps.common.words import percent
 from apps.executions.models import Setting
-from apps.systems.models import System
+from apps.systems.models import Edition, System
 from apps.telemetry.measured import measured
 from weir.codec import problem_from_dict
 from weir.errors import InvalidProblem
@@ -49,7 +48,7 @@ def load_drift(system: System) -> Drift:
     if not gates:
         return Drift(value=None, detail="No rate is in force yet.")
     try:
-        problem = _problem(system.public_id, system.model_version)
+        problem = _problem(system.edition)
     except InvalidProblem as error:
         return Drift(value=None, detail=f"The model cannot be read: {error}")
     seen = measured(system, window_s=WINDOW_S)
@@ -70,9 +69,9 @@ def load_drift(system: System) -> Drift:
 
 
 @lru_cache(maxsize=4)
-def _problem(system: UUID, model_version: int) -> Problem:
-    """The model, read once per version and process."""
-    return problem_from_dict(system_problem(System.objects.get(public_id=system)))
+def _problem(edition: Edition) -> Problem:
+    """The model, read once per edition and process."""
+    return problem_from_dict(system_problem(System.objects.get(public_id=edition[0])))
 
 
 def _loads(problem: Problem, rates: object, populations: object) -> dict[str, float]:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from uuid import UUID
 
 from apps.catalog.selectors import system_problem
 from apps.common.words import counted, percent
@@ -12,7 +11,7 @@ from apps.recomputation.models import Kind
 from apps.recomputation.routing import broker_overload, routing_drift
 from apps.recomputation.slo import slo_readings
 from apps.runs.models import Run, Snapshot
-from apps.systems.models import System
+from apps.systems.models import Edition, System
 from weir.codec import problem_from_dict, problem_from_json
 from weir.errors import InvalidProblem
 from weir.lifecycle.runs import RunState
@@ -62,7 +61,7 @@ def _against_last_run(
     if version == system.model_version:
         return Look(value=0.0, detail=f"{run} saw version {version}, the latest.")
     try:
-        before, now = _problems(run.snapshot_id, system.public_id, system.model_version)
+        before, now = _problems(run.snapshot_id, system.edition)
     except InvalidProblem as error:
         return Look(value=None, detail=f"The model cannot be read: {error}")
     value, detail = change(before, now)
@@ -70,10 +69,10 @@ def _against_last_run(
 
 
 @lru_cache(maxsize=16)
-def _problems(snapshot: int, system: UUID, model_version: int) -> tuple[Problem, Problem]:
-    """What the run saw and the model as it is, read once per version and process."""
+def _problems(snapshot: int, edition: Edition) -> tuple[Problem, Problem]:
+    """What the run saw and the model as it is, read once per edition and process."""
     payload = Snapshot.objects.values_list("payload", flat=True).get(pk=snapshot)
-    row = System.objects.get(public_id=system)
+    row = System.objects.get(public_id=edition[0])
     return problem_from_json(bytes(payload)), problem_from_dict(system_problem(row))
 
 

@@ -1,6 +1,8 @@
 """A system: one managed messaging system, and the base of everything that belongs to one."""
 
 import unicodedata
+from datetime import datetime
+from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
@@ -34,6 +36,10 @@ class Product(models.TextChoices):
     KAFKA = "kafka", "Kafka"
     RABBITMQ = "rabbitmq", "RabbitMQ"
     MQTT = "mqtt", "MQTT"
+
+
+Edition = tuple[UUID, int, datetime]
+"""Public id of a system, version of its model, and when that version came."""
 
 
 class UnmanagedAccess(models.TextChoices):
@@ -90,6 +96,11 @@ class System(BaseModel):
                 condition=Q(unmanaged__in=UnmanagedAccess.values), name="system_unmanaged_known"
             ),
         ]
+
+    @property
+    def edition(self) -> Edition:
+        """Names the model as it is now. A version comes again where a database went back."""
+        return self.public_id, self.model_version, self.updated_at
 
     def __str__(self) -> str:
         return self.name

@@ -41,6 +41,11 @@ def removed_brokers(system: System) -> frozenset[str]:
     return frozenset(rows.values_list("broker__name", flat=True))
 
 
+def systems_without() -> set[int]:
+    """The systems from which a broker was removed that did not come again."""
+    return set(Removal.objects.filter(over_at=None).values_list("system_id", flat=True))
+
+
 def held_by_removed() -> list[tuple[str, str, str, str, int]]:
     """(system, broker, `flow` or `link`, its name, messages) of every removal, oldest first."""
     rows = Removal.objects.select_related("system", "broker").order_by("id")

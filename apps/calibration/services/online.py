@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
-from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import Count
@@ -28,7 +27,7 @@ from apps.calibration.selectors import (
 )
 from apps.catalog.models import Delivery, Topic
 from apps.common.events import publish_seldom
-from apps.systems.models import System
+from apps.systems.models import Edition, System
 from apps.telemetry.measured import measured
 from apps.telemetry.models import Sample
 from apps.topology.models import Broker, BrokerCapacity
@@ -95,7 +94,7 @@ def system_step(system: System) -> bool:
     now = settings_of(system)
     resources = [name for name in system.resources if measure_of(name) == "cpu"]
     predicted = predicted_loads(
-        _costs(system.public_id, system.model_version, tuple(resources)),
+        _costs(system.edition, tuple(resources)),
         rates=seen.passed,
         admitted=seen.admitted,
     )
@@ -112,11 +111,9 @@ def system_step(system: System) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _costs(
-    system: UUID, model_version: int, resources: tuple[str, ...]
-) -> dict[tuple[str, str], list[Cost]]:
-    """The model's coefficients, read once per version and process."""
-    return costs_at(System.objects.get(public_id=system), list(resources))
+def _costs(edition: Edition, resources: tuple[str, ...]) -> dict[tuple[str, str], list[Cost]]:
+    """The model's coefficients, read once per edition and process."""
+    return costs_at(System.objects.get(public_id=edition[0]), list(resources))
 
 
 def _busy(system: System) -> Busy:

@@ -8,14 +8,13 @@ may carry already today.
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import lru_cache
-from uuid import UUID
 
 from apps.calibration.selectors import calibrated_problem, calibration_stamp
 from apps.catalog.selectors import system_problem
 from apps.common.words import percent
 from apps.executions.modelled import CLASS, FLOW
 from apps.plans.models import Plan
-from apps.systems.models import System
+from apps.systems.models import Edition, System
 from weir import actions
 from weir.actions import InForce
 from weir.codec import problem_from_dict
@@ -86,8 +85,7 @@ def model_of(system: System) -> Problem:
     """The model of the system as loads are computed from it. Raises NoModel."""
     return _problem(
         _Version(
-            public_id=system.public_id,
-            model_version=system.model_version,
+            edition=system.edition,
             stamp=calibration_stamp(system),
             system=system,
         )
@@ -98,15 +96,14 @@ def model_of(system: System) -> Problem:
 class _Version:
     """What a model is known by; the row itself saves reading it again."""
 
-    public_id: UUID
-    model_version: int
+    edition: Edition
     stamp: tuple[object, ...]
     system: System = field(compare=False)
 
 
 @lru_cache(maxsize=4)
 def _problem(model: _Version) -> Problem:
-    """The model, read once per version and process.
+    """The model, read once per edition and process.
 
     Read without a lock it may show a later version than its key says. No harm: plans of a version
     that has passed are stale, and nobody asks for it again.

@@ -5,8 +5,9 @@ import pytest
 from apps.audit.models import AuditEntry
 from apps.catalog.models import Topic
 from apps.runs.models import Run
-from apps.systems.models import System
+from apps.systems.models import Edition, System
 from apps.systems.services import entity_update, one_edit
+from apps.systems.services.editing import advance, lock
 from apps.topology.models import Broker
 from tests.factories import make_broker, make_system
 from tests.factories.kinds import KINDS, World
@@ -167,3 +168,21 @@ def test_history_comes_newest_first(api, world: World):
     api.patch(address, {"region": "eu"}, format="json", headers=match(1))
     told = api.get("/api/v1/audit", {"object": str(world.broker.public_id)}).json()["results"]
     assert [entry["action"] for entry in told] == ["update", "create"]
+
+
+def test_an_edition_never_names_two_models() -> None:
+    """The version does, where a database went back and somebody edits again."""
+    system = make_system()
+
+    def edited() -> tuple[int, Edition]:
+        return advance(lock(system)), System.objects.get(pk=system.pk).edition
+
+    before = System.objects.get(pk=system.pk)
+    version, lost = edited()
+    System.objects.filter(pk=system.pk).update(
+        model_version=before.model_version, updated_at=before.updated_at
+    )
+    assert System.objects.get(pk=system.pk).edition == before.edition
+    again, other = edited()
+    assert again == version
+    assert other != lost
