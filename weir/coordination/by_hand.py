@@ -13,8 +13,6 @@ before the commit. What agents have done is true; the database follows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from weir.coordination.decisions import AdoptAction, BuryAction, Decision, RevertAction
 from weir.coordination.views import ActionView, ExecutionView, Protocol, StepView
 from weir.coordination.wire import Report, ReportPhase
@@ -48,7 +46,7 @@ def _adopt(
     if not whole:
         return ()
     newest = max(whole, key=lambda report: report.attempt)
-    reason = f"{_named(view, switched)} switched {_why(switched)}"
+    reason = f"{view.called(switched)} switched {_why(switched)}"
     adopted = AdoptAction(
         action=action.id, deadline=deadline, interests=dict(newest.interests), reason=reason
     )
@@ -67,7 +65,7 @@ def _contradict(view: ExecutionView, action: ActionView) -> tuple[Decision, ...]
     if not released:
         return ()
     if released.keys() == action.voters and not action.final:
-        reason = f"{_named(view, released)} released it {_why(released)}"
+        reason = f"{view.called(released)} released it {_why(released)}"
         return (RevertAction(action=action.id, reason=reason),)
     switched = {
         broker: report
@@ -78,12 +76,12 @@ def _contradict(view: ExecutionView, action: ActionView) -> tuple[Decision, ...]
         return ()
     if switched:
         reason = (
-            f"{_named(view, switched)} switched, {_named(view, released)} released it "
+            f"{view.called(switched)} switched, {view.called(released)} released it "
             f"{_why(released)}: the overlay differs there from what is in force"
         )
     elif released.keys() == action.voters:
         reason = (
-            f"{_named(view, released)} released it {_why(released)}, and there is no way back: "
+            f"{view.called(released)} released it {_why(released)}, and there is no way back: "
             "the overlay differs there from what is in force"
         )
     else:
@@ -98,11 +96,6 @@ def _who(action: ActionView, phase: ReportPhase) -> dict[str, Report]:
         for broker in action.voters
         if (said := [r for r in action.reports.get(broker, ()) if r.phase is phase])
     }
-
-
-def _named(view: ExecutionView, brokers: Iterable[str]) -> str:
-    names = sorted(view.names.get(broker, broker) for broker in brokers)
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _why(reports: dict[str, Report]) -> str:

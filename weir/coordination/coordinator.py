@@ -198,7 +198,7 @@ class Coordinator:
                 elif _passed(action.deadline, now) and not missing & view.live:
                     yield BuryAction(
                         action=action.id,
-                        reason=f"{_people(view, missing)} did not confirm the switch and "
+                        reason=f"{view.called(missing)} did not confirm the switch and "
                         f"{_is(missing)} silent; the change is in force elsewhere",
                     )
             case _A.ABORTING:
@@ -227,7 +227,7 @@ class Coordinator:
                 yield self._abort(
                     action,
                     "; ".join(
-                        f"{_people(view, [broker])} {report.phase}: {_reason(report)}"
+                        f"{view.called([broker])} {report.phase}: {_reason(report)}"
                         for broker, report in sorted(refused.items())
                     ),
                     now,
@@ -237,7 +237,7 @@ class Coordinator:
             if back:
                 yield self._abort(
                     action,
-                    f"the agent of {_people(view, back)} speaks again, so nothing is removed: "
+                    f"the agent of {view.called(back)} speaks again, so nothing is removed: "
                     "look at the broker and plan again",
                     now,
                 )
@@ -274,10 +274,10 @@ class Coordinator:
         parts = []
         if slow:
             what = "show the new value" if action.protocol is Protocol.SETTING else "get ready"
-            parts.append(f"{_people(view, slow)} did not {what} {within}")
+            parts.append(f"{view.called(slow)} did not {what} {within}")
         if silent:
             agents = "the agents" if len(silent) > 1 else "the agent"
-            parts.append(f"{agents} of {_people(view, silent)} did not answer {within}")
+            parts.append(f"{agents} of {view.called(silent)} did not answer {within}")
         return "; ".join(parts)
 
     def _patience(self, action: ActionView, attempt: int) -> float:
@@ -347,11 +347,6 @@ def _why_failed(step: StepView) -> str:
         if action.state in (_A.ABORTED, _A.DEAD) and action.detail
     ]
     return f"{which} {step.index} failed: {'; '.join(said) or 'no reason given'}"
-
-
-def _people(view: ExecutionView, brokers: Iterable[str]) -> str:
-    names = sorted(view.names.get(broker, broker) for broker in brokers)
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _reason(report: Report) -> str:

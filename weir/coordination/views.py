@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -110,6 +110,11 @@ class ExecutionView:
     """Most actions under way at once."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Broker -> what people call it; absent: the id itself."""
+
+    def called(self, brokers: Iterable[str]) -> str:
+        """What people call them, in a sentence: `a, b and c`."""
+        names = sorted(self.names.get(broker, broker) for broker in brokers)
+        return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 ORDER_PHASES: Mapping[ActionState, OrderPhase] = {
