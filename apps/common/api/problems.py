@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
-from django.db import DataError, OperationalError
+from django.db import DataError, IntegrityError, OperationalError
 from django.http import Http404, HttpRequest, JsonResponse
+from psycopg2.errors import UniqueViolation
 from rest_framework import exceptions
 from rest_framework.response import Response
 
@@ -104,6 +105,14 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
             "database_away",
             "The database does not answer; nothing was changed. Try again in a few seconds.",
             headers={"Retry-After": "3"},
+        )
+    if isinstance(error, IntegrityError) and isinstance(error.__cause__, UniqueViolation):
+        # Two requests at once, each of which found the value free.
+        return problem(
+            409,
+            "taken_meanwhile",
+            "Another request has just taken this name or number. Reload, then try again.",
+            violated_constraint=error.__cause__.diag.constraint_name,
         )
     if isinstance(error, DataError):
         # Checked as far as our own rules go; what is left is outside the database's own types.

@@ -1,10 +1,6 @@
 """Two processes at once, and one that dies in the middle."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
-from django.db import connection
 
 from apps.executions.advance import execution_advance
 from apps.executions.apply import Applier
@@ -13,23 +9,10 @@ from apps.executions.models import Execution, ExecutionAction, ExecutionStep, Se
 from apps.executions.selectors import edges_in_force
 from apps.executions.services import execution_roll_back, executions_tick
 from apps.topology.models import Overlay
+from tests.at_once import at_once
 from tests.factories.fleet import population, rate, shift, start
 
 SHIFTED = {("a", "c"), ("b", "c"), ("c", "d")}
-
-
-def together(*actions):
-    gate = threading.Barrier(len(actions))
-
-    def go(action):
-        try:
-            gate.wait(timeout=10)
-            return action()
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(actions)) as pool:
-        return list(pool.map(go, actions))
 
 
 def votes(agents, brokers="abc", phase="ready"):
@@ -45,7 +28,7 @@ def votes(agents, brokers="abc", phase="ready"):
 def test_votes_that_arrive_at_once_commit_once(harbour, agents):
     start(harbour.system, [shift("a", "b", "c")])
     version = Overlay.objects.get().version
-    answers = together(*votes(agents))
+    answers = at_once(*votes(agents))
     assert [answer.status_code for answer in answers] == [200, 200, 200]
     assert ExecutionAction.objects.get().state == "committed"
     assert edges_in_force(harbour.system) == SHIFTED
@@ -60,7 +43,7 @@ def test_thinkers_that_meet_think_one_after_the_other(harbour, agents, monkeypat
         vote()
     assert ExecutionAction.objects.get().state == "preparing"
     version = Overlay.objects.get().version
-    moved = together(*[lambda: execution_advance(execution.pk)] * 4)
+    moved = at_once(*[lambda: execution_advance(execution.pk)] * 4)
     assert sorted(moved) == [False, False, False, True]
     assert Overlay.objects.get().version == version + 1
 
@@ -72,7 +55,7 @@ def test_of_two_starts_one_holds_the_system(harbour):
         except Exception as error:
             return error
 
-    began = together(begin, begin)
+    began = at_once(begin, begin)
     assert sum(isinstance(b, Execution) for b in began) == 1
     (refused,) = [b for b in began if not isinstance(b, Execution)]
     assert refused.code == "system_is_busy"

@@ -1,14 +1,12 @@
 """Agents: credentials, leases, what people are told of them."""
 
 import stat
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from apps.accounts.roles import Role
@@ -28,6 +26,7 @@ from apps.telemetry.services import (
     samples_prune,
     secret_digest,
 )
+from tests.at_once import at_once
 from tests.factories import make_broker, make_system
 
 pytestmark = pytest.mark.django_db
@@ -301,14 +300,8 @@ class TestDatabase:
 @pytest.mark.django_db(transaction=True)
 def test_sessions_that_open_at_once_get_different_numbers():
     agent, _ = agent_enrol(broker=make_broker(make_system()), actor=None)
-    gate = threading.Barrier(4)
 
-    def come(_: int) -> int:
-        try:
-            gate.wait(timeout=10)
-            return agent_session(agent=agent, introduction=HERE).incarnation
-        finally:
-            connection.close()
+    def come() -> int:
+        return agent_session(agent=agent, introduction=HERE).incarnation
 
-    with ThreadPoolExecutor(4) as pool:
-        assert sorted(pool.map(come, range(4))) == [1, 2, 3, 4]
+    assert sorted(at_once(*[come] * 4)) == [1, 2, 3, 4]
