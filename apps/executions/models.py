@@ -98,8 +98,8 @@ class Execution(BaseModel):
     hold_at = models.DateTimeField(null=True, help_text="From then on no further step begins.")
     hold_because = models.CharField(max_length=500, blank=True)
     held = models.BooleanField(default=False, help_text="Paused by that; goes on when it ends.")
-    hold_overridden = models.BooleanField(
-        default=False, help_text="An operator lets it go on in spite of it."
+    hold_overridden_at = models.DateTimeField(
+        null=True, help_text="When an operator let it go on in spite of it."
     )
     failure = models.TextField(blank=True)
     started_at = models.DateTimeField(null=True)

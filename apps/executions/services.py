@@ -196,7 +196,7 @@ def execution_resume(
                 f"{row.hold_because} {row} {then}; to go on now, resume with `override_window` "
                 "and a reason.",
             )
-        row.hold_at, row.hold_overridden = None, True
+        row.hold_at, row.hold_overridden_at = None, timezone.now()
 
     return _command(execution, actor, ExecutionCommand.RESUME, said, check)
 
@@ -233,17 +233,23 @@ def _refuse_overtaken(row: Execution) -> None:
 
 @transaction.atomic
 def execution_hold(
-    *, execution: Execution, hold_at: datetime | None, because: str, is_open: bool
+    *,
+    execution: Execution,
+    hold_at: datetime | None,
+    because: str,
+    opened_since: Callable[[datetime], bool],
 ) -> None:
     """Say from when on no further step may begin; None: never. What waited for that goes on.
 
-    `is_open`: changes are allowed now, so an operator's override has served its purpose.
+    `opened_since`: whether changes have been allowed at some time since a moment; an operator's
+    override of before then has served its purpose.
     """
     row = execution_locked(execution.pk)
-    row.hold_overridden = row.hold_overridden and not is_open
-    row.hold_at = None if row.hold_overridden else hold_at
+    if row.hold_overridden_at is not None and opened_since(row.hold_overridden_at):
+        row.hold_overridden_at = None
+    row.hold_at = None if row.hold_overridden_at else hold_at
     row.hold_because = because[:REASON_LENGTH]
-    row.save(update_fields=["hold_at", "hold_because", "hold_overridden", "updated_at"])
+    row.save(update_fields=["hold_at", "hold_because", "hold_overridden_at", "updated_at"])
     waits = row.held and row.state in (ExecutionState.PAUSING, ExecutionState.PAUSED)
     if waits and not is_on_hold(row, timezone.now()):
         row.held = False

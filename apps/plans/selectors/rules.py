@@ -70,6 +70,13 @@ class Ruling:
         """The same, as a sentence."""
         return self._window.text
 
+    def opened_since(self, moment: datetime) -> bool:
+        """Whether changes have been allowed at some time from then to now."""
+        if self._window.open:
+            return True
+        then = window_state(self.terms, moment)
+        return then.open or (then.next_opens_at is not None and then.next_opens_at <= self.now)
+
     @property
     def hold_at(self) -> datetime | None:
         """From when on a plan under way begins no further step; None: never."""

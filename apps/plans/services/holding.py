@@ -38,7 +38,7 @@ def windows_hold() -> int:
                 execution=execution,
                 hold_at=ruling.hold_at,
                 because=ruling.hold_because,
-                is_open=ruling.window_open,
+                opened_since=ruling.opened_since,
             )
             told += 1
         except (OperationalError, InterfaceError):
@@ -51,10 +51,11 @@ def windows_hold() -> int:
 
 def _is_news(execution: Execution, ruling: Ruling, now: datetime) -> bool:
     """Whether the row says anything else than the windows; a window that closed stays closed."""
-    if ruling.window_open and (execution.held or execution.hold_overridden):
+    overridden_at = execution.hold_overridden_at
+    if overridden_at is not None:
+        return ruling.opened_since(overridden_at)
+    if ruling.window_open and execution.held:
         return True
-    if execution.hold_overridden:
-        return False
     if ruling.window_open or ruling.hold_at is None:
         return execution.hold_at != ruling.hold_at or execution.held
     shown = execution.hold_at is not None and execution.hold_at <= now

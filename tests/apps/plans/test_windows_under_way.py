@@ -159,11 +159,27 @@ def test_an_override_holds_for_this_closing_only(
     execution_resume(execution=running, actor=olga, override_window=True, reason="Now.")
     windows_hold()
     running.refresh_from_db()
-    assert (running.hold_overridden, running.hold_at) == (True, None)
+    assert (running.hold_overridden_at is None, running.hold_at) == (False, None)
     make_policy(harbour.system, windows=[])
     windows_hold()
     make_policy(harbour.system, windows=[deny()])
     windows_hold()
+    assert go_on(harbour, agents, running) == "paused"
+
+
+def test_an_override_ends_with_its_window_where_nobody_looked_while_it_was_open(
+    harbour: Harbour, agents: dict[str, Agent], running: Execution, olga: User
+) -> None:
+    """The coordinator was away from before the window opened until it had closed again."""
+    make_policy(harbour.system, windows=[deny()])
+    windows_hold()
+    execution_resume(execution=running, actor=olga, override_window=True, reason="Now.")
+    within = timezone.now() - timedelta(minutes=4)
+    Execution.objects.update(hold_overridden_at=within)
+    assert windows_hold() == 0
+    before = timezone.now() - timedelta(minutes=10)
+    Execution.objects.update(hold_overridden_at=before)
+    assert windows_hold() == 1
     assert go_on(harbour, agents, running) == "paused"
 
 
