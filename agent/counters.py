@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from agent.pump import Pump
-from weir.coordination.wire import Delivery
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +27,7 @@ class Counters:
     """Flow -> best-effort messages that were passed on before every neighbour had said what it
     wants."""
     left: Mapping[str, int] = field(default_factory=dict)
-    """Flow -> best-effort messages that waited before a gate whose flow comes in no more."""
+    """Flow -> best-effort messages that were read, and broken off before all were served."""
 
     @property
     def forwarded(self) -> int:
@@ -47,28 +46,32 @@ class Tally:
         self._acked: dict[str, tuple[float, int]] = {}
         self._lost: dict[str, int] = {}
         self._left: dict[str, int] = {}
+        self._ending: list[Pump] = []
 
-    def end(self, pump: Pump) -> None:
-        """The pump moves nothing any more."""
-        source = pump.source
-        if source.flow and source.delivery is Delivery.BEST_EFFORT and pump.waiting:
-            _add({source.flow: pump.waiting}, self._left)
-        _count(pump, self._passed, self._sent, self._received)
-        _sample(pump, self._sized, self._acked)
-        _add(pump.lost, self._lost)
+    async def end(self, *pumps: Pump) -> None:
+        """Close them; whoever reads the counters meanwhile misses none of them."""
+        self._ending += pumps
+        for pump in pumps:
+            await pump.close()
+            self._ending.remove(pump)
+            _count(pump, self._passed, self._sent, self._received)
+            _sample(pump, self._sized, self._acked)
+            _add(pump.lost, self._lost)
+            _add(pump.left, self._left)
 
     def read(self, pumps: Iterable[Pump]) -> Counters:
         """Everything so far; `pumps` are those that have not ended."""
         passed, sent, received = dict(self._passed), dict(self._sent), dict(self._received)
         sized, acked = dict(self._sized), dict(self._acked)
         waiting: dict[str, int] = {}
-        lost = dict(self._lost)
-        for pump in pumps:
+        lost, left = dict(self._lost), dict(self._left)
+        for pump in (*pumps, *self._ending):
             _add(pump.lost, lost)
+            _add(pump.left, left)
             _count(pump, passed, sent, received)
             _sample(pump, sized, acked)
             if pump.source.flow:
-                waiting[pump.source.flow] = pump.waiting
+                _add({pump.source.flow: pump.waiting}, waiting)
         return Counters(
             passed=passed,
             waiting=waiting,
@@ -77,7 +80,7 @@ class Tally:
             sized=sized,
             acked=acked,
             lost=lost,
-            left=dict(self._left),
+            left=left,
         )
 
 

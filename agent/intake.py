@@ -94,8 +94,7 @@ class Intake:
     async def _stop_ingress(self, flow: str) -> None:
         pump = self.pumps.pop(flow, None)
         if pump is not None:
-            self._tally.end(pump)
-            await pump.close()
+            await self._tally.end(pump)
             await self._driver.stop_reading(pump.source)
 
     async def ensure_delivery(self, flow: str) -> None:

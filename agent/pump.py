@@ -61,6 +61,8 @@ class Pump:
         """Seconds until the broker held a batch, summed, and the number of batches."""
         self.lost: dict[str, int] = {}
         """Flow -> best-effort messages that perhaps did not go to everybody who wants them."""
+        self.left: dict[str, int] = {}
+        """Flow -> best-effort messages that were read, and broken off before all were served."""
         self.problem = ""
         self.fault = ""
         """What went wrong that never should; empty again once messages move."""
@@ -80,7 +82,7 @@ class Pump:
         self._idle.set()
         self._room = asyncio.Event()
         self._room.set()
-        self._holding = 0
+        self._holding, self._flow = 0, ""
         self._work = asyncio.Event()
         self._task = asyncio.create_task(self._run(), name=f"pump {source.flow}{source.neighbour}")
 
@@ -109,7 +111,7 @@ class Pump:
 
     @property
     def waiting(self) -> int:
-        """Messages read and not yet let through."""
+        """Messages read and not yet passed on."""
         return self._holding
 
     async def drained(self) -> None:
@@ -154,6 +156,8 @@ class Pump:
             futures.cancel()
             self._memory.give(_size(batch))
         self._moving.clear()
+        if self._holding and self.source.delivery is Delivery.BEST_EFFORT:
+            self.left[self._flow] = self.left.get(self._flow, 0) + self._holding
         self._in_flight = self._holding = 0
         self._idle.set()
         self._room.set()
@@ -161,10 +165,12 @@ class Pump:
     async def _read(self) -> None:
         reliable = self.source.delivery is Delivery.RELIABLE
         async for batch in self._driver.read(self.source):
-            self._holding = len(batch.messages)
+            first = batch.messages[0]
+            # A mark is no message.
+            self._holding, self._flow = 0 if first.mark else len(batch.messages), first.flow
             while not self._may_move.is_set():
                 await self._may_move.wait()
-            if batch.messages[0].mark:
+            if first.mark:
                 await self._mark(batch)
             elif self._gated:
                 await self._through_gate(batch, reliable)
@@ -197,12 +203,12 @@ class Pump:
                     continue
             piece = messages if passed == count else messages[start : start + passed]
             start += passed
-            self._holding = count - start
             if reliable:
                 token = batch.token if start == count else None
                 await self._hand_on(Batch(batch.source, piece, token, batch.life))
             else:
                 await self._pass_on(piece)
+            self._holding = count - start
 
     async def _tokens(self, bucket: TokenBucket, now: float, wanted: int) -> None:
         """Until tokens have come, or the gate has changed."""
@@ -221,7 +227,6 @@ class Pump:
 
     async def _pass_on(self, messages: Sequence[Message]) -> None:
         count = len(messages)
-        self.passed += count
         self._weigh(messages[0])
         self._idle.clear()
         if self._unsure(self.source):
@@ -231,6 +236,7 @@ class Pump:
             if channel.neighbour:
                 self.sent[channel.neighbour] = self.sent.get(channel.neighbour, 0) + count
             await self._driver.publish(channel, messages)
+        self.passed += count
         self._idle.set()
 
     async def _hand_on(self, batch: Batch) -> None:

@@ -415,12 +415,7 @@ class Router:
         self.swap(change(self._tables))
 
     async def _close_pumps(self, neighbour: str) -> None:
-        pumps = self._link_pumps.pop(neighbour, [])
-        # All before any is waited for: whoever reads the counters meanwhile misses none of them.
-        for pump in pumps:
-            self._tally.end(pump)
-        for pump in pumps:
-            await pump.close()
+        await self._tally.end(*self._link_pumps.pop(neighbour, []))
 
     def _start_link(self, neighbour: str) -> None:
         if neighbour not in self._link_pumps:

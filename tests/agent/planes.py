@@ -48,11 +48,12 @@ class Plane:
         *,
         tables: Tables | None = NO_LINKS,
         secrets: BrokerSecrets | None = None,
+        driver: type[TimedDriver] = TimedDriver,
     ) -> None:
         """`tables`: what was saved; None: an agent that has lost its memory."""
         self.name = name
         self.server = server
-        self.driver = TimedDriver(url=server.url, broker=name, secrets=secrets)
+        self.driver = driver(url=server.url, broker=name, secrets=secrets)
         self.saved = tables
         self.router = Router(self.driver, tables=tables, save=self.save)
 

@@ -2,12 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.agent.planes import Plane, client, flows, listen, stored_count, until
+from agent.drivers.base import Channel, DriverError, Message, Place
+from tests.agent.planes import Plane, TimedDriver, client, flows, listen, stored_count, until
 from tests.chaos.audit import excess
 from tests.nats_server import NatsServer
 from weir.coordination.wire import Gate
@@ -123,4 +124,38 @@ async def test_what_waits_at_a_gate_whose_flow_goes_is_counted(server):
         assert counters.left["core"] > 0
         unread = lost.get("core", {}).get("not_read", 0)
         assert counters.passed["core"] + counters.left["core"] + unread == 200
+        await plane.close()
+
+
+class Refusing(TimedDriver):
+    """Every third batch for consumers is refused."""
+
+    asked = 0
+
+    async def publish(self, channel: Channel, messages: Sequence[Message]) -> None:
+        if channel.place is Place.DELIVERY:
+            self.asked += 1
+            if self.asked % 3 == 2:
+                raise DriverError("Not now.")
+        await super().publish(channel, messages)
+
+
+async def test_what_a_broken_off_batch_held_is_counted(server):
+    async with asyncio.timeout(LIMIT_S):
+        plane = await Plane("a", server, driver=Refusing).open()
+        plane.router.set_gate("core", Gate(rate_per_s=1000, burst=20))
+        await flows(plane, ingress=("core",), local=("core",))
+        here = await client(server)
+        for number in range(200):
+            await here.publish("weir.in.core", b"%d" % number)
+        await here.flush()
+
+        def known() -> int:
+            counters = plane.router.counters()
+            return counters.passed["core"] + counters.left.get("core", 0)
+
+        await until(lambda: known() == 200, "all are accounted for")
+        counters = plane.router.counters()
+        assert counters.passed["core"] == len(plane.driver.passed_at)
+        assert counters.left["core"] > 0
         await plane.close()
