@@ -89,6 +89,58 @@ async def test_messages_cross_brokers_once_and_in_order(delivery: Delivery) -> N
         await chain.close()
 
 
+@pytest.mark.parametrize("delivery", list(Delivery))
+async def test_counters_are_exact_while_pumps_move_and_after(delivery: Delivery) -> None:
+    chain = Chain(delivery)
+    try:
+        await chain.start("a", "b", "c")
+        routers = chain.routers
+        await until(lambda: "f" in routers["a"].tables.interest.get("b", ()))
+        await until(lambda: "f" in routers["b"].tables.interest.get("c", ()))
+        chain.at("a").publish("f", delivery, [b"1", b"22", b"333"])
+        await until(lambda: routers["c"].counters().received["b"] == 3)
+        pump = routers["a"].intake.pumps["f"]
+        moving = routers["a"].counters()
+        assert (moving.passed, moving.sent) == ({"f": 3}, {"b": 3})
+        # One of each batch is weighed, the first.
+        assert moving.sized == {"f": (1, 1)}
+        assert moving.acked.get("f", (0.0, 0)) == pump.acked
+        assert pump.acked[1] == (1 if delivery is Delivery.RELIABLE else 0)
+        await routers["a"].intake.forget_flow("f")
+        ended = routers["a"].counters()
+        assert (ended.passed, ended.sent, ended.sized) == (moving.passed, moving.sent, moving.sized)
+        assert ended.acked == moving.acked
+        # The flow comes back, and its counts go on.
+        await routers["a"].ensure_flow("f", FlowSpec(delivery=delivery, ingress=True))
+        chain.at("a").publish("f", delivery, [b"4444"])
+        await until(lambda: routers["c"].counters().received["b"] == 4)
+        again = routers["a"].counters()
+        assert (again.passed, again.sent) == ({"f": 4}, {"b": 4})
+        assert again.sized == {"f": (5, 2)}
+        if delivery is Delivery.RELIABLE:
+            acked = routers["a"].intake.pumps["f"].acked
+            assert again.acked == {"f": (moving.acked["f"][0] + acked[0], 1 + acked[1])}
+    finally:
+        await chain.close()
+
+
+async def test_a_read_ends_when_its_flow_comes_in_no_more() -> None:
+    driver = driver_of(VirtualNetwork(), "a")
+    await driver.open()
+    await driver.ensure_channel(
+        Channel(place=Place.INGRESS, delivery=Delivery.RELIABLE, flow="f"), keep_s=60.0
+    )
+
+    async def read() -> list[object]:
+        return [batch async for batch in driver.read(INGRESS)]
+
+    reading = asyncio.create_task(read())
+    await asyncio.sleep(0)
+    await driver.stop_reading(INGRESS)
+    async with asyncio.timeout(5):
+        assert await reading == []
+
+
 async def test_counts_of_a_link_that_goes_are_never_missing() -> None:
     chain = Chain(Delivery.RELIABLE)
     try:

@@ -82,6 +82,10 @@ def test_refuses_a_document_of_an_older_model(harbour: Harbour, ines: User) -> N
     assert not Plan.objects.exists()
 
 
+def test_takes_a_title_as_long_as_the_longest(harbour: Harbour, ines: User) -> None:
+    assert make_plan(harbour.system, ines, title="x" * 200).title == "x" * 200
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [

@@ -74,6 +74,16 @@ def test_expired_approval_lapses(plan: Plan, ines: User, jon: User, later: Any) 
     assert row.state == "approved"
 
 
+def test_an_approval_that_its_approver_lost_is_ended_not_expired(
+    plan: Plan, ines: User, jon: User
+) -> None:
+    approved(plan, ines, jon)
+    assert plan.approvals.get().expires_at is not None
+    User.objects.filter(pk=jon.pk).update(is_active=False)
+    assert plans_settle() == 1
+    assert [event.command for event in plan.events.all()][-2:] == ["lose", "lapse"]
+
+
 def test_expired_approval_cannot_be_executed_before_the_coordinator_noticed(
     plan: Plan, harbour: Harbour, ines: User, jon: User, olga: User, later: Any
 ) -> None:
