@@ -229,3 +229,19 @@ async def test_a_mark_that_ends_its_own_link_is_handled_to_its_end(line):
         b.router.on_mark = mark
         await a.router.send_mark("b.1", b"mark")
         await until(lambda: done, "a mark that drops its link")
+
+
+async def test_what_another_disk_of_the_broker_lacks_is_made_again(line, servers):
+    async with asyncio.timeout(LIMIT_S):
+        middle = await client(servers[1])
+        js = middle.jetstream()
+
+        async def names() -> set[str]:
+            return {stream.config.name for stream in await js.streams_info()}
+
+        outboxes = {name for name in await names() if name.startswith("WEIR_TO_")}
+        assert len(outboxes) == 2
+        for name in outboxes:
+            await js.delete_stream(name)
+        await line[1].router.ensure_channels()
+        assert outboxes <= await names()
