@@ -65,17 +65,15 @@ package: runtime
 	fi
 
 # Machine code depends on files that a kernel calls into, which numba's own cache does not notice.
-KERNELS = $(wildcard weir/allocation/*.py weir/allocation/*/*.py weir/utility/*.py \
-  weir/topologies/*.py weir/transformation/*/*.py)
+KERNELS = $(wildcard weir/*.py weir/allocation/*.py weir/optimizers/*/*.py \
+  weir/optimizers/*/*/*.py weir/utility/*.py weir/topologies/*.py weir/transformation/*.py \
+  weir/planners/*/*.py weir/planners/*/*/*.py)
 compiled: package ## machine code of the kernels; after editing one, before a test by hand
 	@now=$(call hash,requirements/runtime.txt $(KERNELS)); \
 	if [[ $$(cat $(STAMPS)/compiled 2>/dev/null) != "$$now" ]]; then \
 	  echo "compiling the kernels (one to two minutes, once)"; \
 	  find weir -name '*.nb[ci]' -delete; \
-	  $(BIN)/python -m weir.allocation.warm_up; \
-	  $(BIN)/python -m weir.topologies.warm_up; \
-	  $(BIN)/python -m weir.transformation.sliding.warm_up; \
-	  $(BIN)/python -m weir.transformation.stepping.warm_up; \
+	  $(BIN)/python -m weir.warm_up; \
 	  echo "$$now" > $(STAMPS)/compiled; \
 	fi
 

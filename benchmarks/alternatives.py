@@ -27,11 +27,11 @@ import numpy as np
 from scipy import optimize
 
 from benchmarks import scip
-from weir.allocation.admission import Admission
 from weir.allocation.arrays import to_arrays
 from weir.allocation.feasibility import fitted
 from weir.codec import problem_from_dict, problem_from_json
 from weir.optimizers import certified, lrgp
+from weir.optimizers.lrgp.admission import Admission
 from weir.stop import never
 
 if TYPE_CHECKING:

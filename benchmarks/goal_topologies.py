@@ -27,7 +27,7 @@ from weir.topologies import Designer, designers
 from weir.topologies._arrays import pair_arrays, traffic_arrays
 from weir.topologies._descent import Tree
 from weir.topologies.cost import edge_rows, loads, routing
-from weir.topologies.warm_up import warm_up
+from weir.warm_up.topologies import warm_up
 
 Make = Callable[[EvaluationProblem], frozenset[Edge]]
 

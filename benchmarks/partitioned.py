@@ -28,8 +28,8 @@ from config.stack import Stack
 from spark_tasks.partitions import cores, cut_search
 from spark_tasks.session import close, session
 from weir.allocation.arrays import Arrays
-from weir.allocation.certified_search import Search
 from weir.allocation.curves import TermCurves
+from weir.optimizers.certified.search import Search
 from weir.utility import utility_from_dict
 
 if TYPE_CHECKING:

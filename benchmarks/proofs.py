@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from weir.planners import exact, slides
 from weir.transformation.bounds import lower_bounds
-from weir.transformation.sliding.warm_up import warm_up
 from weir.transformation.validation import check
 from weir.transformation.workloads import paper_workload
+from weir.warm_up.slides import warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable

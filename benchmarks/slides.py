@@ -22,7 +22,6 @@ from benchmarks.certified import reset_peak, resident_bytes
 from weir.errors import NoPlan
 from weir.planners import planner, slides
 from weir.transformation.moves import neighbours, path
-from weir.transformation.sliding.warm_up import warm_up
 from weir.transformation.validation import check
 from weir.transformation.workloads import (
     caterpillars,
@@ -32,6 +31,7 @@ from weir.transformation.workloads import (
     star_to_path,
     with_churn,
 )
+from weir.warm_up.slides import warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from weir.model.transformation import Options
 from weir.planners import planner
-from weir.transformation.stepping.warm_up import warm_up
 from weir.transformation.validation import check
 from weir.transformation.workloads import paper_workload
+from weir.warm_up.steps import warm_up
 
 if TYPE_CHECKING:
     from weir.model.transformation import Parallel, Transformation

@@ -13,7 +13,7 @@ import numpy as np
 
 from spark_tasks.io import read_columns, write_columns
 from weir.allocation.layout import Layout
-from weir.allocation.partition import FlowPart, NodePart
+from weir.optimizers.certified.partition import FlowPart, NodePart
 
 SHAPE_COLUMNS = ("family", "exponent", "knot_first", "knot_last")
 KNOT_COLUMNS = ("knot_x", "knot_y", "knot_slope")

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from spark_tasks.columns import read_capacity, read_flow_part, read_node_part
-from weir.allocation.partition import admit_part, answer_part, sums
-from weir.allocation.partitioned import Admission
+from weir.optimizers.certified.partition import admit_part, answer_part, sums
+from weir.optimizers.certified.partitioned import Admission
 
 KEPT_PROBLEMS = 2
 """Of how many problems a worker keeps parts; beyond, the one used longest ago is let go."""

@@ -12,11 +12,11 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 from spark_tasks.columns import write_flow_part, write_node_part, write_shared
 from spark_tasks.partition_tasks import admission_task, answer_task, population_task
 from weir.allocation.arrays import Arrays
-from weir.allocation.dual import Answer, largest_flow
 from weir.allocation.layout import blocks, capacities, class_order, layout
-from weir.allocation.partition import Sums, flow_parts, node_parts, pairs_of
-from weir.allocation.partitioned import Admission, PartitionedSearch, of_pairs
 from weir.model import Start
+from weir.optimizers.certified.dual import Answer, largest_flow
+from weir.optimizers.certified.partition import Sums, flow_parts, node_parts, pairs_of
+from weir.optimizers.certified.partitioned import Admission, PartitionedSearch, of_pairs
 
 ANSWERS = StructType([StructField("number", LongType()), StructField("payload", BinaryType())])
 NO_WANTED = np.zeros(0, dtype=np.uint8)
@@ -31,7 +31,7 @@ class FlowSizes(NamedTuple):
 
 
 class SparkParts:
-    """Parts that are kept in the executors; `Parts` of `weir.allocation.partitioned`."""
+    """Parts that are kept in the executors; `Parts` of `weir.optimizers.certified.partitioned`."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ correction are the product's own; the certified optimizer runs without its polis
 the last digits that takes most of its time. The same command gives the same numbers.
 
 "Holds?" is computed, for Weir's default method unless it says otherwise, and
-`tests/weir/test_gryphon.py` asserts it.
+`tests/weir/optimizers/test_gryphon.py` asserts it.
 
 ## What the paper does not say, and what was taken
 """

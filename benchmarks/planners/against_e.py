@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from weir.model.transformation import Options
 from weir.planners import planner
-from weir.transformation.integer_program.run import Ended, Run
+from weir.planners.ipitt.run import Ended, Run
 from weir.transformation.validation import check
 from weir.transformation.workloads import paper_workload
 

@@ -6,7 +6,7 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.planners.trial import workload
-from weir.transformation.integer_program.sizes import both
+from weir.planners.ipitt.sizes import both
 
 if TYPE_CHECKING:
     from benchmarks.planners.contestants import Contestant

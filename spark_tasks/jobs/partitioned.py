@@ -13,10 +13,11 @@ from typing import Any
 from spark_tasks.partitions import cores, cut_search
 from spark_tasks.progress import Moments, Reporter
 from weir.allocation.arrays import to_arrays
-from weir.allocation.certified_search import SMALL_FLOWS
 from weir.allocation.refusal import infeasible_result
 from weir.codec import content_hash, problem_from_json, result_to_record, start_from_dict
 from weir.optimizers import certified
+from weir.optimizers.certified.search import SMALL_FLOWS
+from weir.optimizers.certified.solve import LARGE_CLASSES, carry_out
 from weir.plugins import from_dict
 from weir.stop import Progress
 
@@ -38,7 +39,7 @@ def wanted(payload: bytes, parameters: dict[str, Any], count_cores: Callable[[],
         return False
     params = {"exact_rounds": 1, **parameters.get("parameters", {})}
     flows, classes = payload.count(A_FLOW), payload.count(A_CLASS)
-    if params["exact_rounds"] and flows <= SMALL_FLOWS and classes < certified.LARGE_CLASSES:
+    if params["exact_rounds"] and flows <= SMALL_FLOWS and classes < LARGE_CLASSES:
         return False
     asked = parameters.get("partitioned")
     if asked is not None:
@@ -82,6 +83,6 @@ def run(spark: Any, payload: bytes, folder: str, parameters: dict[str, Any]) -> 
                 late = deadline is not None and time.monotonic() > deadline
                 return reporter.told_to_stop or late
 
-            result = certified.carry_out(search, problem_hash, params, stop=stop, seed=seed)
+            result = carry_out(search, problem_hash, params, stop=stop, seed=seed)
             reporter.conclude(iterations=result.iterations, utility=result.utility, moments=moments)
     return json.dumps(result_to_record(result), sort_keys=True).encode()

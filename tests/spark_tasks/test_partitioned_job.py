@@ -27,9 +27,9 @@ from tests.embedded import STATE_DIR
 from tests.factories.runs import GOLDEN
 from weir.allocation.arrays import to_arrays
 from weir.allocation.layout import blocks, capacities, class_order, layout
-from weir.allocation.partition import flow_parts, node_parts, pairs_of
 from weir.codec import canonical_bytes, problem_from_dict, problem_from_json, result_from_dict
 from weir.optimizers import certified
+from weir.optimizers.certified.partition import flow_parts, node_parts, pairs_of
 from weir.stop import never
 
 NO_CUTS = {"exact_rounds": 0}

@@ -1,4 +1,4 @@
-"""Nobody waits for a kernel that `weir.allocation.warm_up` could have compiled before."""
+"""Nobody waits for a kernel that `weir.warm_up` could have compiled before."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import sys
 from pathlib import Path
 
 import weir.allocation
+import weir.optimizers
 
-FOLDER = Path(weir.allocation.__file__).parent
+FOLDERS = [Path(room.__file__).parent for room in (weir.allocation, weir.optimizers)]
 
 # Runs as plain Python, where a profiler sees every kernel that is called.
 SEEN = """
 import json, sys
-from weir.allocation.warm_up import warm_up
+from weir.warm_up.optimizers import warm_up
 called = set()
 def look(frame, event, argument):
     if event == "call":
@@ -34,7 +35,8 @@ def kernels() -> dict[tuple[str, str], set[str]]:
         (str(path), function.name): {
             node.id for node in ast.walk(function) if isinstance(node, ast.Name)
         }
-        for path in FOLDER.rglob("*.py")
+        for folder in FOLDERS
+        for path in folder.rglob("*.py")
         for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(function, ast.FunctionDef)
         and any(getattr(mark, "id", "") == "compiled" for mark in function.decorator_list)

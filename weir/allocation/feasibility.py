@@ -16,6 +16,9 @@ TOLERANCE = 1e-9
 MARGIN = 1e-12
 """Kept below capacity when rates are shrunk, against the rounding of sums."""
 
+SLACK = 1e-11
+"""Load that may exceed capacity, relative to it: decimal costs are rounded in binary."""
+
 MAX_NAMED = 5
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from weir.allocation.compiled import compiled
 from weir.allocation.layout import Layout
+from weir.compiled import compiled
 from weir.utility import Family
 
 LOG = int(Family.LOG)

@@ -1,6 +1,6 @@
-"""Optimizers: one file per method, found by folder.
+"""Optimizers: one package per method, found by folder; `solve.py` reads as the algorithm.
 
-A member defines NAME (its file name), TITLE, SUMMARY, Params (a frozen dataclass that checks
+A member defines NAME (its folder), TITLE, SUMMARY, Params (a frozen dataclass that checks
 itself) and `solve(problem, params, *, stop, seed, on_progress=None, start=None) -> Result`.
 """
 

@@ -1,6 +1,6 @@
-"""Planners of overlay transformations: one file per method, found by folder.
+"""Planners of overlay transformations: one package per method, found by folder.
 
-A member defines NAME (its file name), TITLE, SUMMARY, Params (a frozen dataclass that checks
+A member defines NAME (its folder), TITLE, SUMMARY, Params (a frozen dataclass that checks
 itself) and `plan(problem, params, *, objective, stop, seed, on_progress=None, start=None)`.
 """
 

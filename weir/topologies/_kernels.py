@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weir.allocation.compiled import compiled
+from weir.compiled import compiled
 
 
 @compiled

@@ -206,7 +206,7 @@ from numba.core.dispatcher import Dispatcher
 from tests.weir.topologies.instances import problem
 from weir.stop import never
 from weir.topologies import _kernels, designers
-from weir.topologies.warm_up import warm_up
+from weir.warm_up.topologies import warm_up
 
 def compiled():
     kernels = {name: x for name, x in vars(_kernels).items() if isinstance(x, Dispatcher)}

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from weir.model.transformation import Options, Transformation
-from weir.transformation.choices import choices, may_share
+from weir.planners.exact.allowed_actions import choices, may_share
 from weir.transformation.moves import apply, gaining, neighbours
 
 if TYPE_CHECKING:
     from weir.model.transformation import Move
-    from weir.transformation.choices import Choice
+    from weir.planners.exact.allowed_actions import Choice
 
 
 def tree(names: list[str], rng: random.Random) -> frozenset[tuple[str, str]]:

@@ -18,13 +18,13 @@ from tests.weir.transformation.small_trees import (
 )
 from tests.weir.transformation.strategies import problem, seeds
 from weir.model.transformation import ActionCosts, Options, Transformation
+from weir.planners.exact.direct_plan import direct
 from weir.transformation.bounds import (
     lower_bound_actions,
     lower_bound_cost,
     lower_bound_steps,
     lower_bounds,
 )
-from weir.transformation.direct import direct
 from weir.transformation.path_bound import Way, steps_to_join
 from weir.transformation.scheduling import pack
 from weir.transformation.validation import check

@@ -22,7 +22,7 @@ from weir.codec.transformation import (
 )
 from weir.errors import InvalidProblem
 from weir.model.transformation import TransformationPlan
-from weir.transformation.direct import direct
+from weir.planners.exact.direct_plan import direct
 from weir.transformation.scheduling import pack
 
 EXAMPLE: dict[str, Any] = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.weir.transformation.strategies import degree_of, problem, seeds, walk
 from weir.model.transformation import ActionCosts, Move, Options, Transformation
-from weir.transformation.direct import direct
+from weir.planners.exact.direct_plan import direct
 from weir.transformation.moves import apply, neighbours
 from weir.transformation.reduction import reduced
 from weir.transformation.scheduling import pack

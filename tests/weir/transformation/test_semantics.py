@@ -14,7 +14,7 @@ from tests.weir.transformation.small_trees import is_tree, link, safe, slides, s
 from tests.weir.transformation.strategies import degree_of, problem, seeds, step
 from weir.errors import InvalidProblem
 from weir.model.transformation import ActionCosts, Move, Options, Transformation
-from weir.transformation.choices import choices
+from weir.planners.exact.allowed_actions import choices
 from weir.transformation.moves import apply, change, inverse, neighbours, price
 from weir.transformation.validation import check
 

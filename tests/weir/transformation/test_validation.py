@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from tests.weir.transformation.strategies import problem, seeds
 from weir.errors import InvalidProblem
 from weir.model.transformation import Move, Options, Transformation
-from weir.transformation.direct import direct
+from weir.planners.exact.direct_plan import direct
 from weir.transformation.scheduling import pack
 from weir.transformation.validation import check
 

@@ -1,0 +1,5 @@
+"""Gryphon's greedy (docs/algorithms/greedy.md)."""
+
+from weir.optimizers.greedy.solve import NAME, SUMMARY, TITLE, Params, solve
+
+__all__ = ["NAME", "SUMMARY", "TITLE", "Params", "solve"]

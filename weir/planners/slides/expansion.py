@@ -1,0 +1,273 @@
+"""A state of an exact search spread out: its tree, the sets of its links, and their bound.
+
+The bound is that of `weir.transformation.crossing_bound`, where a goal link that was made stays
+and has to get rid of all sets but its own. A slide changes one set, so the bounds of all states
+that can follow are found from the sets of the state at hand.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from weir.compiled import compiled, compiled_inside
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from weir.planners.slides.search_table import Book
+
+    Ints = NDArray[np.int64]
+    Small = NDArray[np.int8]
+    Codes = NDArray[np.uint16]
+    Masks = NDArray[np.uint64]
+
+NO_GOAL, BARRED = -1, -2
+"""No link of the tree to reach; and none that may be made, because it could not be removed."""
+
+U0, U1 = np.uint64(0), np.uint64(1)
+
+
+class Case(NamedTuple):
+    """Two trees over the same brokers."""
+
+    brokers: int
+    width: int  # links that go, and as many that come
+    first: Ints  # per broker: where its links that stay begin in `others`
+    others: Ints
+    marks: Masks  # per broker: the bits of the goal links that end at it
+    bit: Small  # (brokers, brokers): the bit of the goal link between them, or NO_GOAL, or BARRED
+    cap: int
+    staying: Ints  # per broker: its links other than those that go
+    locked: Ints  # per broker: takes part in nothing
+
+
+class Page(NamedTuple):
+    """A state spread out."""
+
+    order: Ints  # brokers, each after its parent
+    parent: Ints
+    slot: Ints  # per broker: which of the links that go its link to the parent is; -1: it stays
+    degree: Ints  # per broker: its links that go
+    near: Ints  # (brokers, width): the brokers at the other ends
+    near_slot: Ints
+    sums: Masks  # per broker: goals crossing its link to the parent, as changed by being made
+    crossing: Masks  # the same, as they are
+    made: Ints  # per slot: the bit of the goal link that it is; negative: it is none yet
+    values: Masks  # the different sets
+    resting: Ints  # per set: links that stay and have it
+    moving: Ints  # per set: whether a link that may move has it
+    alone: Ints  # per set: whether it is a goal link alone that is not made
+    new: Codes
+
+
+@compiled
+def new_page(brokers: int, width: int) -> Page:
+    """Scratch room."""
+    sets = 2 * brokers + 2 * width + 8
+    return Page(
+        np.empty(brokers, np.int64),
+        np.empty(brokers, np.int64),
+        np.empty(brokers, np.int64),
+        np.empty(brokers, np.int64),
+        np.empty((brokers, width), np.int64),
+        np.empty((brokers, width), np.int64),
+        np.empty(brokers, np.uint64),
+        np.empty(brokers, np.uint64),
+        np.empty(width, np.int64),
+        np.empty(sets, np.uint64),
+        np.empty(sets, np.int64),
+        np.empty(sets, np.int64),
+        np.empty(sets, np.int64),
+        np.empty(width, np.uint16),
+    )
+
+
+@compiled_inside
+def spread(case: Case, book: Book, page: Page, state: int) -> bool:
+    """Root the tree and sum the goals below each broker; whether the goal is reached."""
+    for v in range(case.brokers):
+        page.degree[v] = 0
+        page.parent[v] = -1
+    reached = True
+    for slot in range(case.width):
+        code = int(np.int64(book.links[state, slot]))
+        a, b = code >> 6, code & 63
+        page.near[a, page.degree[a]] = b
+        page.near_slot[a, page.degree[a]] = slot
+        page.degree[a] += 1
+        page.near[b, page.degree[b]] = a
+        page.near_slot[b, page.degree[b]] = slot
+        page.degree[b] += 1
+        page.made[slot] = case.bit[a, b]
+        reached = reached and page.made[slot] >= 0
+    if reached:
+        return True
+    page.order[0] = 0
+    page.slot[0] = -1
+    size, at = 1, 0
+    while at < size:
+        u = page.order[at]
+        at += 1
+        page.sums[u] = case.marks[u]
+        for place in range(case.first[u], case.first[u + 1]):
+            v = case.others[place]
+            if v != page.parent[u]:
+                page.parent[v] = u
+                page.slot[v] = -1
+                page.order[size] = v
+                size += 1
+        for place in range(page.degree[u]):
+            v = page.near[u, place]
+            if v != page.parent[u]:
+                page.parent[v] = u
+                page.slot[v] = page.near_slot[u, place]
+                page.order[size] = v
+                size += 1
+    for at in range(case.brokers - 1, 0, -1):
+        v = page.order[at]
+        page.sums[page.parent[v]] ^= page.sums[v]
+    return False
+
+
+@compiled_inside
+def _value(page: Page, known: int, value: np.uint64) -> int:
+    """The place of a set among the first `known`; `known` if it is none of them."""
+    at = 0
+    while at < known and page.values[at] != value:
+        at += 1
+    return at
+
+
+@compiled_inside
+def _note(page: Page, known: int, value: np.uint64) -> int:
+    """A further set, held by nothing yet."""
+    page.values[known] = value
+    page.resting[known] = 0
+    page.moving[known] = 0
+    page.alone[known] = 0
+    return known
+
+
+@compiled_inside
+def stays_for_good(page: Page, v: int) -> bool:
+    """Whether the broker's link to its parent never moves any more."""
+    slot = page.slot[v]
+    return slot < 0 or page.made[slot] >= 0
+
+
+@compiled_inside
+def _missing(page: Page, at: int) -> int:
+    """1 where the set has to come up and is not there."""
+    return 1 if (page.resting[at] > 0 or page.alone[at] > 0) and page.moving[at] == 0 else 0
+
+
+@compiled_inside
+def estimate(case: Case, page: Page) -> tuple[int, int]:
+    """The state's bound and how many different sets there are, with the sets in their places."""
+    known, filled = 0, 0
+    unmade = (U1 << np.uint64(case.width)) - U1
+    for slot in range(case.width):
+        if page.made[slot] >= 0:
+            unmade ^= U1 << np.uint64(page.made[slot])
+    for bit in range(case.width):
+        alone = U1 << np.uint64(bit)
+        if unmade & alone:
+            page.alone[_note(page, known, alone)] = 1
+            known += 1
+    for at in range(1, case.brokers):
+        v = page.order[at]
+        value = page.sums[v]
+        stays = stays_for_good(page, v)
+        if stays and page.slot[v] >= 0:
+            value ^= U1 << np.uint64(page.made[page.slot[v]])
+        page.crossing[v] = value
+        if stays and value == U0:
+            continue
+        place = _value(page, known, value)
+        if place == known:
+            known = _note(page, known, value) + 1
+        if stays:
+            page.resting[place] += 1
+            filled += 1
+        else:
+            page.moving[place] = 1
+    missing = 0
+    for at in range(known):
+        missing += _missing(page, at)
+    return filled + missing, known
+
+
+@compiled_inside
+def gain(page: Page, known: int, link: int, mover: np.uint64, goal: int) -> int:
+    """How the bound changes where a link with the set `mover` slides over that above `link`.
+
+    `goal` is the bit of the goal link that the mover becomes, or NO_GOAL.
+    """
+    old = page.crossing[link]
+    new = old ^ mover
+    stays = stays_for_good(page, link)
+    was, becomes = _value(page, known, old), _value(page, known, new)
+    if becomes == known:
+        known = _note(page, known, new) + 1
+    before, after = 0, 0
+    if goal < 0:
+        if stays:
+            if old != U0:
+                before = 1 + _missing(page, was)
+                page.resting[was] -= 1
+                before -= _missing(page, was)
+                page.resting[was] += 1
+            if new != U0:
+                after = 1 - _missing(page, becomes)
+                page.resting[becomes] += 1
+                after += _missing(page, becomes)
+                page.resting[becomes] -= 1
+            return after - before
+        before = _missing(page, was) + _missing(page, becomes)
+        page.moving[was] -= 1
+        page.moving[becomes] += 1
+        after = _missing(page, was) + _missing(page, becomes)
+        page.moving[was] += 1
+        page.moving[becomes] -= 1
+        return after - before
+    # The mover stays from now on: its set leaves those that move, its goal those that are wanted.
+    alone = U1 << np.uint64(goal)
+    own, wanted, rest = _value(page, known, mover), _value(page, known, alone), mover ^ alone
+    for at in range(known):
+        before += _missing(page, at)
+    if stays:
+        if old != U0:
+            page.resting[was] -= 1
+            before += 1
+        if new != U0:
+            page.resting[becomes] += 1
+            after += 1
+    else:
+        page.moving[was] -= 1
+        page.moving[becomes] += 1
+    page.moving[own] -= 1
+    page.alone[wanted] = 0
+    left = -1
+    if rest != U0:
+        left = _value(page, known, rest)
+        if left == known:
+            known = _note(page, known, rest) + 1
+        page.resting[left] += 1
+        after += 1
+    for at in range(known):
+        after += _missing(page, at)
+    if left >= 0:
+        page.resting[left] -= 1
+    page.alone[wanted] = 1
+    page.moving[own] += 1
+    if stays:
+        if old != U0:
+            page.resting[was] += 1
+        if new != U0:
+            page.resting[becomes] -= 1
+    else:
+        page.moving[was] += 1
+        page.moving[becomes] -= 1
+    return after - before

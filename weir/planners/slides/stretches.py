@@ -1,0 +1,132 @@
+"""Plans of small overlays, stretch by stretch made as short as can be.
+
+The slides are put into another order that means the same (brokers draw a rank, and of the slides
+that may come next the one of the least rank does), the row is cut into stretches, and each stretch
+is planned anew from the tree before it to the tree after it. The new stretch is one of the shortest
+by proof, unless the search runs out of states; equal ones are taken, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weir.compiled import compiled, compiled_inside
+from weir.planners.slides.astar_window import MOST_SLIDES, least
+from weir.planners.slides.bits import chance
+from weir.planners.slides.local import slide_local
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from weir.planners.slides.arrays import Field
+    from weir.planners.slides.search_table import Book
+
+    Ints = NDArray[np.int64]
+    Int32s = NDArray[np.int32]
+    Small = NDArray[np.int8]
+    Masks = NDArray[np.uint64]
+
+SHORTEST, LONGEST = 8, 24
+"""Slides of a stretch; drawn anew each time."""
+LOOKED_AT = 4000
+"""States looked at for a stretch before it is left as it is."""
+
+
+def stays_of(field: Field) -> Small:
+    """Which links of the goal never move once they are there, as a matrix."""
+    brokers = len(field.after)
+    stays = np.zeros((brokers, brokers), np.int8)
+    below = np.flatnonzero((field.ground.stays != 0) & (field.after >= 0))
+    stays[below, field.after[below]] = stays[field.after[below], below] = 1
+    return stays
+
+
+@compiled_inside
+def _depend(plan: Int32s, one: int, other: int, by_broker: bool) -> bool:
+    """Whether two slides have to keep their order."""
+    i, j, k = plan[one, 0], plan[one, 1], plan[one, 2]
+    a, b, c = plan[other, 0], plan[other, 1], plan[other, 2]
+    if by_broker:
+        return (i in (a, b, c)) or (j in (a, b, c)) or (k in (a, b, c))
+    for u, v in ((i, j), (i, k)):  # what one writes, the other reads or writes
+        for x, y in ((a, b), (a, c), (b, c)):
+            if (u == x and v == y) or (u == y and v == x):
+                return True
+    one_way = j == a and k in (b, c)
+    return one_way or (k == a and j in (b, c))
+
+
+@compiled_inside
+def _in_another_order(plan: Int32s, brokers: int, by_broker: bool, random: Masks) -> Int32s:
+    size = len(plan)
+    rank = np.empty(brokers, np.float64)
+    for v in range(brokers):
+        rank[v] = chance(random)
+    by_first = chance(random) < 0.5
+    key = np.empty(size, np.float64)
+    before = np.zeros(size, np.int64)  # slides that have to come before and have not yet
+    for at in range(size):
+        one, two, three = rank[plan[at, 0]], rank[plan[at, 1]], rank[plan[at, 2]]
+        key[at] = min(one, two, three) if by_first else max(one, two, three)
+        for earlier in range(at):
+            if _depend(plan, earlier, at, by_broker):
+                before[at] += 1
+    done = np.zeros(size, np.int64)
+    made = np.empty_like(plan)
+    for at in range(size):
+        best = -1
+        for other in range(size):
+            if not done[other] and before[other] == 0 and (best < 0 or key[other] < key[best]):
+                best = other
+        done[best] = 1
+        made[at] = plan[best]
+        for later in range(best + 1, size):
+            if not done[later] and _depend(plan, best, later, by_broker):
+                before[later] -= 1
+    return made
+
+
+@compiled
+def shortened(
+    plan: Int32s, before: Ints, degree: Ints, stays: Small, cap: int, by_broker: bool, book: Book,
+    random: Masks,
+) -> Int32s:  # fmt: skip
+    """The plan, never longer, after all of its stretches were planned anew once.
+
+    `before` is the tree before the plan, rooted; stays[a, b]: this link never moves once made.
+    """
+    brokers = len(before)
+    plan = _in_another_order(plan, brokers, by_broker, random)
+    longest = SHORTEST + int(np.int64(chance(random) * (LONGEST - SHORTEST + 1)))
+    end = int(np.int64(chance(random) * longest))
+    here, there, links = before.copy(), before.copy(), degree.copy()
+    made = np.empty_like(plan)
+    out = np.empty((MOST_SLIDES, 3), np.int64)
+    size, start = 0, 0
+    while start < len(plan):
+        end = min(end, len(plan))
+        for at in range(start, end):
+            slide_local(there, plan[at, 0], plan[at, 1], plan[at, 2])
+        count = end - start
+        found = -1
+        if count > 2:
+            found = least(
+                brokers, here, there, stays, links, cap, count + 1, LOOKED_AT, book, random, out
+            )
+        if found < 0:
+            found = count
+            for at in range(count):
+                for part in range(3):
+                    out[at, part] = plan[start + at, part]
+        for at in range(found):
+            for part in range(3):
+                made[size, part] = out[at, part]
+            size += 1
+        for at in range(start, end):
+            links[plan[at, 1]] -= 1
+            links[plan[at, 2]] += 1
+        here[:] = there
+        start, end = end, end + longest
+    return made[:size].copy()

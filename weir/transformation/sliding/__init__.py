@@ -1,1 +1,0 @@
-"""The engine of Weir's own edge-slide planner (docs/algorithms/edge-slides.md)."""
