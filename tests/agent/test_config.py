@@ -12,6 +12,7 @@ import pytest
 from agent import config
 from agent.__main__ import main
 from agent.drivers.nats.server_config import BrokerSecrets
+from agent.fleet import FleetOptions
 
 ROOT = Path(__file__).parents[2]
 
@@ -121,6 +122,29 @@ def test_a_fleet_needs_credentials(tmp_path: Path, capsys: pytest.CaptureFixture
     url = "http://127.0.0.1:1"
     assert main(["fleet", "--control-plane", url, "--credentials", str(tmp_path)]) == 2
     assert "holds no file <broker>.credential" in capsys.readouterr().err
+
+
+def fleet(tmp_path: Path, **given: str) -> FleetOptions:
+    (tmp_path / "a.credential").write_text("weira_secret\n")
+    parser = argparse.ArgumentParser()
+    config.add_fleet_arguments(parser)
+    line = ["--control-plane", "http://127.0.0.1:8000", "--credentials", str(tmp_path)]
+    line += ["--state-dir", str(tmp_path / "state")]
+    for name, value in given.items():
+        line += ["--" + name.replace("_", "-"), value]
+    return config.fleet_options(parser.parse_args(line), {})
+
+
+def test_a_fleet_has_defaults_and_least_values(tmp_path: Path) -> None:
+    made = fleet(tmp_path)
+    assert made.credentials == {"a": "weira_secret"}
+    assert (made.seed, made.speed, made.offered_per_s, made.crowd) == (1, 1.0, 20.0, 8)
+    assert made.report_every_s == 5.0
+    least = fleet(tmp_path, seed="0", speed="0.01", offered_per_s="0", crowd="1")
+    assert (least.seed, least.speed, least.offered_per_s, least.crowd) == (0, 0.01, 0.0, 1)
+    for name, value in (("seed", "-1"), ("speed", "0"), ("crowd", "0"), ("crowd", "1.5")):
+        with pytest.raises(config.ConfigError, match=f"--{name}"):
+            fleet(tmp_path, **{name: value})
 
 
 def test_the_installed_command_is_the_module() -> None:

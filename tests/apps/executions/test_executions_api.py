@@ -71,7 +71,9 @@ def test_a_command_keeps_its_reason_in_the_audit_and_shows_it(api, execution, ad
         (admin.display_name, "roll_back", "roll-back: tides fall"),
     ]
     kept = AuditEntry.objects.filter(object_id=execution.public_id, action="pause")
-    assert [entry.reason for entry in kept] == ["pause: tides fall"]
+    assert [(entry.reason, entry.before, entry.after) for entry in kept] == [
+        ("pause: tides fall", {"state": "running"}, {"state": "pausing"})
+    ]
 
 
 @pytest.mark.parametrize("command", ["pause", "stop", "roll-back"])

@@ -66,6 +66,11 @@ def test_the_strictest_rule_that_fits_decides(
     assert approvals_needed(TWO_EYES, kind, touches(brokers)) == (needed, reason)
 
 
+def test_a_bound_that_every_plan_keeps_is_not_a_reason() -> None:
+    terms = Terms(approval_rules=(ApprovalRule(min_brokers=1, approvals=2),))
+    assert approvals_needed(terms, "allocation", touches(1)) == (2, "Every plan needs 2 approvals.")
+
+
 def test_a_plan_that_no_rule_speaks_of_still_needs_one() -> None:
     terms = Terms(approval_rules=(ApprovalRule(kind="overlay", approvals=2),))
     needed, reason = approvals_needed(terms, "allocation", touches(1))
