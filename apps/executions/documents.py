@@ -18,16 +18,14 @@ from django.db import connection, transaction
 from django.db.models import F, OuterRef, Subquery, Sum
 from django.db.models.functions import Coalesce
 
+from apps.executions.action_view import action_view
 from apps.executions.models import UNDER_WAY_NAMES, ExecutionAction, Revision, Setting
 from apps.executions.selectors import edges_in_force
 from apps.systems.models import System
 from apps.telemetry.models import Agent
 from apps.telemetry.services import is_size
-from weir.actions import protocol, roles
 from weir.coordination import wire
-from weir.coordination.removal import is_gone
-from weir.coordination.views import ORDER_PHASES
-from weir.lifecycle.steps import ActionState
+from weir.coordination.orders import orders_of
 
 EVERYWHERE = ""
 """Instead of a broker's name: what concerns all of them, such as how a flow is carried."""
@@ -272,26 +270,6 @@ def _orders(
         step__execution__system=system,
         state__in=UNDER_WAY_NAMES,
     ).order_by("id")
-    orders = []
-    for row in running:
-        action = row.action
-        if protocol(action) != "tree":
-            continue
-        phase, peers = ORDER_PHASES[ActionState(row.state)], dict(roles(action))
-        interests = row.interests if phase is wire.OrderPhase.COMMIT else {}
-        orders += [
-            wire.Order(
-                action=str(row.public_id),
-                attempt=row.attempt,
-                kind=row.kind,
-                phase=phase,
-                role=role,
-                peers=peers,
-                addresses={b: addresses[b] for b in sorted(peers.values()) if b in addresses},
-                keys={b: keys[b] for b in sorted(peers.values()) if b in keys},
-                interests={r: tuple(flows) for r, flows in interests.items()},
-            )
-            for role in peers
-            if not is_gone(role)
-        ]
-    return tuple(orders)
+    return tuple(
+        order for row in running for order in orders_of(action_view(row), addresses, keys).values()
+    )

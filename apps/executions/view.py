@@ -1,12 +1,13 @@
 """An execution as the coordinator sees it: plain data, read under the execution's lock."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from django.db.models import F, Q
 
+from apps.executions.action_view import action_view
 from apps.executions.enforced import asks_of, shows
 from apps.executions.models import ActionReport, Execution, ExecutionAction, ExecutionStep
 from apps.telemetry.selectors import agents_of, removed_brokers
@@ -106,33 +107,22 @@ def _action(
     names: Mapping[int, str],
     agents: Mapping[str, Mapping[str, Any]],
 ) -> ActionView:
-    action = row.action
-    protocol = Protocol(kinds.protocol(action))
-    setting = protocol is Protocol.SETTING
-    wanted = row.before if row.state == ActionState.ABORTING else row.after
-    # Where no agent is enrolled (any more), nobody has to say that nothing is enforced there.
-    awaited = frozenset(
-        broker
-        for broker in (kinds.brokers(action) if setting else ())
-        if broker in agents or asks_of(action, wanted, broker)
-    )
-    return ActionView(
-        id=names[row.pk],
-        protocol=protocol,
-        kind=row.kind,
-        state=ActionState(row.state),
-        participants={} if setting else dict(kinds.roles(action)),
+    view = action_view(row)
+    awaited: frozenset[str] = frozenset()
+    if view.protocol is Protocol.SETTING:
+        wanted = row.before if row.state == ActionState.ABORTING else row.after
+        # Where no agent is enrolled (any more), nobody has to say that nothing is enforced there.
+        awaited = frozenset(
+            broker
+            for broker in kinds.brokers(row.action)
+            if broker in agents or asks_of(row.action, wanted, broker)
+        )
+    return replace(
+        view,
         awaited=awaited,
         confirmed_by=frozenset(b for b in awaited if b in agents and _confirms(row, agents[b], b)),
-        attempt=row.attempt,
-        deadline=_seconds(row.deadline_at),
         reports=reports,
-        interests={role: tuple(flows) for role, flows in row.interests.items()},
-        final=kinds.is_final(action),
         inverts=None if row.inverts_id is None else names[row.inverts_id],
-        title=kinds.title(action),
-        detail=row.detail,
-        by_hand=row.by_hand,
     )
 
 

@@ -20,7 +20,8 @@ from typing import Any
 from weir.coordination.applying import applied
 from weir.coordination.coordinator import Limits, decide
 from weir.coordination.decisions import AbortAction, CommitAction, Decision
-from weir.coordination.views import ActionView, ExecutionView, Protocol, StepView, order_for
+from weir.coordination.orders import orders_of
+from weir.coordination.views import ActionView, ExecutionView, Protocol, StepView
 from weir.coordination.wire import (
     ClassSpec,
     Delivery,
@@ -166,7 +167,7 @@ class Control:
                 for view in state.executions.values()
                 for step in view.steps
                 for action in step.actions
-                if (order := order_for(action, broker, addresses, keys)) is not None
+                if (order := orders_of(action, addresses, keys).get(broker)) is not None
             ),
         )
         changing = to_dict(replace(document, flows={}, gates={}, classes={}))

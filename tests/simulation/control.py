@@ -25,7 +25,8 @@ from weir.coordination.decisions import (
     PrepareAction,
     RetryAction,
 )
-from weir.coordination.views import ActionView, Direction, ExecutionView, StepView, order_for
+from weir.coordination.orders import orders_of
+from weir.coordination.views import ActionView, Direction, ExecutionView, StepView
 from weir.coordination.wire import ClassSpec, Document, Gate, Neighbour, Observed, Order, Report
 from weir.lifecycle.executions import EXECUTIONS, ExecutionCommand, ExecutionState
 from weir.lifecycle.steps import ActionState, StepState
@@ -372,14 +373,13 @@ class Control:
         return classes, gates
 
     def _orders(self, broker: str, addresses: Mapping[str, str]) -> list[Order]:
-        """Those of every step that agents may still have to hear of."""
+        """Those of every action that agents may still have to hear of."""
         return [
             order
             for view in self.executions
             for step in view.steps
-            if step.state not in (StepState.PENDING, StepState.COMPLETED, StepState.ABORTED)
             for action in step.actions
-            if (order := order_for(action, broker, addresses)) is not None
+            if (order := orders_of(action, addresses).get(broker)) is not None
         ]
 
     def _next_version(self, broker: str) -> int:

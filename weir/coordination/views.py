@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 
 from weir.coordination import removal
-from weir.coordination.wire import Order, OrderPhase, Report
+from weir.coordination.wire import Report
 from weir.lifecycle.executions import ExecutionState
 from weir.lifecycle.steps import ActionState, StepState
 
@@ -115,41 +114,3 @@ class ExecutionView:
         """What people call them, in a sentence: `a, b and c`."""
         names = sorted(self.names.get(broker, broker) for broker in brokers)
         return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-ORDER_PHASES: Mapping[ActionState, OrderPhase] = {
-    ActionState.PREPARING: OrderPhase.PREPARE,
-    ActionState.COMMITTED: OrderPhase.COMMIT,
-    ActionState.DEAD: OrderPhase.COMMIT,
-    ActionState.ABORTING: OrderPhase.ABORT,
-}
-"""What the documents of a tree action's participants say; in every other state: nothing.
-
-`dead` keeps saying COMMIT: to an agent, a missing order means that it was aborted.
-"""
-
-
-def order_for(
-    action: ActionView,
-    broker: str,
-    addresses: Mapping[str, str],
-    keys: Mapping[str, str] = MappingProxyType({}),
-) -> Order | None:
-    """The order that a broker's document carries for this action; None when it has none."""
-    phase = ORDER_PHASES.get(action.state)
-    if action.protocol is not Protocol.TREE or phase is None:
-        return None
-    for role, participant in action.participants.items():
-        if participant == broker and not removal.is_gone(role):
-            return Order(
-                action=action.id,
-                attempt=action.attempt,
-                kind=action.kind,
-                phase=phase,
-                role=role,
-                peers=dict(action.participants),
-                addresses={b: addresses[b] for b in sorted(action.brokers) if b in addresses},
-                keys={b: keys[b] for b in sorted(action.brokers) if keys.get(b)},
-                interests=dict(action.interests) if phase is OrderPhase.COMMIT else {},
-            )
-    return None

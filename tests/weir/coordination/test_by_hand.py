@@ -14,7 +14,7 @@ from weir.coordination.decisions import (
     RevertAction,
     SettleAction,
 )
-from weir.coordination.views import order_for
+from weir.coordination.orders import orders_of
 from weir.coordination.wire import OrderPhase, ReportPhase
 from weir.lifecycle.executions import ExecutionState
 from weir.lifecycle.steps import ActionState
@@ -41,7 +41,7 @@ def test_a_switch_by_hand_is_adopted_and_the_others_are_ordered_to_follow() -> N
     (adopted,) = runner.advance(1.0)
     assert isinstance(adopted, AdoptAction)
     assert "a switched by hand (Weir is gone)" in adopted.reason
-    order = order_for(runner.action("x"), "b", {})
+    order = orders_of(runner.action("x"), {}).get("b")
     assert order is not None
     assert (order.phase, dict(order.interests)) == (OrderPhase.COMMIT, INTERESTS)
     by_hand(runner, SWITCHED, "b", "c")
@@ -70,7 +70,7 @@ def test_a_switch_of_an_earlier_attempt_is_adopted_in_the_running_one() -> None:
     assert runner.action("x").attempt == 2
     by_hand(runner, SWITCHED, "a", attempt=1)
     assert isinstance(runner.advance(5.0)[0], AdoptAction)
-    order = order_for(runner.action("x"), "a", {})
+    order = orders_of(runner.action("x"), {}).get("a")
     assert order is not None
     assert (order.phase, order.attempt) == (OrderPhase.COMMIT, 2)
     # Only who has switched by this order is counted.

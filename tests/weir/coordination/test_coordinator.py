@@ -14,8 +14,9 @@ from weir.coordination.decisions import (
     MoveExecution,
     PrepareAction,
 )
+from weir.coordination.orders import orders_of
 from weir.coordination.rollback import roll_back_steps
-from weir.coordination.views import Direction, order_for
+from weir.coordination.views import Direction
 from weir.coordination.wire import OrderPhase, ReportPhase
 from weir.lifecycle.executions import EXECUTIONS, ExecutionCommand, ExecutionState
 from weir.lifecycle.steps import ActionState, StepState
@@ -181,12 +182,12 @@ def test_a_buried_action_is_finished_by_a_late_answer_and_keeps_its_order_until_
     runner.advance(1.0)
     runner.say("x", SWITCHED, "a", "b")
     runner.advance(100.0)
-    kept = order_for(runner.action("x"), "c", {})
+    kept = orders_of(runner.action("x"), {}).get("c")
     assert kept is not None
     assert kept.phase is OrderPhase.COMMIT
     runner.say("x", SWITCHED, "c")
     assert runner.advance(500.0) == [FinishAction(action="x")]
-    assert order_for(runner.action("x"), "c", {}) is None
+    assert orders_of(runner.action("x"), {}).get("c") is None
 
 
 def test_a_setting_commits_when_all_show_it() -> None:
@@ -351,13 +352,13 @@ def test_a_buried_action_is_taken_back_too() -> None:
 def test_orders_go_to_participants_only_and_follow_the_state() -> None:
     action = shift("x", state=ActionState.PREPARING, attempt=2)
     addresses = {"a": "nats://a", "b": "nats://b", "z": "nats://z"}
-    got = order_for(action, "a", addresses)
+    got = orders_of(action, addresses).get("a")
     assert got is not None
     assert (got.role, got.attempt, got.phase) == ("i", 2, OrderPhase.PREPARE)
     assert got.addresses == {"a": "nats://a", "b": "nats://b"}
-    assert order_for(action, "z", addresses) is None
-    assert order_for(replace(action, state=ActionState.PENDING), "a", addresses) is None
-    assert order_for(setting("r", "a", state=ActionState.PREPARING), "a", {}) is None
+    assert orders_of(action, addresses).get("z") is None
+    assert orders_of(replace(action, state=ActionState.PENDING), addresses).get("a") is None
+    assert orders_of(setting("r", "a", state=ActionState.PREPARING), {}).get("a") is None
 
 
 @pytest.mark.parametrize(

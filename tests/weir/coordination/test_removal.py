@@ -12,11 +12,12 @@ from weir.coordination.coordinator import DEFAULT_LIMITS
 from weir.coordination.decisions import AdoptAction
 from weir.coordination.effects import Effect
 from weir.coordination.order_book import OrderBook
+from weir.coordination.orders import orders_of
 from weir.coordination.participant import Here, Participant, Phase
 from weir.coordination.questions import Answer, Question, Stance
 from weir.coordination.tables import Tables, tables_after
 from weir.coordination.termination import DOUBT_S, Outcome
-from weir.coordination.views import ActionView, ExecutionView, order_for
+from weir.coordination.views import ActionView, ExecutionView
 from weir.coordination.wire import Order, OrderPhase, Report, ReportPhase
 from weir.errors import InvalidProblem
 from weir.lifecycle.executions import ExecutionState
@@ -225,8 +226,8 @@ def silent_d(*steps: list[ActionView]) -> ExecutionView:
 def test_who_is_gone_is_asked_nothing() -> None:
     run = Runner(silent_d([action()]))
     run.advance(0.0)
-    assert order_for(run.action("x"), "d", {}) is None
-    assert order_for(run.action("x"), "a", {}) is not None
+    assert orders_of(run.action("x"), {}).get("d") is None
+    assert orders_of(run.action("x"), {}).get("a") is not None
     run.say("x", ReportPhase.READY, "a", "b")
     run.advance(1.0)
     run.say("x", ReportPhase.SWITCHED, "a", "b")
