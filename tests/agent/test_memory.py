@@ -25,6 +25,7 @@ LARGE = b"x" * (256 << 10)
 
 def test_a_pool_tells_when_there_is_room() -> None:
     pool, told = Pool(10), []
+    assert (pool.used, pool.most, pool.free) == (0, 0, 10)
     pool.take(12)
     assert (pool.full, pool.free) == (True, 0)
     pool.on_room(lambda: told.append(pool.used))

