@@ -182,13 +182,10 @@ async def test_the_waiting_come_in_by_themselves_when_the_limit_rises(
     waiting = await people.patient("c1")
     await until(lambda: admission.classes()[GOLD].waiting == 1, "it waits")
     assert not waiting.done()
-    start = time.monotonic()
     await admission.admit(limits(2))
     await asyncio.wait_for(waiting, WAIT_S)
     assert await really_in(admission) == 2
     assert admission.classes()[GOLD].waiting == 0
-    # One reconnect pause of the client (0.2 s here), and change.
-    assert time.monotonic() - start < 2.0
 
 
 @pytest.mark.asyncio

@@ -49,11 +49,9 @@ def test_data_outlives_down_and_up(make_stack: MakeStack) -> None:
     assert stack.environment() == addresses
 
 
-def test_second_up_changes_nothing_and_is_quick(servers: Stack) -> None:
+def test_second_up_changes_nothing(servers: Stack) -> None:
     before = {name: servers.pid(name) for name in ("postgres", "valkey")}
-    began = time.monotonic()
     servers.up()
-    assert time.monotonic() - began < 3.0
     assert {name: servers.pid(name) for name in ("postgres", "valkey")} == before
 
 
