@@ -99,7 +99,8 @@ class CoreReader:
                     flows, last = {}, b""
                     continue
                 kept = flows.setdefault(subject, [])
-            kept.append(Message(flow, payload, "", 0, header))
+            lines = wire.without_orders(header) if header else header
+            kept.append(Message(flow, payload, "", 0, lines))
         self._keep_all(flows)
 
     def _marks_and(self, frames: list[wire.Frame], room: int, free: int) -> list[wire.Frame]:

@@ -122,6 +122,18 @@ def header_value(header: bytes, name: bytes) -> bytes:
     return header[start : header.find(CRLF, start)].strip()
 
 
+def without_orders(header: bytes) -> bytes:
+    """A publisher's header block without the lines that tell a server what to do. A server obeys
+    them with the rights of whoever sends them, so an agent must not pass them on."""
+    if b"nats-" not in header.lower():
+        return header
+    first, *lines = header.split(CRLF)
+    kept = [line for line in lines if line and line[:5].lower() != b"nats-"]
+    if not kept and first == HEADER_START:
+        return b""
+    return CRLF.join((first, *kept, b"", b""))
+
+
 def status(header: bytes) -> int:
     """The number of a status message such as `NATS/1.0 404 No Messages`; 0 for an ordinary one."""
     word = header[8:12].strip()
