@@ -54,6 +54,8 @@ class Enforcer:
         """The broker's process in which every channel and outbox was ensured."""
         self._swept = ""
         """The broker's process in which nothing is left of links that are none."""
+        self._closed: tuple[str, frozenset[str]] | None = None
+        """The broker's process, and the flows but which none comes in there."""
         self.version = ""
         """Of the document that was carried out last, as a whole."""
         self.number = 0
@@ -107,6 +109,7 @@ class Enforcer:
             # Last, when everything else is in place: from here on what goes nowhere is let go.
             await self._know(problems, document, document.neighbours.keys())
             await self._sweep(problems, document, current)
+            await self._close_ingress(problems, document)
         self.number = document.number
         if not problems and self.version != document.version:
             log.info("document %s is in force", document.version[:12])
@@ -256,6 +259,24 @@ class Enforcer:
                 self._swept = server
         except DriverError as error:
             problems["outboxes"] = f"outboxes: {error}"
+
+    async def _close_ingress(self, problems: dict[str, str], document: Document) -> None:
+        """Publishers of flows that come in here no more hear it: whatever this agent, or one before
+        it, was told while they did."""
+        server = self._driver.server
+        flows = frozenset(
+            flow
+            for flow, spec in document.flows.items()
+            if spec.ingress and spec.delivery is Delivery.RELIABLE
+        )
+        if not server or self._closed == (server, flows):
+            return
+        try:
+            await self._driver.close_ingress(flows)
+        except DriverError as error:
+            problems["ingress"] = f"publishers of flows that come in elsewhere: {error}"
+        else:
+            self._closed = server, flows
 
     async def _want(self, problems: dict[str, str], classes: Mapping[str, ClassSpec]) -> None:
         """Flows of classes that may have consumers are wanted of the neighbours."""

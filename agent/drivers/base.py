@@ -14,7 +14,7 @@ is foreseeable.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, NoReturn, Protocol, runtime_checkable
@@ -315,6 +315,11 @@ class Driver(Protocol):
 
     async def stop_reading(self, source: Source) -> None:
         """An ingress that is none any more; iterating `read` of it ends."""
+        ...
+
+    async def close_ingress(self, but: Collection[str]) -> None:
+        """Publishers of reliable messages are refused, of every flow `but` these, until
+        `ensure_channel`: nobody reads what they send. What waits there stays. Idempotent."""
         ...
 
     async def interest(

@@ -14,7 +14,7 @@ As the NATS driver uses its server, so that whoever runs on this meets the same 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -51,6 +51,8 @@ class Stream:
         self.last = made * 10_000
         self.most_bytes = MAX_PAYLOAD
         """An ingress refuses to publishers what is larger with what Weir adds."""
+        self.closed = False
+        """An ingress refuses all publishers."""
         self.waiting: deque[tuple[int, Message]] = deque()
         self._high: dict[tuple[str, str], tuple[int, int]] = {}
         """(flow, origin) -> position and number of its last message that is still here."""
@@ -106,6 +108,7 @@ class Stream:
         """As it stands on the disk."""
         copy = Stream(self.made)
         copy.most_bytes = self.most_bytes
+        copy.closed = self.closed
         copy.last = self.last
         copy.waiting = deque(self.waiting)
         copy._high = dict(self._high)
@@ -229,6 +232,13 @@ class ModelBroker:
             self.streams[channel] = Stream(self.made)
         if channel.place is Place.INGRESS:
             self.streams[channel].most_bytes = min(MAX_PAYLOAD, max_message_bytes or MAX_PAYLOAD)
+            self.streams[channel].closed = False
+
+    def close_ingress(self, but: Collection[str]) -> None:
+        """Publishers of all other flows are refused."""
+        for channel, stream in self.streams.items():
+            if channel.place is Place.INGRESS and channel.flow not in but:
+                stream.closed = True
 
     def stream(self, channel: Channel) -> Stream:
         """Raises Refusal when there is none."""
@@ -297,7 +307,7 @@ class ModelBroker:
             self.send(channel, [Message(flow, payload)])
             return 1
         stream = self.streams.get(channel)
-        if stream is None or not self.takes(stream, payload):
+        if stream is None or stream.closed or not self.takes(stream, payload):
             return 0
         stream.append([Message(flow, payload, self.origin(stream))], identified=False)
         return stream.last

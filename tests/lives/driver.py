@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextvars import copy_context
 from typing import Any, NoReturn, cast
 
@@ -380,6 +380,10 @@ class ModelDriver:
         queue = self._queues.pop(source, None)
         if queue is not None:
             queue.end()
+
+    async def close_ingress(self, but: Collection[str]) -> None:
+        # Not over the wire: no ingress of a life moves, so there is nothing that could fail.
+        self._brokers[self._name].close_ingress(but)
 
     def _queue(self, source: Source) -> _Queue:
         queue = self._queues.get(source)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import ssl
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any, NoReturn
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -186,7 +186,7 @@ class NatsDriver:
         # First nothing comes in, and reliable publishers hear that; then what is there goes out.
         config = {
             **self._ingress_config(flow, connection, 0),
-            "subjects": [f"weir.closed.{names.token(flow)}"],
+            "subjects": [names.closed_subject(flow)],
         }
         async with self._changing:
             await jetstream.ensure_stream(connection, config)
@@ -392,6 +392,20 @@ class NatsDriver:
         if settler is not None:
             # The stream may be made anew, and its numbers begin anew with it.
             await settler.close()
+
+    async def close_ingress(self, but: Collection[str]) -> None:
+        if not self._jetstream:
+            return
+        connection = await self._own.connection(OPEN_S)
+        prefix, kept = names.ingress_stream(""), {names.ingress_stream(flow) for flow in but}
+        for stream in await jetstream.stream_names(connection, f"{names.IN}.*"):
+            if stream in kept or not stream.startswith(prefix):
+                continue
+            closed = names.closed_subject(names.name_of(stream.removeprefix(prefix)))
+            async with self._changing:
+                state = await jetstream.stream_state(connection, stream)
+                if state is not None:
+                    await jetstream.change_stream(connection, state, {"subjects": [closed]})
 
     async def settle(self, batch: Batch) -> None:
         sequence = batch.messages[-1].position if batch.source.flow else batch.token

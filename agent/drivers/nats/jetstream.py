@@ -144,6 +144,17 @@ async def message_counts(connection: Connection) -> dict[str, int]:
             return counts
 
 
+async def stream_names(connection: Connection, subject: str) -> list[str]:
+    """Streams that store something of a subject, which may hold wildcards."""
+    found: list[str] = []
+    while True:
+        answer = await call(connection, "STREAM.NAMES", {"offset": len(found), "subject": subject})
+        piece = answer["streams"] or ()
+        found += piece
+        if not piece or len(found) >= answer["total"]:
+            return found
+
+
 async def purge_before(connection: Connection, name: str, sequence: int) -> None:
     """Everything before `sequence` is gone."""
     await call(connection, f"STREAM.PURGE.{name}", {"seq": sequence})

@@ -9,6 +9,7 @@
 | questions of neighbour N to the agent | `weir.ask.N`, answered to the reply subject | | |
 | interest of broker A | | `weir.interest.A` | `WEIR_INTEREST`, one message per subject |
 | who acts for the broker | | `weir.fence` | `WEIR_FENCE`, one message |
+| nothing: of flow F, which comes in here no more | | `weir.closed.F` | `WEIR_IN_F` |
 | what could not be carried, of flow F | | `weir.dead.F` | `WEIR_DEAD` |
 
 Answers come to inboxes: an agent's at its own broker to `_WEIR.agent`, a neighbour's agent's to
@@ -23,6 +24,7 @@ from __future__ import annotations
 from urllib.parse import quote, unquote
 
 IN = "weir.in"
+CLOSED = "weir.closed"
 OUT = "weir.to"
 DELIVERY = "weir.msg"
 INTEREST = "weir.interest"
@@ -53,6 +55,12 @@ def name_of(quoted: str) -> str:
 def ingress_subject(flow: str) -> str:
     """Where publishers of a flow publish."""
     return f"{IN}.{token(flow)}"
+
+
+def closed_subject(flow: str) -> str:
+    """In place of the ingress subject of a flow whose publishers are refused; nobody publishes
+    there."""
+    return f"{CLOSED}.{token(flow)}"
 
 
 def delivery_subject(flow: str) -> str:

@@ -33,6 +33,8 @@ class Line:
         self.shed = 0
         self.most_bytes = MAX_PAYLOAD_BYTES
         """Publishers of larger reliable messages are refused."""
+        self.closed = False
+        """Publishers are refused."""
         self.ended = False
         self._waiting: deque[Message] = deque()
         self._first = 0
@@ -158,13 +160,15 @@ class VirtualBroker:
         return line
 
     def publish(self, flow: str, delivery: Delivery, payloads: Sequence[bytes]) -> int:
-        """What a publisher sends to the ingress; how many were refused as too large."""
+        """What a publisher sends to the ingress; how many were refused, as too large or closed."""
         if self.away:
             return 0
         asked = len(payloads)
         if delivery is Delivery.RELIABLE:
-            most = self.line(Channel(place=Place.INGRESS, delivery=delivery, flow=flow)).most_bytes
-            payloads = [payload for payload in payloads if len(payload) <= most]
+            line = self.line(Channel(place=Place.INGRESS, delivery=delivery, flow=flow))
+            if line.closed:
+                return asked
+            payloads = [payload for payload in payloads if len(payload) <= line.most_bytes]
         self.in_messages += len(payloads)
         first = self._positions.get(flow, 0) + 1
         self._positions[flow] = first + len(payloads) - 1

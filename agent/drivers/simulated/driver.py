@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import NoReturn
 
 from agent.drivers.base import (
@@ -106,6 +106,7 @@ class SimulatedDriver:
         line = self._own().line(channel)
         if channel.place is Place.INGRESS:
             line.most_bytes = min(MAX_PAYLOAD_BYTES, max_message_bytes or MAX_PAYLOAD_BYTES)
+            line.closed = False
 
     async def ensure_link(self, neighbour: str, address: str) -> None:
         self._network.reach(address)
@@ -210,6 +211,11 @@ class SimulatedDriver:
         line = self._own().lines.get(channel)
         if line is not None:
             line.end()
+
+    async def close_ingress(self, but: Collection[str]) -> None:
+        for channel, line in self._own().lines.items():
+            if channel.place is Place.INGRESS and channel.delivery is Delivery.RELIABLE:
+                line.closed = line.closed or channel.flow not in but
 
     # --- interest
 

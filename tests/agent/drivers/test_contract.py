@@ -11,7 +11,7 @@ from pathlib import Path
 import nats
 import pytest
 import pytest_asyncio
-from nats.js.errors import APIError
+from nats.js.errors import APIError, NoStreamResponseError
 
 import agent.drivers
 from agent.drivers.base import (
@@ -145,7 +145,7 @@ class Guarded:
         for payload in payloads:
             try:
                 await connection.jetstream().publish(f"weir.in.{flow}", payload)
-            except APIError:
+            except (APIError, NoStreamResponseError):
                 refused += 1
         await connection.close()
         return refused
@@ -622,3 +622,19 @@ async def test_refuses_to_publishers_what_is_too_large_for_the_way(guarded):
         # The way may change.
         await driver.ensure_channel(INGRESS, max_message_bytes=5_000)
         assert await guarded.publish("f", [b"x" * 9_000]) == 1
+
+
+async def test_a_closed_ingress_refuses_publishers_and_keeps_what_waits(guarded):
+    async with asyncio.timeout(LIMIT_S):
+        driver = await guarded.driver()
+        await driver.fence(1)
+        await driver.ensure_channel(INGRESS)
+        assert await guarded.publish("f", [b"1"]) == 0
+        await driver.close_ingress(("f", "g"))
+        assert await guarded.publish("f", [b"2"]) == 0
+        for _ in range(2):
+            await driver.close_ingress(("g",))
+            assert await guarded.publish("f", [b"refused"]) == 1
+        await driver.ensure_channel(INGRESS)
+        assert await guarded.publish("f", [b"3"]) == 0
+        assert _payloads(await _read(driver, AT_INGRESS, 3)) == [b"1", b"2", b"3"]
