@@ -12,9 +12,9 @@ from apps.executions.selectors import execution_count_by_state
 from apps.plans.selectors.counts import plan_count_by_state
 from apps.recomputation.selectors import firing_count_by_rule
 from apps.runs.selectors import run_count_by_state
-from apps.telemetry.losses import losses_everywhere
 from apps.telemetry.models import Agent
 from apps.telemetry.selectors import held_by_removed, latest_samples_everywhere
+from apps.telemetry.services.losses import losses_everywhere
 
 Labels = Mapping[str, str]
 Row = tuple[Labels, float]

@@ -7,8 +7,8 @@ from django.db import connection
 from hypothesis import HealthCheck, settings
 from rest_framework.test import APIClient
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from apps.systems.models import System
 from tests.factories import make_base_workload, make_user
 

@@ -7,7 +7,7 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 from django.utils import timezone
 
-from apps.accounts.roles import Permission, Role, permissions_of
+from apps.accounts.domain.roles import Permission, Role, permissions_of
 from apps.common.models import BaseModel
 
 ROLE_NAMES = [role.value for role in Role]

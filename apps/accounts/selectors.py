@@ -8,8 +8,8 @@ password and by granting the role anew.
 
 from dataclasses import dataclass
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import AccountGrant
-from apps.accounts.roles import Role
 
 MAKES_A_JUDGE = frozenset({AccountGrant.PASSWORD, Role.APPROVER.value, Role.ADMIN.value})
 LETS_IN = frozenset({AccountGrant.PASSWORD})

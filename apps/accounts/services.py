@@ -14,9 +14,9 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from apps.accounts.domain.names import display_name_error, username_error
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import AccountGrant, ApiToken, User
-from apps.accounts.names import display_name_error, username_error
-from apps.accounts.roles import Role
 from apps.audit.services import record
 from apps.common.errors import ApplicationError, Conflict, FieldError, PreconditionFailed
 from apps.common.events import publish

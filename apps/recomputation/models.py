@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from apps.common.models import BaseModel
 from apps.plans.models import Plan
-from apps.recomputation.timing import LEAST_EVERY_S, LONGEST_EVERY_S
+from apps.recomputation.domain.timing import LEAST_EVERY_S, LONGEST_EVERY_S
 from apps.runs.models import Run
 from apps.systems.models import System
 from weir.lifecycle.firings import FIRINGS, FiringState

@@ -193,7 +193,7 @@ class Loss(models.Model):
 
 
 class Level(models.Model):
-    """What one broker handled over a cell of time: `apps.telemetry.levels` sums samples up."""
+    """What one broker handled over a cell of time; `services.levels` sums samples up."""
 
     broker = models.ForeignKey(Broker, on_delete=models.CASCADE, related_name="levels")
     cell_s = models.PositiveIntegerField(help_text="How long the cell is, seconds.")

@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "apps.executions",
     "apps.plans",
     "apps.allocations",
+    "apps.demo",
     "apps.overlays",
     "apps.recomputation",
     "apps.studies",
@@ -146,7 +147,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "FitStateEnum": "apps.calibration.api.serializers.FIT_STATES",
         "DeliveryEnum": "apps.catalog.models.Delivery.choices",
         "PatternEnum": "apps.catalog.models.Pattern.choices",
-        "QuantityKindEnum": "apps.allocations.changes.KINDS",
+        "QuantityKindEnum": "apps.allocations.selectors.changes.KINDS",
         "PlanStateEnum": "apps.plans.api.serializers.PLAN_STATES",
         "CheckStateEnum": "apps.plans.api.serializers.CHECK_STATES",
         "AgentStateEnum": "apps.telemetry.models.AGENT_STATES",
@@ -201,11 +202,11 @@ WEIR_LOOPS = [
     ("apps.executions.services.executions_tick", 0.5),
     # Beat asks a worker for it too; this one needs neither of them, and no message.
     ("apps.runs.services.runs_reap", 5.0),
-    ("apps.telemetry.levels.levels_roll", 15.0),
+    ("apps.telemetry.services.levels.levels_roll", 15.0),
     ("apps.calibration.services.calibration_tick", 5.0),
     ("apps.plans.services.plans_settle", 0.5),
     ("apps.plans.services.windows_hold", 0.5),
-    ("apps.allocations.rate_control.rates_control", 1.0),
+    ("apps.allocations.services.rate_control.rates_control", 1.0),
     ("apps.recomputation.services.recomputation_tick", 1.0),
 ]
 

@@ -9,7 +9,7 @@ import pytest
 
 from agent.drivers.simulated.broker import WORK_PER_COPY_S, WORK_S
 from agent.telemetry import Meter
-from apps.telemetry.payload import telemetry_checked
+from apps.telemetry.domain.payload import telemetry_checked
 from spark_tasks.jobs.fit import fit_payload
 from tests.agent.test_simulated import Chain, until
 from weir.coordination.wire import Delivery

@@ -10,7 +10,7 @@ import pytest
 from agent.drivers.base import ClassAdmission, Stats
 from agent.router import Counters
 from agent.telemetry import Meter
-from apps.telemetry.payload import telemetry_checked
+from apps.telemetry.domain.payload import telemetry_checked
 
 
 def test_rates_are_differences_over_the_interval() -> None:

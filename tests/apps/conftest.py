@@ -9,7 +9,7 @@ import pytest
 import redis
 from django.conf import settings as django_settings
 
-from apps.accounts.throttle import PREFIX
+from apps.accounts.api.throttle import PREFIX
 from tests.factories.kinds import World, make_world
 
 

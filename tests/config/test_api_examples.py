@@ -6,7 +6,7 @@ from typing import Any
 from drf_spectacular.generators import SchemaGenerator
 from jsonschema import Draft202012Validator
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from config.api_examples import BROKER, NAMES, OBJECTS, OTHER_BROKER, REQUESTS
 from tests.conftest import client_of
 from tests.factories import make_user

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from apps.accounts.services import user_create
-from apps.allocations.demo import base_workload
 from apps.catalog.models import ConsumerClass, Topic, UtilityFunction
+from apps.demo.services import base_workload
 from apps.systems.models import System
 from apps.systems.services import entity_create, system_create
 from apps.topology.models import Broker, Link

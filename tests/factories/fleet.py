@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import httpx
 
 from apps.catalog.models import ConsumerClass, Topic
-from apps.executions.documents import document_of, facts_of, revision_bump
-from apps.executions.modelled import asked_by_model
 from apps.executions.models import Execution, Setting
+from apps.executions.selectors.modelled import asked_by_model
 from apps.executions.services import execution_start
+from apps.executions.services.documents import document_of, facts_of, revision_bump
 from apps.systems.models import System
 from apps.systems.services import entity_create
 from apps.telemetry.models import Agent

@@ -7,8 +7,8 @@ from typing import Any
 
 from apps.accounts.models import User
 from apps.executions.models import UNDER_WAY_NAMES, Execution, ExecutionAction
-from apps.executions.reports import agent_heard
 from apps.executions.services import executions_tick
+from apps.executions.services.reports import agent_heard
 from apps.overlays.models import Candidate, Evaluation
 from apps.overlays.services import evaluation_request, evaluation_store
 from apps.plans.services import plans_settle

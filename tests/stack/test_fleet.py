@@ -7,7 +7,7 @@ from pathlib import Path
 import nats
 import pytest
 
-from apps.allocations.demo import harbour
+from apps.demo.services import harbour
 from config.stack import PartError, Stack, StackError
 from config.stack.parts import PARTS, brokers, default_parts, fleet
 from config.stack.site import Site

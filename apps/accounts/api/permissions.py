@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
+from apps.accounts.domain.roles import Permission
 from apps.accounts.models import ApiToken, User
-from apps.accounts.roles import Permission
 
 if TYPE_CHECKING:
     # At run time this module is imported while rest_framework.views is still being loaded.

@@ -4,7 +4,7 @@ from drf_spectacular.openapi import AutoSchema
 from rest_framework.permissions import SAFE_METHODS
 
 from apps.accounts.api.permissions import RolePermission
-from apps.accounts.roles import GRANTS, Permission, Role
+from apps.accounts.domain.roles import GRANTS, Permission, Role
 
 EVERYBODY = GRANTS[Role.VIEWER]
 

@@ -15,8 +15,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.api.permissions import granted
+from apps.accounts.api.throttle import AccountTry, AddressThrottle, address_of
+from apps.accounts.domain.roles import Permission
 from apps.accounts.models import ApiToken, User, role_choices
-from apps.accounts.roles import Permission
 from apps.accounts.services import (
     password_change,
     sign_in_record,
@@ -26,7 +27,6 @@ from apps.accounts.services import (
     user_create,
     user_update,
 )
-from apps.accounts.throttle import AccountTry, AddressThrottle, address_of
 from apps.common.api.filters import NameSearch, Ordering
 from apps.common.api.forms import Form, ModelForm
 from apps.common.api.preconditions import etag, expected_version

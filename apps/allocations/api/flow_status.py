@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.allocations.flow_status import flow_status
+from apps.allocations.selectors.flow_status import flow_status
 from apps.common.api.forms import Form
 from apps.systems.models import System
 

@@ -8,8 +8,8 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.allocations.explanations import Explained, class_explanation
-from apps.allocations.trials import Trials, admission_trials
+from apps.allocations.selectors.explanations import Explained, class_explanation
+from apps.allocations.services.trials import Trials, admission_trials
 from apps.common.api.forms import Form
 from weir.allocation.explanation import Explanation, Need, Verdict
 from weir.scenarios.admission import Lever, Trial

@@ -9,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.accounts.roles import Permission
-from apps.allocations.changes import KINDS
-from apps.allocations.preview import Preview, PreviewChange, utilities_preview
+from apps.accounts.domain.roles import Permission
+from apps.allocations.selectors.changes import KINDS
+from apps.allocations.services.preview import Preview, PreviewChange, utilities_preview
 from apps.common.api.forms import Form
 from apps.systems.models import System
 

@@ -5,10 +5,10 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.accounts.api.permissions import granted
-from apps.accounts.roles import Permission
-from apps.allocations.causes import ModelChange
-from apps.allocations.changes import KINDS, QuantityChange
+from apps.accounts.domain.roles import Permission
+from apps.allocations.domain.causes import ModelChange
 from apps.allocations.models import Allocation, ClassPopulation, FlowRate, ResourceLoad
+from apps.allocations.selectors.changes import KINDS, QuantityChange
 from apps.catalog.api.views import ParameterDescriptionSerializer
 from apps.common.api.forms import Form
 from apps.runs.api.views import RunSerializer

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from apps.accounts.models import User
 from apps.allocations.api.serializers import AllocationSerializer
-from apps.allocations.side_by_side import (
+from apps.allocations.services.compare import (
     SideBySide,
     Standing,
     allocation_compare,

@@ -13,9 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.accounts.roles import Permission
-from apps.allocations.against import allocation_against, allocation_in_force, usual_other
 from apps.allocations.api.insight import ExplainsClasses
 from apps.allocations.api.serializers import (
     AllocationDetailSerializer,
@@ -32,13 +31,14 @@ from apps.allocations.api.serializers import (
 )
 from apps.allocations.api.side_by_side import ComparesMethods
 from apps.allocations.models import Allocation, ClassPopulation, FlowRate, ResourceLoad
-from apps.allocations.planning import allocation_plan
 from apps.allocations.selectors import previous_allocation, systems_overview
+from apps.allocations.selectors.against import allocation_against, allocation_in_force, usual_other
 from apps.allocations.services import (
     DEFAULT_METHOD,
     allocation_request,
     allocation_request_for_problem,
 )
+from apps.allocations.services.propose import allocation_plan
 from apps.common.api.filters import NameSearch, Ordering
 from apps.common.api.forms import parameter
 from apps.common.api.preconditions import once

@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.accounts.api.permissions import granted
-from apps.accounts.roles import Permission
+from apps.accounts.domain.roles import Permission
 from apps.calibration.models import (
     CalibrationSettings,
     Coefficient,

@@ -13,9 +13,9 @@ from apps.calibration.models import Coefficient, Fit, FitCase
 from apps.calibration.selectors import fit_document, settings_of
 from apps.common.errors import ApplicationError
 from apps.common.events import publish
-from apps.runs.execution import run_execute
 from apps.runs.models import Run
 from apps.runs.services import run_finish, run_open, snapshot_freeze
+from apps.runs.services.execute import run_execute
 from apps.systems.models import System
 
 KIND = "calibration"

@@ -28,8 +28,8 @@ from apps.calibration.selectors import (
 from apps.catalog.models import Delivery, Topic
 from apps.common.events import publish_seldom
 from apps.systems.models import Edition, System
-from apps.telemetry.measured import measured
 from apps.telemetry.models import Sample
+from apps.telemetry.selectors.measured import measured
 from apps.topology.models import Broker, BrokerCapacity
 from weir.fitting import Correction as Step
 from weir.fitting import CorrectionParams, correct, rate_bound

@@ -9,10 +9,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.accounts.roles import Permission
-from apps.catalog.curves import CurvePoint, DrawnCurve, Knot, RateRange, curve_drawn
+from apps.accounts.domain.roles import Permission
+from apps.catalog.domain.curves import CurvePoint, DrawnCurve, Knot, RateRange, curve_drawn
 from apps.catalog.models import Pattern, Topic
-from apps.catalog.request_response import (
+from apps.catalog.selectors.request_response import (
     RangeProblem,
     common_range,
     functions_of,

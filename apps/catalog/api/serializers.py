@@ -19,7 +19,7 @@ from apps.catalog.models import (
     TopicNodeCost,
     UtilityFunction,
 )
-from apps.catalog.request_response import class_problem, topic_problems
+from apps.catalog.selectors.request_response import class_problem, topic_problems
 from apps.systems.api.entities import EntitySerializer, Reference, RowSerializer
 from apps.topology.api.views import check_resources
 from apps.topology.models import Broker, Link

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.accounts.roles import Permission
+from apps.accounts.domain.roles import Permission
 from apps.catalog.api.serializers import (
     ConsumerClassSerializer,
     CorrelationKeySerializer,

@@ -19,11 +19,11 @@ from apps.common.errors import ApplicationError, FieldError
 from apps.executions.api import messages
 from apps.executions.api.desk import SystemGone, desk_of
 from apps.executions.api.pool import in_pool
-from apps.executions.documents import Stamp, stamp_of
-from apps.executions.reports import agent_ahead, agent_heard, document_serve, session_open
-from apps.executions.restored import restored_text
+from apps.executions.services.documents import Stamp, stamp_of
+from apps.executions.services.reports import agent_ahead, agent_heard, document_serve, session_open
+from apps.executions.services.restored import restored_text
+from apps.telemetry.domain.payload import telemetry_checked
 from apps.telemetry.models import Agent
-from apps.telemetry.payload import telemetry_checked
 from apps.telemetry.services import (
     LEASE_S,
     agent_by_secret,

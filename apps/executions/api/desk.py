@@ -18,8 +18,8 @@ from django.db import DatabaseError
 
 from apps.common.events import hub
 from apps.executions.api.pool import in_pool
-from apps.executions.documents import Stamp, facts_of, stamp_of
-from apps.executions.rendering import Texts
+from apps.executions.services.document_texts import Texts
+from apps.executions.services.documents import Stamp, facts_of, stamp_of
 
 logger = logging.getLogger(__name__)
 

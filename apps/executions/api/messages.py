@@ -11,7 +11,7 @@ from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest
 
 from apps.common.json_reader import UnreadableJson, read_json
-from apps.telemetry.payload import storable
+from apps.telemetry.domain.payload import storable
 from apps.telemetry.services import Introduction
 from weir.coordination.wire import Report, observed_from_dict, report_from_dict, to_dict
 from weir.errors import InvalidProblem

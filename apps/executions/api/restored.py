@@ -10,10 +10,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.api.permissions import granted
+from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.accounts.roles import Permission
 from apps.common.api.forms import Form
-from apps.executions.restored import restored_adopt, restored_text
+from apps.executions.services.restored import restored_adopt, restored_text
 from apps.systems.models import System
 
 

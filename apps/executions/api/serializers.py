@@ -6,12 +6,12 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.accounts.api.permissions import granted
-from apps.accounts.roles import Permission
+from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import instant
 from apps.common.api.forms import Form
-from apps.executions.deciding import Allowed, Outcome, decisions_allowed
 from apps.executions.models import Direction, Execution, ExecutionAction, ExecutionStep
 from apps.executions.selectors import commands_given, waiting_for
+from apps.executions.services.decide import Allowed, Outcome, decisions_allowed
 from weir import actions as kinds
 from weir.coordination.wire import ReportPhase
 from weir.lifecycle.executions import (

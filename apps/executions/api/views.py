@@ -11,8 +11,8 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.accounts.roles import Permission
 from apps.common.api.filters import NameSearch, Ordering
 from apps.executions import services
 from apps.executions.api.serializers import (
@@ -23,9 +23,9 @@ from apps.executions.api.serializers import (
     ExecutionSerializer,
     ResumeSerializer,
 )
-from apps.executions.deciding import action_decide
 from apps.executions.models import Execution
 from apps.executions.selectors import executions_counted, executions_in_full
+from apps.executions.services.decide import action_decide
 
 
 class ExecutionFilter(filters.FilterSet):

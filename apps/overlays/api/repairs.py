@@ -11,8 +11,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.api.permissions import granted
+from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.accounts.roles import Permission
 from apps.common.api.forms import Form
 from apps.common.api.preconditions import once
 from apps.overlays.api.views import made

@@ -8,8 +8,8 @@ from apps.common.api.fields import Amount
 from apps.common.api.forms import Form
 from apps.overlays.models import Objective
 from apps.overlays.selectors.traffic import DEFAULT_WINDOW_S, LONGEST_WINDOW_S
-from apps.overlays.services.asking import DEFAULT_HORIZON_S, DEFAULT_TIME_LIMIT_S
-from apps.overlays.services.transforming import LONGEST_S
+from apps.overlays.services.request import DEFAULT_HORIZON_S, DEFAULT_TIME_LIMIT_S
+from apps.overlays.services.transform import LONGEST_S
 from apps.systems.api.entities import Reference, SystemReference
 from apps.topology.models import Overlay
 from weir.planners import DEFAULT

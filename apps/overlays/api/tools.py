@@ -15,14 +15,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.accounts.roles import Permission
+from apps.accounts.domain.roles import Permission
 from apps.catalog.api.views import ParameterDescriptionSerializer
 from apps.common.api.forms import Form
 from apps.overlays.api.requests import TransformationRequestSerializer
 from apps.overlays.models import TrafficSource
 from apps.overlays.selectors.overview import traffic_overview
 from apps.overlays.selectors.traffic import DEFAULT_WINDOW_S, LONGEST_WINDOW_S
-from apps.overlays.services.transforming import transformation_plan
+from apps.overlays.services.transform import transformation_plan
 from apps.systems.models import System
 from weir.planners import DEFAULT, planners
 from weir.plugins import describe

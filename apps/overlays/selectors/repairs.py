@@ -9,7 +9,7 @@ from django.utils import timezone
 from apps.executions.selectors import edges_in_force
 from apps.plans.policies.selectors import terms_for
 from apps.systems.models import System
-from apps.telemetry.silence import held_last, silences
+from apps.telemetry.selectors.silence import held_last, silences
 from apps.topology.models import Broker
 
 

@@ -1,13 +1,13 @@
 """Everything that changes evaluations: asking, what their runs answer, plans made of candidates."""
 
-from apps.overlays.services.asking import (
+from apps.overlays.services.propose import candidate_plan, plan_again_from_here
+from apps.overlays.services.repair import repair_plan
+from apps.overlays.services.request import (
     evaluation_cancel,
     evaluation_request,
     evaluation_rerun,
 )
-from apps.overlays.services.proposing import candidate_plan, plan_again_from_here
-from apps.overlays.services.repairing import repair_plan
-from apps.overlays.services.solving import evaluation_solve, evaluation_store, evaluation_told
+from apps.overlays.services.solve import evaluation_solve, evaluation_store, evaluation_told
 
 __all__ = [
     "candidate_plan",

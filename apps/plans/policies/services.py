@@ -14,7 +14,7 @@ from apps.plans.policies.models import Policy, PolicyRule, PolicyWindow
 from apps.plans.policies.selectors import policy_rows, terms_of
 from apps.plans.policies.terms import DEFAULT_TERMS, ApprovalRule, Effect, Terms, Window
 from apps.plans.policies.windows import cron_error, timezone_error
-from apps.plans.services.holding import windows_hold
+from apps.plans.services.hold import windows_hold
 from apps.systems.models import System
 
 LISTS = ("approval_rules", "windows")

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
+from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.accounts.roles import Permission
 from apps.accounts.selectors import Hands
 from apps.plans.models import Approval, Decision, Plan
 from apps.plans.selectors.rules import Ruling

@@ -4,7 +4,7 @@ from collections import defaultdict
 from typing import Any
 
 from apps.catalog.models import ConsumerClass, Topic
-from apps.executions.modelled import CLASS
+from apps.executions.selectors.modelled import CLASS
 from apps.plans.selectors.presentation import tree_change
 from apps.systems.models import System
 from apps.topology.models import Broker

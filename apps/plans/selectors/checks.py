@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any, Literal
 
 from apps.common.words import counted
-from apps.executions.enforced import asks_of, shows
 from apps.executions.models import ACTIVE_NAMES, Execution, Setting
 from apps.executions.selectors import in_force, observed_of
+from apps.executions.services.settings import asks_of, shows
 from apps.plans.models import Plan
 from apps.plans.selectors.approvals import enough, valid_approvals
 from apps.plans.selectors.envelope import Measured, measured_envelope
@@ -19,7 +19,7 @@ from apps.plans.selectors.rules import Ruling
 from apps.plans.selectors.staleness import has_moved, moved_because
 from apps.telemetry.models import AgentState
 from apps.telemetry.selectors import agents_of
-from apps.telemetry.silence import silences
+from apps.telemetry.selectors.silence import silences
 from weir import actions
 from weir.actions import InForce
 from weir.coordination.wire import Observed

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.accounts.roles import Permission
 from apps.accounts.selectors import Hands
 from apps.plans.models import Plan
 from apps.plans.selectors.approvals import (

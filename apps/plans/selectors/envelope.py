@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from apps.common.words import figure
 from apps.plans.models import Plan
-from apps.telemetry.measured import measured
+from apps.telemetry.selectors.measured import measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from apps.calibration.selectors import calibrated_problem, calibration_stamp
 from apps.catalog.selectors import system_problem
 from apps.common.words import percent
-from apps.executions.modelled import CLASS, FLOW
+from apps.executions.selectors.modelled import CLASS, FLOW
 from apps.plans.models import Plan
 from apps.systems.models import Edition, System
 from weir import actions

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from apps.executions.modelled import CLASS, FLOW, STRUCTURE, asked_by_model
 from apps.executions.selectors import in_force
+from apps.executions.selectors.modelled import CLASS, FLOW, STRUCTURE, asked_by_model
 from apps.systems.models import System
 from weir.actions import SettingKey, target_key, target_of
 from weir.model.plan import Value

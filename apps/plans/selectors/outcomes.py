@@ -6,7 +6,7 @@ from datetime import datetime
 from apps.calibration.selectors import calibrated_problem
 from apps.plans.models import Plan
 from apps.systems.models import System
-from apps.telemetry.measured import measured
+from apps.telemetry.selectors.measured import measured
 from weir.codec import problem_from_dict
 from weir.errors import InvalidProblem
 from weir.lifecycle.plans import PlanState

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from apps.executions.modelled import STRUCTURE
+from apps.executions.selectors.modelled import STRUCTURE
 from apps.plans.selectors.model_state import structure_words
 from weir import actions
 from weir.model.plan import Action

@@ -11,8 +11,8 @@ from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
+from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.accounts.roles import Permission
 from apps.accounts.selectors import Hands, hands_of
 from apps.executions.models import Execution
 from apps.executions.selectors import executions_counted

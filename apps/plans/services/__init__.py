@@ -1,9 +1,9 @@
 """Every transition of a plan: under its row's lock, with its event, audit entry and news."""
 
-from apps.plans.services.bringing import plan_of_model
-from apps.plans.services.carrying_out import plan_dry_run, plan_execute
-from apps.plans.services.holding import windows_hold
-from apps.plans.services.making import plan_create, plan_shaped
+from apps.plans.services.bring_model import plan_of_model
+from apps.plans.services.create import plan_create, plan_shaped
+from apps.plans.services.execute import plan_dry_run, plan_execute
+from apps.plans.services.hold import windows_hold
 from apps.plans.services.review import (
     plan_approve,
     plan_discard,
@@ -11,8 +11,8 @@ from apps.plans.services.review import (
     plan_submit,
     plan_withdraw,
 )
-from apps.plans.services.settling import plans_settle
-from apps.plans.services.undoing import plan_undo
+from apps.plans.services.settle import plans_settle
+from apps.plans.services.undo import plan_undo
 
 __all__ = [
     "plan_approve",

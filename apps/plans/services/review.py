@@ -14,8 +14,8 @@ from apps.plans.selectors.approvals import (
     valid_approvals,
 )
 from apps.plans.selectors.rules import ruling_of
-from apps.plans.services.moves import move, under_lock
-from apps.plans.services.settling import approve_by_policy, approve_if_enough, settle_row
+from apps.plans.services.settle import approve_by_policy, approve_if_enough, settle_row
+from apps.plans.services.transitions import move, under_lock
 from weir.lifecycle.plans import PLANS, PlanCommand, PlanState
 
 

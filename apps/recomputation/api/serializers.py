@@ -6,12 +6,12 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.accounts.api.permissions import granted
-from apps.accounts.roles import Permission
+from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import Amount
 from apps.common.api.forms import Form
 from apps.plans.policies.windows import cron_error, timezone_error
+from apps.recomputation.domain.timing import LEAST_EVERY_S, LONGEST_EVERY_S, in_words
 from apps.recomputation.models import LONGEST_WAIT_S, Firing, Kind, Schedule, Subject, Then
-from apps.recomputation.timing import LEAST_EVERY_S, LONGEST_EVERY_S, in_words
 from apps.systems.api.entities import SystemReference
 from weir.lifecycle.firings import FiringState
 

@@ -12,8 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.accounts.roles import Permission
 from apps.common.api.filters import NameSearch, Ordering
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.recomputation.api.serializers import (

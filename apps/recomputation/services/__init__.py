@@ -1,16 +1,16 @@
 """Edit schedules and triggers, fire them, and see every firing through to its end."""
 
-from apps.recomputation.services.editing import (
+from apps.recomputation.services.edit import (
     rule_delete,
     schedule_create,
     schedule_update,
     trigger_create,
     trigger_update,
 )
-from apps.recomputation.services.firing import schedule_due, schedule_run, schedules_catch_up
-from apps.recomputation.services.looking import triggers_look
-from apps.recomputation.services.seeing_through import firings_settle, firings_start
-from apps.recomputation.services.ticking import recomputation_tick
+from apps.recomputation.services.fire import schedule_due, schedule_run, schedules_catch_up
+from apps.recomputation.services.follow import firings_settle, firings_start
+from apps.recomputation.services.look_at_triggers import triggers_look
+from apps.recomputation.services.tick import recomputation_tick
 
 __all__ = [
     "firings_settle",

@@ -5,12 +5,12 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.accounts.api.permissions import granted
-from apps.accounts.roles import Permission
+from apps.accounts.domain.roles import Permission
 from apps.allocations.models import Allocation
 from apps.common.api.forms import Form
 from apps.runs.api.views import RUN_STATES, RunSerializer
 from apps.studies.models import Study, StudyKind, StudyPoint
-from apps.studies.rows import FIELDS
+from apps.studies.services.points import FIELDS
 from apps.systems.api.entities import Reference, SystemReference
 from weir.lifecycle.runs import ENDED, RunState
 

@@ -14,8 +14,8 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.accounts.roles import Permission
 from apps.common.api.filters import NameSearch, Ordering
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.runs.api.views import RUN_STATES
@@ -29,7 +29,6 @@ from apps.studies.api.serializers import (
     StudySerializer,
 )
 from apps.studies.models import Study, StudyKind, StudyPoint
-from apps.studies.rows import row_of
 from apps.studies.selectors import study_points_in_order, study_rows
 from apps.studies.services import (
     study_cancel,
@@ -39,6 +38,7 @@ from apps.studies.services import (
     study_rerun,
     study_start,
 )
+from apps.studies.services.points import row_of
 from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH
 from weir.scenarios import study_csv, study_from_dict
 

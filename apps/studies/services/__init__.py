@@ -1,6 +1,6 @@
 """Everything that changes studies: asking for them, and what their running jobs send."""
 
-from apps.studies.services.asking import (
+from apps.studies.services.request import (
     study_cancel,
     study_check,
     study_delete,
@@ -8,7 +8,7 @@ from apps.studies.services.asking import (
     study_rerun,
     study_start,
 )
-from apps.studies.services.solving import (
+from apps.studies.services.solve import (
     study_points_arrived,
     study_solve,
     study_store,

@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.api.permissions import granted
+from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.accounts.roles import Permission
 from apps.common.api.filters import NameSearch, Ordering
 from apps.common.api.forms import Form, ModelForm
 from apps.common.api.preconditions import etag, expected_version, once

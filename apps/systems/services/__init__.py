@@ -1,7 +1,7 @@
 """Edit systems and what belongs to them: one transaction, a new model version, an audit entry."""
 
 from apps.systems.services.access import unmanaged_set
-from apps.systems.services.editing import one_edit
+from apps.systems.services.edit import one_edit
 from apps.systems.services.entities import (
     Change,
     entity_change,

@@ -7,7 +7,7 @@ from apps.audit.services import record
 from apps.common.errors import Conflict, PreconditionFailed
 from apps.common.events import publish
 from apps.systems.models import System, UnmanagedAccess
-from apps.systems.services.editing import lock
+from apps.systems.services.edit import lock
 
 OPENNESS = (UnmanagedAccess.REFUSE, UnmanagedAccess.REPORT, UnmanagedAccess.ALLOW)
 """From the strictest on."""

@@ -12,9 +12,9 @@ from apps.audit.services import record_all
 from apps.common.errors import Conflict, PreconditionFailed
 from apps.systems.models import Entity, System
 from apps.systems.selectors import entity_state, with_references
-from apps.systems.services.editing import advance, entry_of, lock
+from apps.systems.services.edit import advance, entry_of, lock
 from apps.systems.services.in_force import refuse_delete, refuse_rename
-from apps.systems.services.saving import Children, integrity, save
+from apps.systems.services.save import Children, integrity, save
 
 E = TypeVar("E", bound=Entity)
 

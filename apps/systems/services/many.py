@@ -14,9 +14,9 @@ from apps.audit.services import record_all
 from apps.common.errors import Conflict
 from apps.systems.models import Entity, System
 from apps.systems.selectors import entity_state, with_children, with_references
-from apps.systems.services.editing import advance, entry_of, lock, one_edit
+from apps.systems.services.edit import advance, entry_of, lock, one_edit
 from apps.systems.services.entities import entity_create
-from apps.systems.services.saving import Children, child_rows, clean, integrity
+from apps.systems.services.save import Children, child_rows, clean, integrity
 
 E = TypeVar("E", bound=Entity)
 

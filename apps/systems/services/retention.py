@@ -7,7 +7,7 @@ from apps.audit.services import record
 from apps.common.errors import ApplicationError, Conflict, FieldError, PreconditionFailed
 from apps.common.events import publish
 from apps.systems.models import LEAST_RETENTION_S, MOST_RETENTION_S, System
-from apps.systems.services.editing import lock
+from apps.systems.services.edit import lock
 
 
 @transaction.atomic

@@ -11,9 +11,9 @@ from apps.audit.services import record
 from apps.common.errors import Conflict, FieldError, PreconditionFailed
 from apps.common.events import publish
 from apps.systems.models import Entity, System
-from apps.systems.services.editing import advance, difference, lock
+from apps.systems.services.edit import advance, difference, lock
 from apps.systems.services.in_force import refuse_system_delete, refuse_system_rename
-from apps.systems.services.saving import integrity, refusal
+from apps.systems.services.save import integrity, refusal
 
 
 @transaction.atomic

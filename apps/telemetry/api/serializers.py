@@ -7,14 +7,14 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.accounts.api.permissions import granted
-from apps.accounts.roles import Permission
+from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import instant
 from apps.common.api.forms import Form
 from apps.systems.api.entities import SystemReference
 from apps.systems.models import Product
-from apps.telemetry.addresses import LONGEST, address_fault
-from apps.telemetry.losses import REASONS
+from apps.telemetry.domain.addresses import LONGEST, address_fault
 from apps.telemetry.models import AGENT_STATES, Agent, Loss, Sample
+from apps.telemetry.services.losses import REASONS
 from apps.topology.models import Broker
 
 

@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.accounts.roles import Permission
 from apps.common.api.filters import NameSearch, Ordering
 from apps.common.api.forms import Form
 from apps.systems.api.entities import SystemReference
@@ -25,11 +25,11 @@ from apps.telemetry.api.serializers import (
     SeriesSerializer,
     TelemetrySerializer,
 )
-from apps.telemetry.levels import SPANS, levels
-from apps.telemetry.losses import losses
 from apps.telemetry.models import Agent
 from apps.telemetry.selectors import latest_samples, series
 from apps.telemetry.services import agent_address_set, agent_enrol, agent_revoke
+from apps.telemetry.services.levels import SPANS, levels
+from apps.telemetry.services.losses import losses
 from apps.topology.models import Broker
 
 SYSTEM = OpenApiParameter("system", OpenApiTypes.UUID, required=True)

@@ -9,7 +9,7 @@ from config.stack.errors import PartError
 from config.stack.parts.base import Command, Layer, Part, connect
 from config.stack.site import Site, write_private
 
-# The brokers of the demo system `apps/allocations/demo/harbour.py`.
+# The brokers of the demo system `apps/demo/services/harbour.py`.
 NAMES = ("rot-1", "ham-1", "ant-1", "fel-1", "leh-1", "bre-1")
 FIRST_PORT, FIRST_MONITOR_PORT = 14222, 18222
 

@@ -8,8 +8,8 @@ import pytest
 from django.db import IntegrityError, transaction
 from rest_framework.test import APIClient
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import AccountGrant, ApiToken, User
-from apps.accounts.roles import Role
 from apps.accounts.services import automatic_account, token_create, user_create
 from apps.audit.models import AuditEntry
 from apps.common.errors import ApplicationError

@@ -2,8 +2,8 @@
 
 import pytest
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from apps.audit.models import AuditEntry
 from tests.factories import make_user
 

@@ -8,7 +8,7 @@ import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 from drf_spectacular.generators import SchemaGenerator
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from tests.conftest import client_of
 from tests.factories import make_user
 from tests.factories.kinds import KINDS

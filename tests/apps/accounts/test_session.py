@@ -3,7 +3,7 @@
 import pytest
 from rest_framework.test import APIClient
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from tests.factories import PASSWORD, make_user
 
 pytestmark = pytest.mark.django_db

@@ -6,10 +6,9 @@ import pytest
 from django.contrib.auth import authenticate
 from rest_framework.test import APIClient
 
-from apps.accounts import throttle
-from apps.accounts.api import views
+from apps.accounts.api import throttle, views
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from apps.accounts.services import token_create
 from apps.audit.models import AuditEntry
 from tests.conftest import client_of

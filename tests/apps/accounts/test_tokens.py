@@ -7,8 +7,8 @@ from django.db import connection
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import ApiToken
-from apps.accounts.roles import Role
 from apps.accounts.services import token_create, token_revoke
 from apps.audit.models import AuditEntry
 from tests.conftest import client_of

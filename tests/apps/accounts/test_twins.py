@@ -2,8 +2,8 @@
 
 import pytest
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from tests.at_once import at_once
 from tests.conftest import client_of
 from tests.factories import make_user

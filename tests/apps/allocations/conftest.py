@@ -8,15 +8,15 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
-from apps.allocations import rate_control
 from apps.allocations.models import Allocation
-from apps.allocations.planning import allocation_plan
+from apps.allocations.services import rate_control
+from apps.allocations.services.propose import allocation_plan
 from apps.catalog.models import ConsumerClass
 from apps.executions.models import Setting
-from apps.executions.reports import agent_heard, session_open
 from apps.executions.services import executions_tick
+from apps.executions.services.reports import agent_heard, session_open
 from apps.plans.models import Plan
 from apps.plans.services import plan_approve, plan_execute, plan_submit, plans_settle
 from apps.systems.models import System

@@ -2,7 +2,7 @@
 
 import json
 
-from apps.allocations.causes import ModelChange, model_changes, utility_text
+from apps.allocations.domain.causes import ModelChange, model_changes, utility_text
 from tests.factories.runs import golden_problem
 from weir.codec import problem_from_dict, problem_to_dict
 

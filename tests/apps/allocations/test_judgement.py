@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from apps.allocations.planning import allocation_plan
+from apps.allocations.services.propose import allocation_plan
 from apps.common.errors import Conflict
 from apps.executions.models import Setting
 from apps.plans.models import Plan

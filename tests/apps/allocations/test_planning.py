@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from apps.allocations.models import Allocation
 from apps.allocations.services import allocation_request_for_problem, allocation_store
 from apps.catalog.models import ConsumerClass, Topic
-from apps.executions.modelled import STRUCTURE
 from apps.executions.models import Setting
+from apps.executions.selectors.modelled import STRUCTURE
 from apps.plans.models import Plan
 from apps.systems.models import System
 from apps.systems.services import entity_update

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apps.allocations.planning.proposal import LIMIT, RATE, Proposal, Scarce, burst_of
-from apps.allocations.planning.steps import plan_steps
-from apps.allocations.planning.words import envelope, promise, why
+from apps.allocations.domain.proposal import LIMIT, RATE, Proposal, Scarce, burst_of
+from apps.allocations.domain.sentences import envelope, promise, why
+from apps.allocations.domain.steps import plan_steps
 from tests.weir.kernel_strategies import problems
 from weir.actions import InForce, inverse_steps, is_takeaway, replay, target_key
 from weir.codec import problem_from_dict

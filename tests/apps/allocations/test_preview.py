@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from apps.allocations import preview as module
 from apps.allocations.models import Allocation
+from apps.allocations.services import preview as module
 from apps.catalog.models import UtilityFunction
 from apps.runs.models import Run, Snapshot
 from tests.conftest import client_of

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from apps.allocations import rate_control
-from apps.allocations.rate_control import rates_control, system_control
-from apps.executions.documents import document_for
+from apps.allocations.services import rate_control
+from apps.allocations.services.rate_control import rates_control, system_control
 from apps.executions.models import Setting
+from apps.executions.services.documents import document_for
 from apps.plans.policies.selectors import terms_for
 from apps.plans.services import plan_execute
 from apps.systems.services import entity_update

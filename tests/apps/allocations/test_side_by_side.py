@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from apps.allocations.models import Allocation
 from apps.allocations.services import allocation_store
 from apps.runs.models import Run

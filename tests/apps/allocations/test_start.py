@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from apps.allocations.demo.base_workload import CAPACITY
 from apps.allocations.services import allocation_request, allocation_start
+from apps.demo.services.base_workload import CAPACITY
 from apps.runs.models import Run, RunResult
 from apps.runs.services import run_again
 from apps.systems.services import entity_update, system_delete

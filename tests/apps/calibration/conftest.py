@@ -12,8 +12,8 @@ from apps.catalog.models import ConsumerClass, Publisher, Topic
 from apps.runs.models import Run
 from apps.systems.models import System
 from apps.systems.services import entity_create
+from apps.telemetry.domain.payload import telemetry_checked
 from apps.telemetry.models import Sample
-from apps.telemetry.payload import telemetry_checked
 from apps.topology.models import Broker
 from spark_tasks.jobs.fit import fit_payload
 from tests.factories import make_broker, make_class, make_system, make_topic

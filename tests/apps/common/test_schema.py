@@ -11,7 +11,7 @@ from django.db import close_old_connections
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import CHECKS, load_all_checks
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from apps.accounts.services import token_create
 from tests.factories import make_user
 from tests.factories.kinds import make_world

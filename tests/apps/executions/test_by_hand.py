@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from apps.audit.models import AuditEntry
 from apps.executions.models import Execution, ExecutionAction
 from apps.executions.selectors import edges_in_force

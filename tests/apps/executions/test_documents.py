@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.executions.documents import document_for, document_of, facts_of, stamp_of
+from apps.executions.services.documents import document_for, document_of, facts_of, stamp_of
 from apps.systems.models import System
 from apps.systems.services import unmanaged_set
 from apps.telemetry.models import Agent

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from apps.audit.models import AuditEntry
 from apps.executions.models import Execution
 from apps.executions.services import execution_stop

@@ -6,14 +6,14 @@ from importlib import import_module
 import pytest
 from django.apps import apps as django_apps
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from apps.audit.models import AuditEntry
 from apps.catalog.models import ConsumerClass, Topic
 from apps.common.errors import Conflict
-from apps.executions.adoption import model_adopt
-from apps.executions.documents import document_of, facts_of
 from apps.executions.models import Setting
+from apps.executions.services.adopt_model import model_adopt
+from apps.executions.services.documents import document_of, facts_of
 from apps.plans.models import Plan
 from apps.systems.models import System
 from apps.systems.services import entity_delete, entity_update, system_delete, system_update

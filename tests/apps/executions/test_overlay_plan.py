@@ -8,11 +8,12 @@ import pytest
 from django.test import override_settings
 from django.utils import timezone
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from apps.executions.models import Execution
 from apps.executions.selectors import edges_in_force
-from apps.executions.services import execution_advance, execution_roll_back
+from apps.executions.services import execution_roll_back
+from apps.executions.services.advance import execution_advance
 from apps.overlays.models import Candidate
 from apps.overlays.services import candidate_plan, plan_again_from_here
 from apps.plans.models import Plan

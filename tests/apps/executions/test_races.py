@@ -2,12 +2,12 @@
 
 import pytest
 
-from apps.executions.advance import execution_advance
-from apps.executions.apply import Applier
-from apps.executions.modelled import STRUCTURE
 from apps.executions.models import Execution, ExecutionAction, ExecutionStep, Setting
 from apps.executions.selectors import edges_in_force
+from apps.executions.selectors.modelled import STRUCTURE
 from apps.executions.services import execution_roll_back, executions_tick
+from apps.executions.services.advance import execution_advance
+from apps.executions.services.apply import Applier
 from apps.topology.models import Overlay
 from tests.at_once import at_once
 from tests.factories.fleet import population, rate, shift, start
@@ -38,7 +38,7 @@ def test_votes_that_arrive_at_once_commit_once(harbour, agents):
 def test_thinkers_that_meet_think_one_after_the_other(harbour, agents, monkeypatch):
     """Votes are in, nobody has drawn the conclusion: four do at once."""
     execution = start(harbour.system, [shift("a", "b", "c")])
-    monkeypatch.setattr("apps.executions.reports.execution_advance", lambda pk: None)
+    monkeypatch.setattr("apps.executions.services.reports.execution_advance", lambda pk: None)
     for vote in votes(agents):
         vote()
     assert ExecutionAction.objects.get().state == "preparing"
@@ -87,7 +87,7 @@ def kill(monkeypatch):
 def test_a_thought_is_whole_or_was_never_thought(harbour, agents, kill, monkeypatch):
     execution = start(harbour.system, [shift("a", "b", "c")])
     with monkeypatch.context() as context:
-        context.setattr("apps.executions.reports.execution_advance", lambda pk: None)
+        context.setattr("apps.executions.services.reports.execution_advance", lambda pk: None)
         for vote in votes(agents):
             vote()
     kill(1)
@@ -110,7 +110,7 @@ def test_a_thought_is_whole_or_was_never_thought(harbour, agents, kill, monkeypa
 def test_killed_in_any_decision_of_a_start(harbour, agents, kill, monkeypatch, decisions):
     """Start, begin the step, prepare two settings: dies after each of them."""
     with monkeypatch.context() as context:
-        context.setattr("apps.executions.services.execution_advance", lambda pk: False)
+        context.setattr("apps.executions.services.commands.execution_advance", lambda pk: False)
         execution = start(harbour.system, [rate(None, 90.0), population(None, 4)])
     kill(decisions)
     with pytest.raises(Killed):
@@ -131,7 +131,7 @@ def test_killed_while_the_undo_steps_are_appended(harbour, agents, admin, kill, 
     agents["a"].obey()
     execution_roll_back(execution=execution, actor=admin)
     with monkeypatch.context() as context:
-        context.setattr("apps.executions.reports.execution_advance", lambda pk: None)
+        context.setattr("apps.executions.services.reports.execution_advance", lambda pk: None)
         agents["c"].obey()
     kill(3)
     with pytest.raises(Killed):
@@ -154,7 +154,7 @@ def test_a_fault_in_one_execution_does_not_hold_up_another(harbour, agents, monk
     other = make_harbour("elsewhere")
     first = start(harbour.system, [rate(None, 90.0)])
     with monkeypatch.context() as context:
-        context.setattr("apps.executions.services.execution_advance", lambda pk: False)
+        context.setattr("apps.executions.services.commands.execution_advance", lambda pk: False)
         second = start(other.system, [rate(None, 90.0)])
     true_advance = execution_advance
 
@@ -163,7 +163,7 @@ def test_a_fault_in_one_execution_does_not_hold_up_another(harbour, agents, monk
             raise ZeroDivisionError
         return true_advance(pk, **options)
 
-    monkeypatch.setattr("apps.executions.services.execution_advance", broken)
+    monkeypatch.setattr("apps.executions.services.commands.execution_advance", broken)
     executions_tick()
     second.refresh_from_db()
     assert second.state == "running"
@@ -176,7 +176,7 @@ def test_a_vote_survives_a_fault_in_what_follows_from_it(harbour, agents, monkey
         raise ZeroDivisionError
 
     with monkeypatch.context() as context:
-        context.setattr("apps.executions.reports.execution_advance", fail)
+        context.setattr("apps.executions.services.reports.execution_advance", fail)
         for vote in votes(agents):
             assert vote().status_code == 200
     assert ExecutionAction.objects.get().state == "preparing"

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from apps.executions.api import desk as desks
 from apps.executions.api.desk import Desk
-from apps.executions.documents import Facts, Stamp, document_of
-from apps.executions.rendering import Texts
+from apps.executions.services.document_texts import Texts
+from apps.executions.services.documents import Facts, Stamp, document_of
 from weir.coordination import wire
 
 BROKERS = "abc"

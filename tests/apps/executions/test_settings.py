@@ -8,18 +8,18 @@ from django.utils import timezone
 
 from apps.audit.models import AuditEntry
 from apps.common.errors import Conflict
-from apps.executions.enforced import settings_control
-from apps.executions.modelled import STRUCTURE
 from apps.executions.models import Execution, ExecutionAction, Setting
 from apps.executions.selectors import in_force
+from apps.executions.selectors.modelled import STRUCTURE
 from apps.executions.services import (
-    execution_advance,
     execution_pause,
     execution_resume,
     execution_roll_back,
     execution_stop,
     executions_tick,
 )
+from apps.executions.services.advance import execution_advance
+from apps.executions.services.settings import settings_control
 from apps.systems.models import System
 from tests.factories.fleet import population, rate, start
 from weir.actions import setting_key

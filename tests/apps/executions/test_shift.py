@@ -9,11 +9,8 @@ from django.utils import timezone
 from apps.audit.models import AuditEntry
 from apps.executions.models import ActionReport, Execution, ExecutionAction
 from apps.executions.selectors import edges_in_force, waiting_for
-from apps.executions.services import (
-    execution_advance,
-    execution_roll_back,
-    executions_tick,
-)
+from apps.executions.services import execution_roll_back, executions_tick
+from apps.executions.services.advance import execution_advance
 from apps.systems.models import System
 from apps.telemetry.models import Agent
 from apps.topology.models import OverlayEdge

@@ -2,8 +2,8 @@
 
 import pytest
 
-from apps.accounts.roles import Role
-from apps.executions.restored import restored_adopt
+from apps.accounts.domain.roles import Role
+from apps.executions.services.restored import restored_adopt
 from tests.factories import make_user
 from tests.factories.fleet import agent_row
 

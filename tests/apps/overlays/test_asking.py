@@ -5,7 +5,7 @@ import json
 import pytest
 from django.utils import timezone
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from apps.audit.models import AuditEntry
 from apps.overlays.models import Evaluation, TrafficSource
 from apps.overlays.selectors.traffic import traffic_now

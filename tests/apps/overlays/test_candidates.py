@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from apps.common.errors import Conflict
 from apps.executions.models import Execution
 from apps.executions.selectors import edges_in_force, in_force

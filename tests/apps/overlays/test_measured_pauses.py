@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from apps.overlays.services import candidate_plan, evaluation_request
 from apps.plans.models import Plan
 from apps.plans.services import plan_approve, plan_execute, plan_submit, plan_undo

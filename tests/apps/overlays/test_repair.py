@@ -7,15 +7,15 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from apps.audit.models import AuditEntry
 from apps.common.errors import Conflict
-from apps.executions import services
-from apps.executions.documents import document_for
 from apps.executions.models import Execution, ExecutionAction, Setting
 from apps.executions.selectors import edges_in_force
-from apps.executions.services import execution_advance
+from apps.executions.services import commands
+from apps.executions.services.advance import execution_advance
+from apps.executions.services.documents import document_for
 from apps.overlays.selectors.repairs import repairs
 from apps.overlays.services import repair_plan
 from apps.plans.models import Plan
@@ -273,8 +273,8 @@ def test_what_waited_for_it_from_before_ends_with_its_removal(harbour, agents, i
     assert moved.steps.get().actions.get().state == "done"
     # The process that removed the broker died before it came to this.
     ExecutionAction.objects.filter(step__execution=moved).update(state="dead")
-    monkeypatch.setattr(services, "_pruned_at", -math.inf)
-    services.executions_tick()
+    monkeypatch.setattr(commands, "_pruned_at", -math.inf)
+    commands.executions_tick()
     assert moved.steps.get().actions.get().state == "done"
 
 

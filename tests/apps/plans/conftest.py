@@ -2,8 +2,8 @@
 
 import pytest
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from apps.plans.models import Plan
 from tests.factories import make_user
 from tests.factories.fleet import Harbour, make_harbour

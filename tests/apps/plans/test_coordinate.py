@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from apps.common.events import publish
 from apps.common.loops import Loop, run_loops
 from tests.factories import make_user

@@ -8,9 +8,9 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.common.errors import Conflict
-from apps.executions.enforced import settings_control
 from apps.executions.models import Execution
 from apps.executions.services import execution_start
+from apps.executions.services.settings import settings_control
 from apps.plans.models import Plan
 from apps.plans.services import plan_dry_run, plan_execute, plan_reject
 from apps.telemetry.models import Agent, Sample

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import AccountGrant, User
-from apps.accounts.roles import Role
 from apps.accounts.services import password_change, user_create, user_update
 from apps.common.errors import ApplicationError, Conflict
 from apps.executions.models import Execution
@@ -112,7 +112,7 @@ def test_nobody_is_deactivated_between_the_check_and_the_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A deactivation that comes while the plan is being started waits for the start."""
-    from apps.plans.services import carrying_out
+    from apps.plans.services import execute as carrying_out
 
     agents_look(harbour, agents_come(harbour), offered=30.0)
     approved(plan, ines, jon)

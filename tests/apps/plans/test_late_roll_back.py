@@ -3,9 +3,9 @@
 import pytest
 
 from apps.accounts.models import User
-from apps.executions.documents import document_for
 from apps.executions.models import Execution
 from apps.executions.services import execution_stop, executions_tick
+from apps.executions.services.documents import document_for
 from apps.plans.models import Plan
 from apps.plans.services import plan_execute, plans_settle
 from apps.telemetry.models import Agent

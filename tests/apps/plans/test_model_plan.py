@@ -4,9 +4,9 @@ import pytest
 
 from apps.accounts.models import User
 from apps.common.errors import Conflict
-from apps.executions.documents import document_of, facts_of
-from apps.executions.reports import agent_heard
 from apps.executions.services import executions_tick
+from apps.executions.services.documents import document_of, facts_of
+from apps.executions.services.reports import agent_heard
 from apps.plans.models import Plan
 from apps.plans.services import plan_execute, plan_of_model, plan_submit, plan_undo
 from apps.systems.services import entity_delete, entity_update

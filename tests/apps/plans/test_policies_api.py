@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from apps.audit.models import AuditEntry
 from apps.plans.policies.models import Policy, PolicyRule, PolicyWindow
 from apps.plans.policies.selectors import terms_for, terms_for_systems

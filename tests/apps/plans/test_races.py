@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from apps.common.errors import ApplicationError
 from apps.executions.models import Execution
 from apps.plans.models import Plan

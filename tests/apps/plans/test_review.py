@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from apps.audit.models import AuditEntry
 from apps.common.errors import ApplicationError, Conflict
 from apps.plans.models import Plan

@@ -10,8 +10,8 @@ from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
 from schemathesis.checks import CHECKS, load_all_checks
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from apps.accounts.services import token_create
 from apps.plans.models import Plan
 from apps.plans.services import plan_execute, plan_reject

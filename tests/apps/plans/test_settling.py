@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from apps.accounts.services import user_create
 from apps.common.errors import Conflict
 from apps.executions.services import execution_roll_back, execution_stop, executions_tick
 from apps.plans.models import Plan
-from apps.plans.services import plan_approve, plan_execute, plans_settle, settling
+from apps.plans.services import plan_approve, plan_execute, plans_settle
+from apps.plans.services import settle as settling
 from tests.conftest import client_of
 from tests.factories import PASSWORD, make_broker, make_user
 from tests.factories.fleet import Harbour, population, rate

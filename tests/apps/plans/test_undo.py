@@ -2,11 +2,11 @@
 
 import pytest
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from apps.common.errors import Conflict
-from apps.executions.modelled import STRUCTURE
 from apps.executions.selectors import in_force
+from apps.executions.selectors.modelled import STRUCTURE
 from apps.plans.models import Plan
 from apps.plans.services import plan_undo
 from apps.telemetry.models import Agent

@@ -17,12 +17,12 @@ from django.utils import timezone
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.test import APIClient
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from apps.calibration.services.settings import settings_for
 from apps.catalog.models import CorrelationKey, Group, Stream, UtilityFunction
-from apps.executions.documents import document_of, facts_of
 from apps.executions.models import ExecutionAction
+from apps.executions.services.documents import document_of, facts_of
 from apps.plans.models import Plan
 from apps.plans.policies.services import policy_for
 from apps.plans.services import plan_execute

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from apps.audit.models import AuditEntry
 from apps.common.errors import ApplicationError, Conflict
 from apps.executions.models import Execution

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from apps.audit.models import AuditEntry
 from apps.recomputation.models import Schedule
 from apps.recomputation.services import recomputation_tick

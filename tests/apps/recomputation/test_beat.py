@@ -13,11 +13,11 @@ from django_celery_beat.schedulers import DatabaseScheduler
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from apps.recomputation.domain.timing import upcoming
 from apps.recomputation.models import Schedule
 from apps.recomputation.services import rule_delete, schedule_update, schedules_catch_up
 from apps.recomputation.services.beat import EVERY_MINUTE, beat_name, beat_sync, crontab_fields
 from apps.recomputation.tasks import due
-from apps.recomputation.timing import upcoming
 from config.celery import app
 
 A_LITTLE = timedelta(seconds=2)

@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from apps.overlays.models import Evaluation
 from apps.overlays.services import evaluation_store
 from apps.recomputation.models import Firing, Schedule
+from apps.recomputation.selectors.watched import look
 from apps.recomputation.services import recomputation_tick, schedule_create, schedule_run
-from apps.recomputation.watching import look
 from apps.runs.models import Run
 from apps.telemetry.models import Sample
 from tests.factories import make_user

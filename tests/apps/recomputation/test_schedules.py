@@ -9,11 +9,12 @@ from django.db import connection, transaction
 from django.utils import timezone
 from django_celery_beat.models import PeriodicTask
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from apps.common.errors import ApplicationError
 from apps.plans.models import Plan
 from apps.plans.services import plan_approve, plan_submit
+from apps.recomputation.domain.timing import in_words, next_time
 from apps.recomputation.models import Firing, Schedule
 from apps.recomputation.services import (
     recomputation_tick,
@@ -21,7 +22,6 @@ from apps.recomputation.services import (
     schedule_update,
     schedules_catch_up,
 )
-from apps.recomputation.timing import in_words, next_time
 from apps.runs.models import Run
 from tests.conftest import client_of
 from tests.factories import make_user

@@ -6,11 +6,11 @@ import pytest
 from django.utils import timezone
 
 from apps.catalog.models import ConsumerClass, Slo
-from apps.recomputation.drift import load_drift
 from apps.recomputation.models import Trigger
+from apps.recomputation.selectors.drift import load_drift
+from apps.recomputation.selectors.slo import slo_readings
+from apps.recomputation.selectors.watched import look
 from apps.recomputation.services import recomputation_tick, triggers_look
-from apps.recomputation.slo import slo_readings
-from apps.recomputation.watching import look
 from apps.systems.services import entity_create, entity_update
 from apps.telemetry.models import Sample
 

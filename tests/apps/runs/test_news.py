@@ -11,8 +11,8 @@ from asgiref.sync import sync_to_async
 from django.db import connection, transaction
 from django.test import AsyncClient
 
+from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
-from apps.accounts.roles import Role
 from apps.accounts.services import user_update
 from apps.common.events import CHANNEL, publish
 from apps.runs.api import events as stream

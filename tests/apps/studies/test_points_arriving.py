@@ -5,7 +5,6 @@ import json
 import pytest
 from django.core import signing
 
-from apps.runs.gateway import JobFailed
 from apps.runs.models import Run
 from apps.runs.services import (
     CancelWasAsked,
@@ -16,9 +15,10 @@ from apps.runs.services import (
     run_fail,
     run_lost,
 )
+from apps.runs.services.gateway import JobFailed
 from apps.studies.models import Study, StudyPoint
-from apps.studies.rows import row_of
 from apps.studies.services import study_rerun, study_store, study_told
+from apps.studies.services.points import row_of
 from spark_tasks.jobs.sweep import answer_of
 from tests.factories.kinds import World
 from tests.factories.runs import claim

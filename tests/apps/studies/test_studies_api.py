@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from apps.audit.models import AuditEntry
 from apps.runs.models import Run
 from apps.runs.services import run_fail

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from apps.audit.models import AuditEntry
 from apps.systems.models import UnmanagedAccess
 from apps.systems.services.access import CONSEQUENCES, OPENNESS

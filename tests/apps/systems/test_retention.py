@@ -2,9 +2,9 @@
 
 import pytest
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from apps.audit.models import AuditEntry
-from apps.executions.documents import document_of, facts_of, stamp_of
+from apps.executions.services.documents import document_of, facts_of, stamp_of
 from apps.systems.models import System
 from tests.factories.fleet import make_harbour
 

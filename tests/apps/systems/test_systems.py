@@ -7,7 +7,7 @@ from apps.catalog.models import Topic
 from apps.runs.models import Run
 from apps.systems.models import Edition, System
 from apps.systems.services import entity_update, one_edit
-from apps.systems.services.editing import advance, lock
+from apps.systems.services.edit import advance, lock
 from apps.topology.models import Broker
 from tests.factories import make_broker, make_system
 from tests.factories.kinds import KINDS, World

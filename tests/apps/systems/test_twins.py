@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from apps.catalog.models import CorrelationKey
 from apps.systems.models import System
 from tests.at_once import at_once

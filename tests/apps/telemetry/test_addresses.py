@@ -5,10 +5,10 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from apps.audit.models import AuditEntry
 from apps.common.errors import ApplicationError
-from apps.telemetry.addresses import address_fault
+from apps.telemetry.domain.addresses import address_fault
 from apps.telemetry.models import Agent
 from apps.telemetry.services import Introduction, agent_enrol, agent_session
 from tests.factories import make_broker, make_system

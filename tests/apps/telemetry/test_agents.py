@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from apps.audit.models import AuditEntry
 from apps.common.errors import Conflict
 from apps.telemetry.models import Agent, Sample
@@ -136,7 +136,7 @@ class TestNews:
     def _told(self, monkeypatch):
         self.told: list[tuple[str, str]] = []
         monkeypatch.setattr(
-            "apps.telemetry.services.publish",
+            "apps.telemetry.services.agents.publish",
             lambda kind, **data: self.told.append((kind, data["state"])),
         )
 

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from apps.accounts.roles import Role
-from apps.telemetry.levels import SPANS, levels, levels_roll
+from apps.accounts.domain.roles import Role
 from apps.telemetry.models import Level, Sample
+from apps.telemetry.services.levels import SPANS, levels, levels_roll
 from tests.factories import make_broker, make_system
 
 pytestmark = pytest.mark.django_db

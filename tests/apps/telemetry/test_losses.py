@@ -7,9 +7,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.audit.models import AuditEntry
-from apps.telemetry.losses import RECORD_EVERY
 from apps.telemetry.models import Agent, Loss
 from apps.telemetry.services import Introduction, agent_enrol, agent_report, agent_session
+from apps.telemetry.services.losses import RECORD_EVERY
 from tests.factories import make_broker, make_system
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.telemetry.payload import telemetry_checked
+from apps.telemetry.domain.payload import telemetry_checked
 from weir.errors import InvalidProblem
 
 ANYTHING = st.recursive(

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.accounts.roles import Role
+from apps.accounts.domain.roles import Role
 from apps.accounts.services import user_create
 from apps.common.errors import ApplicationError
 

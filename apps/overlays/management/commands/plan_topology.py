@@ -19,8 +19,8 @@ from apps.common.command_files import (
     read_input,
     write_output,
 )
-from apps.runs.command_status import exit_with_status
-from apps.runs.gateway import spark_solve
+from apps.runs.management.command_status import exit_with_status
+from apps.runs.services.gateway import spark_solve
 from weir.codec.transformation import (
     transformation_bytes,
     transformation_from_json,

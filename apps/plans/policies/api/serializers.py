@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.accounts.api.permissions import granted
-from apps.accounts.roles import Permission
+from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import Amount
 from apps.common.api.forms import Form
 from apps.plans.policies.models import (

@@ -10,8 +10,8 @@ from rest_framework import serializers, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.accounts.roles import Permission
 from apps.common.api.filters import Ordering
 from apps.common.api.forms import parameter
 from apps.common.api.preconditions import etag, expected_version

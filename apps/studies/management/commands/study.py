@@ -15,8 +15,8 @@ from apps.common.command_files import (
     read_input,
     write_output,
 )
-from apps.runs.command_status import exit_with_status
-from apps.runs.gateway import spark_solve
+from apps.runs.management.command_status import exit_with_status
+from apps.runs.services.gateway import spark_solve
 from weir.codec import canonical_bytes, content_hash, object_from_json, problem_from_json
 from weir.model import Problem
 from weir.scenarios import (

@@ -1,0 +1,234 @@
+"""What a plan says to people as a whole: why, what is promised, what is assumed."""
+
+from __future__ import annotations
+
+import math
+
+from apps.allocations.domain.proposal import Proposal, Scarce
+from apps.common.words import counted, percent
+from apps.plans.domain.naming import listed
+from apps.plans.domain.structure import reasons
+from weir.model.plan import Bound, Promise
+from weir.plugins import LARGEST_NUMBER
+
+FULL = 0.95
+"""From this share of its capacity on, a resource with a price is called scarce."""
+
+OVERLOAD = 1.0 + 1e-6
+"""From here on what is in force does not fit the model."""
+
+ENVELOPE_BAND = 0.5
+"""Offered rates may leave the measured or assumed ones by this share."""
+
+NOISE = 4.0
+"""... and by so many standard deviations of a Poisson count over the second of one sample."""
+
+DUST = 1e-9
+"""Smaller amounts of anything that a plan speaks of are none."""
+
+
+def why(proposal: Proposal) -> tuple[str, ...]:
+    """The reasons, most important first."""
+    sentences = [_gain(proposal), *_overload(proposal), _scarcity(proposal)]
+    sentences += [*_admission(proposal), *_first_cut(proposal)]
+    sentences += [*_moved_rates(proposal), *_moved_limits(proposal)]
+    sentences += reasons(proposal.structure)
+    if proposal.unenforceable:
+        names = listed(proposal.unenforceable)
+        one = len(proposal.unenforceable) == 1
+        sentences.append(
+            f"{names} {'has' if one else 'have'} no ingress broker, so "
+            f"{'its rate is' if one else 'their rates are'} not enforced; give "
+            f"{'the topic' if one else 'the topics'} a source broker to change that."
+        )
+    small = sorted(f for f, b in proposal.buckets.items() if b is not None and b < 1)
+    if small:
+        sentences.append(
+            f"The token bucket of {listed(tuple(small))} holds less than one message and would "
+            "pass nothing; it is enforced as 1."
+        )
+    return tuple(sentences)
+
+
+def _gain(proposal: Proposal) -> str:
+    after = f"{proposal.utility:,.6g}" if proposal.utility < 1000 else f"{proposal.utility:,.0f}"
+    before = proposal.utility_now
+    if before is None:
+        state = "nothing is enforced yet" if not proposal.in_force else "part has no limit yet"
+        return f"{proposal.name} is worth {after} utility; {state}, so there is no figure for now."
+    shown = f"{before:,.6g}" if before < 1000 else f"{before:,.0f}"
+    share = (
+        f" ({percent((proposal.utility - before) / before, 1, signed=True)})" if before > 0 else ""
+    )
+    verb = "raises" if proposal.utility >= before else "lowers"
+    return f"{proposal.name} {verb} the utility from {shown} to {after}{share}."
+
+
+def _overload(proposal: Proposal) -> list[str]:
+    """Why even a lower utility may be right: what is in force no longer fits."""
+    share = proposal.highest_share_now
+    if share is None or share <= OVERLOAD or not math.isfinite(share):
+        return []
+    return [
+        f"What is in force would load the fullest resource to {percent(share)} of its capacity, "
+        "by the model as it is now."
+    ]
+
+
+def _scarcity(proposal: Proposal) -> str:
+    scarce = sorted(
+        (row for row in proposal.resources if row.price > 0 and row.share >= FULL),
+        key=lambda row: (-row.price * row.capacity, row.name),
+    )
+    if not scarce:
+        fullest = max(proposal.resources, key=lambda row: row.share, default=None)
+        if fullest is None:
+            return "No resource is limited."
+        return (
+            f"Nothing is scarce: the fullest resource, {fullest.name}, is at {fullness(fullest)}."
+        )
+    first = scarce[0]
+    others = f" Also scarce: {listed(tuple(r.name for r in scarce[1:]))}." if scarce[1:] else ""
+    return (
+        f"{_capital(first.name)} decides: it is at {fullness(first)} of {number(first.capacity)} "
+        f"units/s, and one more unit would be worth {first.price:.4g} utility.{others}"
+    )
+
+
+def _admission(proposal: Proposal) -> list[str]:
+    wanted = sum(row.population_max for row in proposal.problem.classes)
+    if not wanted:
+        return []
+    admitted = sum(proposal.populations.values())
+    verbs = "consumer that wants in is", "consumers that want in are"
+    return [f"{admitted:,} of {counted(wanted, *verbs)} admitted."]
+
+
+def _first_cut(proposal: Proposal) -> list[str]:
+    """Of the flows that get their first limit, the one that loses most of what it offers."""
+    cuts = {
+        flow: offered - proposal.rates[flow]
+        for flow, offered in proposal.offered.items()
+        if proposal.sources.get(flow) and flow in proposal.rates and flow not in proposal.rates_now
+    }
+    flow = max(sorted(cuts), key=lambda name: cuts[name], default=None)
+    if flow is None or cuts[flow] <= 0:
+        return []
+    return [
+        f"{flow} is cut most: {number(proposal.offered[flow])} msg/s are offered, "
+        f"{number(proposal.rates[flow])} allowed."
+    ]
+
+
+def _moved_rates(proposal: Proposal) -> list[str]:
+    moves = {
+        flow: (before, proposal.rates[flow])
+        for flow, before in proposal.rates_now.items()
+        if flow in proposal.rates and proposal.sources.get(flow)
+    }
+    return _extremes(moves, "msg/s")
+
+
+def _moved_limits(proposal: Proposal) -> list[str]:
+    moves = {
+        name: (float(before), float(proposal.populations.get(name, 0)))
+        for name, before in proposal.limits_now.items()
+    }
+    return _extremes(moves, "consumers admitted")
+
+
+def _extremes(moves: dict[str, tuple[float, float]], unit: str) -> list[str]:
+    """The largest winner and the largest loser."""
+    sentences = []
+    for sign, verb in ((1.0, "gains"), (-1.0, "gives up")):
+        name = max(sorted(moves), key=lambda n: sign * (moves[n][1] - moves[n][0]), default=None)
+        if name is None:
+            continue
+        before, after = moves[name]
+        if sign * (after - before) <= 1e-6 * max(before, after):
+            continue
+        share = f" ({percent((after - before) / before, signed=True)})" if before > 0 else ""
+        sentences.append(f"{name} {verb} most: {number(before)} to {number(after)} {unit}{share}.")
+    return sentences
+
+
+def promise(proposal: Proposal) -> tuple[Promise, ...]:
+    """Utility, consumers and the highest load, before and after."""
+    admitted = proposal.admitted_now
+    return (
+        Promise(
+            name="utility",
+            unit="",
+            before=_told(proposal.utility_now),
+            after=_told(proposal.utility),
+        ),
+        Promise(
+            name="consumers admitted",
+            unit="consumers",
+            before=None if admitted is None else float(admitted),
+            after=float(sum(proposal.populations.values())),
+        ),
+        Promise(
+            name="highest load",
+            unit="share",
+            before=_told(proposal.highest_share_now),
+            after=_told(proposal.highest_share),
+        ),
+    )
+
+
+def envelope(proposal: Proposal) -> tuple[Bound, ...]:
+    """Between which offered rates the promise stands; a bound's name is the flow's.
+
+    Measured flows: from half of what is offered now to half more than the larger of that and the
+    rate the model allows them. Others are assumed to offer what the model allows, or less.
+    """
+    bounds = []
+    for flow in sorted(proposal.problem.flows, key=lambda row: row.id):
+        if not proposal.sources.get(flow.id):
+            continue
+        offered = _told(proposal.offered.get(flow.id))
+        most = max(flow.rate_max, offered or 0.0)
+        low = 0.0
+        if offered is not None:
+            low = max(0.0, (1 - ENVELOPE_BAND) * offered - NOISE * math.sqrt(offered))
+        bounds.append(
+            Bound(
+                name=flow.id,
+                unit="msg/s",
+                low=_told(low) or 0.0,
+                high=_told((1 + ENVELOPE_BAND) * most + NOISE * math.sqrt(most)) or 0.0,
+                measured=offered,
+            )
+        )
+    return tuple(bounds)
+
+
+def _told(amount: float | None) -> float | None:
+    """A number that a plan can hold: dust is 0, what is beyond all measure is not known."""
+    if amount is None or not abs(amount) <= LARGEST_NUMBER:
+        return None
+    return amount if abs(amount) >= DUST else 0.0
+
+
+def number(amount: float) -> str:
+    """A rate or amount for a sentence: at most two decimals, thousands apart."""
+    if amount >= 1000 or amount == int(amount):
+        return f"{amount:,.0f}"
+    if amount >= 100:
+        return f"{amount:,.1f}".rstrip("0").rstrip(".")
+    return f"{amount:.2f}".rstrip("0").rstrip(".") if amount >= 0.01 else f"{amount:.2g}"
+
+
+def fullness(resource: Scarce) -> str:
+    """A load in percent of capacity."""
+    return percent(resource.share, 1) if math.isfinite(resource.share) else "no capacity"
+
+
+def consumers(count: int) -> str:
+    """Such as `40 consumers`."""
+    return counted(count, "consumer")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

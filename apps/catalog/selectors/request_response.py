@@ -1,0 +1,129 @@
+"""The rates of a request-response topic must be rates that its latency targets know.
+
+A target on the round trip leaves a choice only between r_min = N / (T_think + D), where the
+round trip reaches the threshold, and r_max, 10 % above N / (T_think + T_exec), from which on
+no answer comes sooner (`weir.utility.latency`). A topic that may leave this range would be given
+rates that are worth nothing, or that nobody can send.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from apps.catalog.domain.curves import RateRange, rate_range
+from apps.catalog.models import Pattern, Topic, UtilityFunction
+from weir.errors import InvalidProblem
+from weir.utility import utility_from_dict
+
+ROUNDED = 1e-3
+"""Relative distance that still counts as inside: people type rounded rates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeProblem:
+    """One end of a topic's rates that the latency targets do not know."""
+
+    field: str
+    message: str
+    suggested_per_s: float
+
+
+def range_of(function: UtilityFunction) -> RateRange | None:
+    """What a stored utility function allows; None for kinds without a range, or a faulty one."""
+    try:
+        return rate_range(utility_from_dict({"kind": function.kind, **function.parameters}))
+    except InvalidProblem:
+        return None
+
+
+def common_range(functions: Iterable[UtilityFunction]) -> RateRange | None:
+    """The rates that all latency targets among the functions know; None without a target."""
+    ranges = [found for found in map(range_of, functions) if found is not None]
+    if not ranges:
+        return None
+    return RateRange(
+        rate_min_per_s=max(found.rate_min_per_s for found in ranges),
+        rate_max_per_s=min(found.rate_max_per_s for found in ranges),
+    )
+
+
+def functions_of(topic: Topic) -> list[UtilityFunction]:
+    """The utility functions of the topic's consumer classes."""
+    return list(UtilityFunction.objects.filter(consumer_classes__topic=topic).distinct())
+
+
+def _inwards(value: float, *, up: bool) -> float:
+    """Four significant digits, rounded into the range, so that it can be typed as it is shown."""
+    if value <= 0:
+        return 0.0
+    unit = 10.0 ** (math.floor(math.log10(value)) - 3)
+    steps = value / unit
+    return float(f"{(math.ceil(steps - 1e-9) if up else math.floor(steps + 1e-9)) * unit:.12g}")
+
+
+def range_problems(
+    allowed: RateRange | None, *, rate_min: float, rate_max: float
+) -> list[RangeProblem]:
+    """What is wrong with the rates of a request-response topic, with a rate that would do."""
+    if allowed is None:
+        return []
+    low, high = allowed.rate_min_per_s, allowed.rate_max_per_s
+    if low > high:
+        message = (
+            f"The latency targets of this topic exclude each other: one needs at least {low:.4g} "
+            f"msg/s, another knows no rate above {high:.4g} msg/s. Change a target, or give its "
+            "consumers a topic of their own."
+        )
+        return [RangeProblem(field="rate_min_per_s", message=message, suggested_per_s=low)]
+    found = []
+    least, most = _inwards(low, up=True), _inwards(high, up=False)
+    if rate_min < low * (1 - ROUNDED):
+        found.append(
+            RangeProblem(
+                field="rate_min_per_s",
+                message=f"{rate_min:g} msg/s is below {low:.4g} msg/s, where the round trip "
+                f"reaches the threshold of the latency target. Set it to {least:g}.",
+                suggested_per_s=least,
+            )
+        )
+    if rate_max > high * (1 + ROUNDED):
+        found.append(
+            RangeProblem(
+                field="rate_max_per_s",
+                message=f"{rate_max:g} msg/s is above {high:.4g} msg/s, 10 % more than the "
+                f"senders of the latency target can ask. Set it to {most:g}.",
+                suggested_per_s=most,
+            )
+        )
+    return found
+
+
+def topic_problems(topic: Topic | None, values: dict[str, Any]) -> list[RangeProblem]:
+    """Of a topic as an edit would leave it; nothing where the edit leaves rates and pattern."""
+    if topic is None or not {"rate_min_per_s", "rate_max_per_s", "pattern"} & values.keys():
+        return []
+    if values.get("pattern", topic.pattern) != Pattern.REQUEST_RESPONSE:
+        return []
+    return range_problems(
+        common_range(functions_of(topic)),
+        rate_min=values.get("rate_min_per_s", topic.rate_min_per_s),
+        rate_max=values.get("rate_max_per_s", topic.rate_max_per_s),
+    )
+
+
+def class_problem(topic: Topic, function: UtilityFunction) -> str | None:
+    """Why the function cannot value consumers of this topic, with the rates to set first."""
+    if topic.pattern != Pattern.REQUEST_RESPONSE:
+        return None
+    allowed = range_of(function)
+    problems = range_problems(allowed, rate_min=topic.rate_min_per_s, rate_max=topic.rate_max_per_s)
+    if not problems or allowed is None:
+        return None
+    return (
+        f"Its latency target knows rates from {allowed.rate_min_per_s:.4g} to "
+        f"{allowed.rate_max_per_s:.4g} msg/s, but {topic} may move from {topic.rate_min_per_s:g} "
+        f"to {topic.rate_max_per_s:g}. Set the topic's rates to "
+        f"{_inwards(allowed.rate_min_per_s, up=True):g} and "
+        f"{_inwards(allowed.rate_max_per_s, up=False):g} first."
+    )

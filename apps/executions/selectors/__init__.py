@@ -1,0 +1,29 @@
+"""Reads of executions and of what is in force."""
+
+from apps.executions.selectors.executions import (
+    commands_given,
+    edges_in_force,
+    execution_count_by_state,
+    execution_news,
+    executions_counted,
+    executions_in_full,
+    in_force,
+    measured_pauses,
+    observed_of,
+    overtaken_by,
+    waiting_for,
+)
+
+__all__ = [
+    "commands_given",
+    "edges_in_force",
+    "execution_count_by_state",
+    "execution_news",
+    "executions_counted",
+    "executions_in_full",
+    "in_force",
+    "measured_pauses",
+    "observed_of",
+    "overtaken_by",
+    "waiting_for",
+]

@@ -1,0 +1,224 @@
+"""The coordinator's decisions carried out on the rows, each along its lifecycle table."""
+
+from datetime import UTC, datetime
+
+from django.db import transaction
+
+from apps.common.errors import ApplicationError
+from apps.executions.models import Direction, ExecutionAction, ExecutionStep
+from apps.executions.services.loading import Loaded
+from apps.executions.services.settings import Settings, settings_forget
+from apps.executions.services.transitions import execution_move, record_execution, steps_append
+from apps.telemetry.services import broker_remove
+from apps.topology.models import Broker
+from apps.topology.services import overlay_in_force, overlay_rewire
+from weir import actions as kinds
+from weir.coordination.decisions import (
+    AbortAction,
+    ActionDecision,
+    AdoptAction,
+    AppendUndoSteps,
+    BuryAction,
+    CommitAction,
+    Decision,
+    FinishAction,
+    MoveExecution,
+    PrepareAction,
+    RetryAction,
+    RevertAction,
+    SettleAction,
+    StepDecision,
+)
+from weir.coordination.wire import ReportPhase
+from weir.errors import InvalidProblem
+from weir.lifecycle.steps import ACTIONS, STEPS, ActionState, StepCommand, StepState
+from weir.model.plan import Step
+
+ENDED_STEPS = STEPS.ended
+ENDED_ACTIONS = frozenset({ActionState.DONE, ActionState.ABORTED, ActionState.DEAD})
+TOLD_BY_SETTINGS = (PrepareAction, AbortAction)
+"""The decisions about a setting after which its agent reads another value."""
+
+
+class EffectRefused(Exception):
+    """A commit's effect is no longer possible; `instead` is the abort that follows."""
+
+    def __init__(self, decision: CommitAction, reason: str) -> None:
+        super().__init__(reason)
+        self.instead = AbortAction(
+            action=decision.action, reason=reason, deadline=decision.deadline
+        )
+
+
+class Applier:
+    """Applies the decisions of one thought. Rows are written by `save`, effects at once."""
+
+    def __init__(self, loaded: Loaded, now: datetime) -> None:
+        self.loaded = loaded
+        self.execution = loaded.execution
+        self.now = now
+        self.documents_changed = False
+        self.asked: dict[int, kinds.SettingKey] = {}
+        """Actions whose agents read another value from now on; its number follows."""
+        self.removed = False
+        """Somebody was removed, so that others may wait for nobody any more."""
+        self._settings = Settings(self.execution.system)
+        self._actions: dict[int, ExecutionAction] = {}
+        self._steps: dict[int, ExecutionStep] = {}
+
+    def apply(self, decision: Decision) -> None:
+        """Carry one decision out. Raises EffectRefused before anything of it was done."""
+        if isinstance(decision, MoveExecution):
+            execution_move(self.execution, decision.command, actor=None, reason=decision.reason)
+        elif isinstance(decision, AppendUndoSteps):
+            self._append(decision)
+        elif isinstance(decision, StepDecision):
+            self._step(decision)
+        else:
+            self._action(decision)
+
+    def save(self) -> None:
+        """Write every row that was moved."""
+        self._settings.save()
+        ExecutionAction.objects.bulk_update(
+            self._actions.values(),
+            [
+                *("state", "attempt", "deadline_at", "moved_at", "interests", "detail"),
+                "by_hand",
+                *("pause_s", "started_at", "ended_at", "asked_number"),
+            ],
+        )
+        ExecutionStep.objects.bulk_update(self._steps.values(), ["state", "started_at", "ended_at"])
+        self._actions, self._steps = {}, {}
+
+    def _step(self, decision: StepDecision) -> None:
+        row = self.loaded.steps[decision.step]
+        row.state = STEPS.advance(StepState(row.state), decision.command).value
+        if decision.command is StepCommand.BEGIN:
+            row.started_at = self.now
+        elif row.state in ENDED_STEPS:
+            row.ended_at = self.now
+            record_execution(
+                self.execution, f"step_{row.state}", None, reason=f"{row.direction} {row.index}"
+            )
+        self._steps[row.pk] = row
+
+    def _action(self, decision: ActionDecision) -> None:
+        row = self.loaded.actions[decision.action]
+        action = row.action
+        setting = kinds.protocol(action) == "setting"
+        if isinstance(decision, CommitAction):
+            if setting:
+                self._settings.prove(action)
+            else:
+                self._swap(row, decision)
+        elif isinstance(decision, AdoptAction | RevertAction):
+            self._follow(row, decision)
+        elif setting and isinstance(decision, PrepareAction):
+            self._settings.ask(action)
+        elif setting and isinstance(decision, AbortAction):
+            self._settings.give_up(action)
+        row.state = ACTIONS.advance(ActionState(row.state), decision.command).value
+        row.moved_at = self.now
+        row.ended_at = self.now if row.state in ENDED_ACTIONS else None
+        match decision:
+            case PrepareAction():
+                row.attempt, row.deadline_at = decision.attempt, _time(decision.deadline)
+                row.started_at = row.started_at or self.now
+                row.pause_s = None
+            case CommitAction():
+                row.deadline_at, row.detail = _time(decision.deadline), ""
+                row.interests = {role: list(flows) for role, flows in decision.interests.items()}
+            case AdoptAction():
+                row.deadline_at = _time(decision.deadline)
+                row.interests = {role: list(flows) for role, flows in decision.interests.items()}
+                row.detail = row.by_hand = decision.reason
+            case RevertAction():
+                row.deadline_at, row.detail = None, decision.reason
+                row.by_hand = decision.reason
+            case AbortAction():
+                row.deadline_at, row.detail = _time(decision.deadline), decision.reason
+            case BuryAction():
+                row.detail = decision.reason
+            case FinishAction():
+                row.deadline_at, row.detail = None, ""
+                row.pause_s = self._pause_s(decision.action, ReportPhase.SWITCHED)
+            case SettleAction() | RetryAction():
+                row.deadline_at = None
+                row.pause_s = self._pause_s(decision.action, ReportPhase.RELEASED) or row.pause_s
+        self._actions[row.pk] = row
+        if setting and isinstance(decision, TOLD_BY_SETTINGS):
+            row.asked_number = None
+            self.asked[row.pk] = kinds.setting_key(action)
+        self.documents_changed |= not setting or row.pk in self.asked
+
+    def _swap(self, row: ExecutionAction, decision: CommitAction) -> None:
+        """Change the overlay's edges, in the transaction in which the action is committed."""
+        try:
+            with transaction.atomic():
+                overlay = overlay_in_force(self.execution.system)
+                title = kinds.title(row.action)
+                overlay_rewire(
+                    overlay=overlay,
+                    rewire=lambda edges: kinds.kind_of(row.action).apply_edges(edges, row.action),
+                    reason=f"{self.execution} of {self.execution.subject_name}: {title}",
+                )
+                self._remove(row, title)
+        except (InvalidProblem, ApplicationError) as error:
+            raise EffectRefused(decision, f"The overlay was changed meanwhile: {error}") from error
+
+    def _follow(self, row: ExecutionAction, decision: AdoptAction | RevertAction) -> None:
+        """Give the overlay the edges by which the agents forward already, whoever decided that."""
+        adopted = isinstance(decision, AdoptAction)
+        action = row.action if adopted else kinds.inverse(row.action)
+        title = kinds.title(row.action)
+        told = f"{title}: {decision.reason}"
+        try:
+            with transaction.atomic():
+                overlay_rewire(
+                    overlay=overlay_in_force(self.execution.system),
+                    rewire=lambda edges: kinds.kind_of(action).apply_edges(edges, action),
+                    reason=f"{self.execution} of {self.execution.subject_name}: {told}",
+                )
+                self._remove(row, title)
+        except (InvalidProblem, ApplicationError) as error:
+            # The agents' links follow the overlay in force once the action is over.
+            told = f"{told}; the overlay in force does not take that any more: {error}"
+        command = "adopt_outcome" if adopted else "revert_outcome"
+        record_execution(self.execution, command, None, reason=told)
+
+    def _remove(self, row: ExecutionAction, title: str) -> None:
+        """Whoever is gone for good: its agent is a stranger, its settings are in force no more."""
+        gone = kinds.absent(row.action)
+        if not gone:
+            return
+        # What this thought has changed is written first, and what it knew of settings forgotten.
+        self._settings.save()
+        for broker in Broker.objects.filter(system=self.execution.system, name__in=gone):
+            settings = settings_forget(self.execution.system, broker.name)
+            ended = f"; no longer in force: {', '.join(settings)}" if settings else ""
+            broker_remove(broker=broker, reason=f"{self.execution}: {title}{ended}")
+            self.removed = True
+        self._settings = Settings(self.execution.system)
+
+    def _append(self, decision: AppendUndoSteps) -> None:
+        """Steps that take back what is in force, last first."""
+        undone = [[self.loaded.actions[name] for name in names] for names in decision.steps]
+        steps = [Step(actions=tuple(kinds.inverse(r.action) for r in rows)) for rows in undone]
+        steps_append(
+            self.execution, steps, Direction.UNDO, inverts=[row for rows in undone for row in rows]
+        )
+
+    def _pause_s(self, action: str, phase: ReportPhase) -> float | None:
+        """The longest pause of a participant in the running attempt."""
+        pauses = [
+            report.pause_s
+            for said in self.loaded.reports.get(action, {}).values()
+            for report in said
+            if report.phase is phase and report.pause_s is not None
+        ]
+        return max(pauses, default=None)
+
+
+def _time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,275 @@
+"""What each broker of a system shall do, as a pure function of the database.
+
+It is made of settings, which only executions and the rate controller change, of the overlay in
+force and of the agents' sessions. The model is not read: an edit of it changes no document.
+`facts_of` reads everything in one consistent look and six queries however many brokers there
+are; `document_of` makes one broker's document of it. A `Stamp` is equal as long as no document
+can differ; it costs one query.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from django.db import connection, transaction
+from django.db.models import F, OuterRef, Subquery, Sum
+from django.db.models.functions import Coalesce
+
+from apps.executions.models import UNDER_WAY_NAMES, ExecutionAction, Revision, Setting
+from apps.executions.selectors import edges_in_force
+from apps.executions.services.action_view import action_view
+from apps.systems.models import System
+from apps.telemetry.models import Agent
+from apps.telemetry.services import is_size
+from weir.coordination import wire
+from weir.coordination.orders import orders_of
+
+EVERYWHERE = ""
+"""Instead of a broker's name: what concerns all of them, such as how a flow is carried."""
+
+
+class Stamp(NamedTuple):
+    """Equal stamps, equal documents."""
+
+    revision: int
+    sessions: int
+    """All sessions ever opened, and all edits of agents: a broker's address or its agent's key may
+    be another."""
+    access: int
+    """Edits of what unmanaged clients may do."""
+    retention: int
+    """Edits of the retention."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the documents of one system are made of; brokers, flows and classes by name."""
+
+    system: str
+    deliveries: Mapping[str, wire.Delivery]
+    ingress: Mapping[str, frozenset[str]]
+    """Broker -> the flows that publishers send to it."""
+    classes: Mapping[str, Mapping[str, wire.ClassSpec]]
+    """Broker -> its consumer classes, with the limits asked for."""
+    gates: Mapping[str, Mapping[str, wire.Gate]]
+    """Broker -> the token buckets asked for at its ingress."""
+    neighbours: Mapping[str, frozenset[str]]
+    sessions: Mapping[str, int]
+    """Broker -> incarnation of the session that speaks for it; without revoked agents."""
+    addresses: Mapping[str, str]
+    """Broker -> where it is reached, of those whose agents speak: neither revoked nor still to
+    come under a new credential."""
+    keys: Mapping[str, str]
+    """Broker -> its agent's public key, of the same."""
+    unmanaged: str
+    max_message_bytes: int
+    """What every broker takes in one message, as their agents say; 0 if none has said so."""
+    keep_s: int
+    """For how long delivered reliable messages are kept."""
+    orders: tuple[wire.Order, ...]
+    """Of every participant; `peers[role]` is whom an order is for."""
+    number: int = 0
+    """Of all these documents."""
+    asked: Mapping[str, int] = field(default_factory=dict)
+    """Broker (`EVERYWHERE`: all of them) -> the largest number by which one of its settings was
+    asked for."""
+    held: bool = False
+    """Agents have obeyed documents of which this database knows nothing: it sends none."""
+
+
+def revision_bump(system: System, *, above: int = 0) -> int:
+    """Say, within the change's transaction, that documents of the system may differ now. Returns
+    their number from now on, which is above every one before, and above `above`."""
+    with connection.cursor() as cursor:
+        # One statement, so that two first bumps do not race for the row.
+        table = connection.ops.quote_name(Revision._meta.db_table)
+        cursor.execute(
+            f"INSERT INTO {table} AS r (system_id, number) VALUES (%s, %s) "
+            "ON CONFLICT (system_id) DO UPDATE SET number = GREATEST(r.number, %s) + 1 "
+            "RETURNING number",
+            [system.pk, above + 1, above],
+        )
+        return int(cursor.fetchone()[0])
+
+
+def stamp_of(system_pk: int) -> Stamp | None:
+    """The stamp of the system's documents as of now; None when the system is gone."""
+    revision = Revision.objects.filter(system=OuterRef("pk")).values("number")
+    sessions = (
+        Agent.objects.filter(system=OuterRef("pk"))
+        .order_by()
+        .values("system")
+        .annotate(sum=Sum(F("incarnation") + F("edits")))
+        .values("sum")
+    )
+    row = (
+        System.objects.filter(pk=system_pk)
+        .values_list(
+            Coalesce(Subquery(revision), 0),
+            Coalesce(Subquery(sessions), 0),
+            "access_version",
+            "retention_version",
+        )
+        .first()
+    )
+    return None if row is None else Stamp(*row)
+
+
+def facts_of(system_pk: int) -> tuple[Stamp, Facts] | None:
+    """One consistent look at everything; None when the system is gone.
+
+    Read statement by statement, an order from before a commit could meet edges from after it.
+    """
+    alone = not connection.in_atomic_block
+    with transaction.atomic() if alone else nullcontext():
+        if alone:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        stamp = stamp_of(system_pk)
+        if stamp is None:
+            return None
+        facts = _read(System.objects.get(pk=system_pk))
+        return stamp, replace(facts, number=stamp.revision)
+
+
+def document_of(facts: Facts, broker: str, *, flows: bool = True) -> wire.Document:
+    """The broker's document, named by the hash of what it says.
+
+    `flows` False: without flows and without a name, the small part that is the broker's own.
+    """
+    ingress = facts.ingress.get(broker, frozenset())
+    document = wire.Document(
+        system=facts.system,
+        broker=broker,
+        version="",
+        number=facts.number,
+        asked=max(facts.asked.get(broker, 0), facts.asked.get(EVERYWHERE, 0)),
+        flows={
+            flow: wire.FlowSpec(
+                delivery=delivery,
+                ingress=flow in ingress,
+                max_message_bytes=facts.max_message_bytes if flow in ingress else 0,
+                keep_s=facts.keep_s,
+            )
+            for flow, delivery in facts.deliveries.items()
+        }
+        if flows
+        else {},
+        # Also of a flow that does not enter here yet: its gate stands before its first message.
+        gates=facts.gates.get(broker, {}),
+        classes=facts.classes.get(broker, {}),
+        neighbours={
+            # A broker whose agent never came, or may not speak now, is a neighbour all the same:
+            # what it wants is unknown, or the same as before, and what may be for it has to wait.
+            name: wire.Neighbour(
+                address=facts.addresses.get(name, ""), key=facts.keys.get(name, "")
+            )
+            for name in sorted(facts.neighbours.get(broker, ()))
+        },
+        unmanaged=facts.unmanaged,
+        orders=tuple(order for order in facts.orders if order.peers[order.role] == broker),
+    )
+    return replace(document, version=version_of(wire.to_dict(document))) if flows else document
+
+
+def document_for(agent: Agent) -> wire.Document:
+    """What shall be true at the agent's broker now."""
+    found = facts_of(agent.system_id)
+    assert found is not None
+    return document_of(found[1], agent.broker.name)
+
+
+def version_of(plain: Mapping[str, Any]) -> str:
+    """The name of a document in plain form that has none yet. Its number is no part of that: who
+    is not concerned by a change need not hear of it."""
+    text = json.dumps(
+        {**plain, "number": 0}, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _read(system: System) -> Facts:
+    deliveries: dict[str, wire.Delivery] = {}
+    ingress: dict[str, set[str]] = {}
+    gates: dict[str, dict[str, wire.Gate]] = {}
+    asked: dict[str, int] = {}
+    served: dict[tuple[str, str], str] = {}
+    limits: dict[tuple[str, str, str], int] = {}
+    rows = Setting.objects.filter(system=system).order_by("kind", "target_key")
+    columns = ("kind", "target", "desired", "controlled", "asked_number")
+    # In one order, so that equal facts are equal texts.
+    for kind, target, desired, controlled, number in rows.values_list(*columns):
+        value = controlled if controlled is not None else desired
+        where = target.get("broker", EVERYWHERE)
+        asked[where] = max(asked.get(where, 0), number)
+        if value is None:
+            continue
+        match kind:
+            case "carry_flow":
+                deliveries[target["flow"]] = wire.Delivery(value["delivery"])
+                if value["broker"]:
+                    ingress.setdefault(value["broker"], set()).add(target["flow"])
+            case "serve_class":
+                served[target["broker"], target["class"]] = value["flow"]
+            case "set_flow_rate":
+                gate = wire.Gate(rate_per_s=float(value["rate_per_s"]), burst=float(value["burst"]))
+                gates.setdefault(target["broker"], {})[target["flow"]] = gate
+            case "set_population":
+                limits[target["broker"], target["class"], target["flow"]] = int(value["limit"])
+
+    classes: dict[str, dict[str, wire.ClassSpec]] = {}
+    for (broker, name), flow in served.items():
+        spec = wire.ClassSpec(flow=flow, limit=limits.get((broker, name, flow)))
+        classes.setdefault(broker, {})[name] = spec
+
+    neighbours: dict[str, set[str]] = {}
+    for a, b in edges_in_force(system):
+        neighbours.setdefault(a, set()).add(b)
+        neighbours.setdefault(b, set()).add(a)
+
+    agents = list(
+        Agent.objects.filter(system=system)
+        .select_related("broker")
+        .only(
+            *("system_id", "broker__name", "address", "public_key", "incarnation", "revoked_at"),
+            *("lease_until", "served_number", "obeyed_number", "facts"),
+        )
+    )
+    speaking = {agent.broker.name: agent for agent in agents if agent.speaks}
+    addresses = {name: agent.address for name, agent in speaking.items() if agent.address}
+    keys = {name: agent.public_key for name, agent in speaking.items() if agent.public_key}
+    # Of all brokers, not of those on today's way: a shift may lead a flow anywhere.
+    sizes = [a.facts.get("max_payload_bytes") for a in agents if a.revoked_at is None]
+    return Facts(
+        system=system.name,
+        deliveries=deliveries,
+        ingress={broker: frozenset(flows) for broker, flows in ingress.items()},
+        classes=classes,
+        gates=gates,
+        neighbours={broker: frozenset(names) for broker, names in neighbours.items()},
+        sessions={a.broker.name: a.incarnation for a in agents if a.revoked_at is None},
+        addresses=addresses,
+        keys=keys,
+        unmanaged=system.unmanaged,
+        max_message_bytes=min((size for size in sizes if is_size(size)), default=0),
+        keep_s=system.retention_s,
+        orders=_orders(system, addresses, keys),
+        asked=asked,
+        held=any(agent.is_ahead for agent in agents),
+    )
+
+
+def _orders(
+    system: System, addresses: Mapping[str, str], keys: Mapping[str, str]
+) -> tuple[wire.Order, ...]:
+    running = ExecutionAction.objects.filter(
+        # Of ended executions too: what was committed stays ordered until everybody has switched.
+        step__execution__system=system,
+        state__in=UNDER_WAY_NAMES,
+    ).order_by("id")
+    return tuple(
+        order for row in running for order in orders_of(action_view(row), addresses, keys).values()
+    )

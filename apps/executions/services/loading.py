@@ -1,0 +1,141 @@
+"""An execution as the coordinator sees it: plain data, read under the execution's lock."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F, Q
+
+from apps.executions.models import ActionReport, Execution, ExecutionAction, ExecutionStep
+from apps.executions.services.action_view import action_view
+from apps.executions.services.settings import asks_of, shows
+from apps.telemetry.selectors import agents_of, removed_brokers
+from weir import actions as kinds
+from weir.coordination.views import ActionView, Direction, ExecutionView, Protocol, StepView
+from weir.coordination.wire import Observed, Report, ReportPhase, observed_from_dict
+from weir.lifecycle.executions import ExecutionState
+from weir.lifecycle.steps import ActionState, StepState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """The rows of one execution by the ids that the coordinator uses, and its view."""
+
+    execution: Execution
+    steps: Mapping[str, ExecutionStep]
+    actions: Mapping[str, ExecutionAction]
+    reports: Mapping[str, Mapping[str, tuple[Report, ...]]]
+    """Action -> broker -> what it said of the running attempt."""
+    view: ExecutionView
+
+
+def load(execution: Execution, now: datetime) -> Loaded:
+    """Read everything that bears on what follows; five queries."""
+    steps = list(ExecutionStep.objects.filter(execution=execution).order_by("index"))
+    actions: dict[int, list[ExecutionAction]] = {step.pk: [] for step in steps}
+    for row in ExecutionAction.objects.filter(step__execution=execution).order_by("index"):
+        actions[row.step_id].append(row)
+    agents = {
+        row["broker__name"]: row
+        for row in agents_of(execution.system).values("broker__name", "lease_until", "observed")
+    }
+    reports = _reports(execution)
+    names = {row.pk: str(row.public_id) for rows in actions.values() for row in rows}
+    return Loaded(
+        execution=execution,
+        steps={str(step.pk): step for step in steps},
+        actions={names[row.pk]: row for rows in actions.values() for row in rows},
+        reports={names[pk]: by_broker for pk, by_broker in reports.items()},
+        view=ExecutionView(
+            state=ExecutionState(execution.state),
+            live=frozenset(
+                name for name, a in agents.items() if a["lease_until"] and a["lease_until"] > now
+            ),
+            removed=removed_brokers(execution.system),
+            pace_s=execution.pace_s,
+            max_parallel=execution.max_parallel,
+            steps=tuple(
+                StepView(
+                    id=str(step.pk),
+                    index=step.index,
+                    state=StepState(step.state),
+                    direction=Direction(step.direction),
+                    ended_at=_seconds(step.ended_at),
+                    actions=tuple(
+                        _action(row, reports.get(row.pk, {}), names, agents)
+                        for row in actions[step.pk]
+                    ),
+                )
+                for step in steps
+            ),
+        ),
+    )
+
+
+def _seconds(at: datetime | None) -> float | None:
+    return None if at is None else at.timestamp()
+
+
+def _reports(execution: Execution) -> dict[int, dict[str, tuple[Report, ...]]]:
+    """Action -> broker -> what it said of the running attempt, and that it has switched."""
+    found: dict[int, dict[str, tuple[Report, ...]]] = {}
+    running = Q(attempt=F("action__attempt"))
+    # A switch is true whatever attempt the database believes to be running.
+    rows = ActionReport.objects.filter(
+        running | Q(phase=ReportPhase.SWITCHED), action__step__execution=execution
+    ).order_by("id")
+    for row in rows:
+        report = Report(
+            action=str(row.action_id),
+            attempt=row.attempt,
+            phase=ReportPhase(row.phase),
+            interest=tuple(row.interest),
+            pause_s=row.pause_s,
+            detail=row.detail,
+            interests={role: tuple(flows) for role, flows in row.interests.items()},
+            by_hand=row.by_hand,
+        )
+        by_broker = found.setdefault(row.action_id, {})
+        by_broker[row.broker] = (*by_broker.get(row.broker, ()), report)
+    return found
+
+
+def _action(
+    row: ExecutionAction,
+    reports: Mapping[str, tuple[Report, ...]],
+    names: Mapping[int, str],
+    agents: Mapping[str, Mapping[str, Any]],
+) -> ActionView:
+    view = action_view(row)
+    awaited: frozenset[str] = frozenset()
+    if view.protocol is Protocol.SETTING:
+        wanted = row.before if row.state == ActionState.ABORTING else row.after
+        # Where no agent is enrolled (any more), nobody has to say that nothing is enforced there.
+        awaited = frozenset(
+            broker
+            for broker in kinds.brokers(row.action)
+            if broker in agents or asks_of(row.action, wanted, broker)
+        )
+    return replace(
+        view,
+        awaited=awaited,
+        confirmed_by=frozenset(b for b in awaited if b in agents and _confirms(row, agents[b], b)),
+        reports=reports,
+        inverts=None if row.inverts_id is None else names[row.inverts_id],
+    )
+
+
+def _confirms(row: ExecutionAction, agent: Mapping[str, Any], broker: str) -> bool:
+    """Whether the agent has seen in force what is asked for now.
+
+    What it saw by an older document proves nothing, whenever it arrives: meanwhile it may have
+    been told otherwise. Of several observations the row holds the newest (`agent_report`).
+    """
+    if agent["observed"] is None or row.asked_number is None:
+        return False
+    observed: Observed = observed_from_dict(agent["observed"])
+    if observed.number < row.asked_number:
+        return False
+    wanted = row.before if row.state == ActionState.ABORTING else row.after
+    return shows(observed, row.action, wanted, broker)

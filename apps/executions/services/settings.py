@@ -1,0 +1,182 @@
+"""Settings being changed: what agents are asked for, what is proved, what the controller adds."""
+
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from apps.common.events import publish
+from apps.executions.models import ExecutionAction, Setting
+from apps.executions.services.documents import revision_bump
+from apps.systems.models import System
+from weir.actions import SettingKey, setting_key
+from weir.actions.carry_flow import NOWHERE
+from weir.coordination.wire import Observed
+from weir.model.plan import Action, Value
+
+
+class Settings:
+    """The settings that a few actions are about, locked; written together by `save`."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self._rows: dict[SettingKey, Setting] = {}
+        self._changed: dict[SettingKey, Setting] = {}
+
+    def _row(self, action: Action) -> Setting:
+        kind, target_key = key = setting_key(action)
+        if key not in self._rows:
+            row = Setting.objects.select_for_update().filter(
+                system=self.system, kind=kind, target_key=target_key
+            )
+            self._rows[key] = row.first() or Setting(
+                system=self.system, kind=kind, target=dict(action.target), target_key=target_key
+            )
+        self._changed[key] = self._rows[key]
+        return self._rows[key]
+
+    def ask(self, action: Action) -> None:
+        """Ask the agent for the new value; what the rate controller wanted is over."""
+        row = self._row(action)
+        row.desired, row.controlled = _plain(action.after), None
+
+    def prove(self, action: Action) -> None:
+        """What was asked for is in force."""
+        row = self._row(action)
+        if row.in_force != row.desired:
+            row.previous, row.changed_at = row.in_force, timezone.now()
+        row.in_force = row.desired
+
+    def give_up(self, action: Action) -> None:
+        """Ask for what was in force before."""
+        row = self._row(action)
+        row.desired = row.in_force
+
+    def save(self) -> None:
+        """Write what changed in one statement."""
+        if self._changed:
+            Setting.objects.bulk_create(
+                self._changed.values(),
+                update_conflicts=True,
+                unique_fields=["system", "kind", "target_key"],
+                update_fields=[
+                    *("in_force", "desired", "controlled"),
+                    *("previous", "changed_at", "updated_at"),
+                ],
+            )
+            self._changed = {}
+
+
+def settings_asked(system: System, asked: Mapping[int, SettingKey], number: int) -> None:
+    """Actions (by their keys) ask for another value from the documents of this number on: only what
+    is observed by one of these shows that it was heard."""
+    ExecutionAction.objects.filter(pk__in=asked).update(asked_number=number)
+    which = [Q(kind=kind, target_key=target_key) for kind, target_key in asked.values()]
+    if which:
+        rows = Setting.objects.filter(system=system).filter(reduce(or_, which))
+        rows.update(asked_number=number)
+
+
+def settings_forget(system: System, broker: str) -> list[str]:
+    """What was in force at a broker that is gone is in force no more; what that was, as text.
+
+    A flow that entered there is still known, with its promise, and enters nowhere.
+    """
+    rows = Setting.objects.select_for_update().filter(system=system)
+    there = rows.filter(target__broker=broker)
+    forgotten = [str(row) for row in there if row.in_force is not None]
+    there.delete()
+    for row in rows.filter(kind="carry_flow"):
+        entered = _enters(row.in_force, broker)
+        if not entered and not _enters(row.desired, broker):
+            continue
+        if entered:
+            forgotten.append(str(row))
+            row.previous, row.changed_at = row.in_force, timezone.now()
+            row.in_force = {**row.in_force, "broker": NOWHERE}
+        if _enters(row.desired, broker):
+            row.desired = {**row.desired, "broker": NOWHERE}
+        row.save(update_fields=["in_force", "desired", "previous", "changed_at", "updated_at"])
+    return forgotten
+
+
+def _enters(value: dict[str, Any] | None, broker: str) -> bool:
+    return value is not None and value["broker"] == broker
+
+
+def _plain(value: Value | None) -> dict[str, Any] | None:
+    return None if value is None else dict(value)
+
+
+def shows(observed: Observed, action: Action, value: Value | None, broker: str) -> bool:
+    """Whether the broker's agent sees exactly this value of the action's setting in force."""
+    target = action.target
+    match action.kind:
+        case "set_flow_rate":
+            gate = observed.gates.get(target["flow"])
+            if value is None or gate is None:
+                return value is None and gate is None
+            return bool(gate.rate_per_s == value["rate_per_s"] and gate.burst == value["burst"])
+        case "carry_flow":
+            if observed.ingress is None:
+                return False
+            enters = value is not None and value["broker"] == broker
+            wanted = value["delivery"] if value is not None and enters else None
+            return observed.ingress.get(target["flow"]) == wanted
+        case "serve_class":
+            if observed.served is None:
+                return False
+            flow = None if value is None else value["flow"]
+            return observed.served.get(target["class"]) == flow
+        case "set_population":
+            served = observed.served
+            if served is not None and served.get(target["class"]) != target["flow"]:
+                # Nobody is let in, so no limit is passed; it holds from the first consumer on.
+                return True
+            limit = observed.limits.get(target["class"])
+            return limit == (None if value is None else value["limit"])
+        case kind:
+            raise NotImplementedError(f"nobody knows how an agent shows {kind}")
+
+
+def asks_of(action: Action, value: Value | None, broker: str) -> bool:
+    """Whether this value of the action's setting asks anything of the broker."""
+    if value is None:
+        return False
+    return action.kind != "carry_flow" or bool(value["broker"] == broker)
+
+
+@transaction.atomic
+def settings_control(
+    *,
+    system: System,
+    values: Mapping[SettingKey, Value | None],
+    approved: Mapping[SettingKey, Value],
+) -> int:
+    """Ask agents for other values than those of the last plan; None ends that.
+
+    For the rate controller. `approved` is what was in force when the values were computed: where
+    a plan has changed it since, they are nobody's. A setting that is not in force, or that an
+    execution is changing right now, is left alone, too. Returns how many values changed.
+    """
+    rows = Setting.objects.select_for_update().filter(system=system, in_force__isnull=False)
+    changed = []
+    for row in rows:
+        key = (row.kind, row.target_key)
+        if key not in values or row.desired != row.in_force:
+            continue
+        value = _plain(values[key])
+        if value is not None and approved.get(key) != row.in_force:
+            continue
+        if value != row.controlled:
+            row.controlled = value
+            changed.append(row)
+    if changed:
+        Setting.objects.bulk_update(changed, ["controlled", "updated_at"])
+        revision_bump(system)
+        publish("document", system=system.public_id)
+    return len(changed)

@@ -1,0 +1,156 @@
+"""A plan that brings the model as it is into force: the flows that it names and the classes.
+
+Rates and limits in force stay with what they limit. A flow whose ingress moves is limited at the
+new one as at the old one, a class that moves keeps its limit, and what limits nothing any more is
+lifted. New values are an allocation's to propose.
+"""
+
+from collections.abc import Mapping
+
+from django.db import transaction
+
+from apps.accounts.models import User
+from apps.common.errors import Conflict
+from apps.executions.selectors import in_force
+from apps.executions.selectors.modelled import CLASS, FLOW, Asked, asked_by_model
+from apps.plans.domain.naming import listed
+from apps.plans.domain.structure import arranged, counted, difference, reasons
+from apps.plans.models import Plan
+from apps.plans.services.create import LENGTHS, plan_create
+from apps.systems.models import System
+from weir.actions import SettingKey, target_key, target_of
+from weir.model.plan import Action, Source, Value
+from weir.model.plan import Plan as Document
+
+KIND = "model"
+RATE, LIMIT = "set_flow_rate", "set_population"
+
+
+@transaction.atomic
+def plan_of_model(*, system: System, actor: User | None, title: str = "") -> Plan:
+    """A draft of what agents have to do differently for the model to be in force.
+
+    Raises Conflict `nothing_to_change` where they do it already.
+    """
+    locked = System.objects.select_for_update().get(pk=system.pk)
+    asked, settings = asked_by_model(locked), in_force(locked).settings
+    found = difference(asked, settings)
+    if not found:
+        raise Conflict(
+            "nothing_to_change",
+            f"Agents of {locked} carry and serve what the model asks for already. Rates and "
+            "limits change with the plan of an allocation.",
+        )
+    moved = kept_values(asked, settings)
+    document = Document(
+        kind=KIND,
+        system=str(locked.public_id),
+        model_version=locked.model_version,
+        snapshot_hash="",
+        source=Source(kind=KIND, id=str(locked.public_id), name=f"version {locked.model_version}"),
+        title=(title.strip() or f"Bring the model into force: {counted(found)}")[
+            : LENGTHS["title"]
+        ],
+        why=(*reasons(found), *_unlimited(asked, settings, moved)),
+        steps=arranged(found, moved),
+    )
+    return plan_create(system=locked, actor=actor, document=document)
+
+
+def kept_values(
+    asked: Mapping[SettingKey, Asked], settings: Mapping[SettingKey, Value]
+) -> list[Action]:
+    """The changes after which what is limited now is limited the same at its new place."""
+    wanted = _rates(asked, settings) | _limits(asked, settings)
+    present = {key: value for key, value in settings.items() if key[0] in (RATE, LIMIT)}
+    return [
+        Action(
+            kind=key[0],
+            target=target_of(key),
+            before=present.get(key),
+            after=wanted.get(key),
+            effect=_effect(key, wanted.get(key)),
+        )
+        for key in sorted({*wanted, *present})
+        if present.get(key) != wanted.get(key)
+    ]
+
+
+def _rates(
+    asked: Mapping[SettingKey, Asked], settings: Mapping[SettingKey, Value]
+) -> dict[SettingKey, Value]:
+    wanted: dict[SettingKey, Value] = {}
+    for key, row in asked.items():
+        if key[0] != FLOW or not row.value["broker"]:
+            continue
+        flow, before = row.target["flow"], settings.get(key)
+        places = [row.value["broker"], *([before["broker"]] if before else [])]
+        for broker in places:
+            value = settings.get((RATE, target_key({"flow": flow, "broker": broker})))
+            if value is not None:
+                wanted[RATE, target_key({"flow": flow, "broker": places[0]})] = value
+                break
+    return wanted
+
+
+def _limits(
+    asked: Mapping[SettingKey, Asked], settings: Mapping[SettingKey, Value]
+) -> dict[SettingKey, Value]:
+    limits = {
+        (target["class"], target["broker"], target["flow"]): value
+        for key, value in settings.items()
+        if key[0] == LIMIT
+        for target in [target_of(key)]
+    }
+    wanted: dict[SettingKey, Value] = {}
+    for key, row in asked.items():
+        if key[0] != CLASS:
+            continue
+        here = (row.target["class"], row.target["broker"], row.value["flow"])
+        # Of several places of the same class the strictest limit goes on.
+        others = [value for place, value in limits.items() if place[0] == here[0]]
+        value = limits.get(here) or min(others, key=lambda v: int(v["limit"]), default=None)
+        if value is not None:
+            target = dict(zip(("class", "broker", "flow"), here, strict=True))
+            wanted[LIMIT, target_key(target)] = value
+    return wanted
+
+
+def _effect(key: SettingKey, after: Value | None) -> str:
+    target = target_of(key)
+    name = target.get("class") or target["flow"]
+    if after is None:
+        return f"It limits nothing any more: the model has {name} elsewhere or not at all."
+    return f"{name} is limited at {target['broker']} as it was at its former place."
+
+
+def _unlimited(
+    asked: Mapping[SettingKey, Asked],
+    settings: Mapping[SettingKey, Value],
+    moved: list[Action],
+) -> list[str]:
+    """Say which new flows and classes nothing limits."""
+    limited = {
+        (key[0], target_of(key).get("class") or target_of(key)["flow"])
+        for key in [*settings, *((a.kind, target_key(a.target)) for a in moved if a.after)]
+        if key[0] in (RATE, LIMIT)
+    }
+    new = [row for key, row in asked.items() if key not in settings]
+    flows = tuple(
+        row.target["flow"]
+        for row in new
+        if row.kind == FLOW and (RATE, row.target["flow"]) not in limited
+    )
+    classes = tuple(
+        row.target["class"]
+        for row in new
+        if row.kind == CLASS and (LIMIT, row.target["class"]) not in limited
+    )
+    sentences = []
+    if flows:
+        sentences.append(f"Nothing limits the rate of {listed(flows)} until an allocation does.")
+    if classes:
+        sentences.append(
+            f"Everybody who asks is let in to {listed(classes)} until an allocation limits it."
+        )
+    return sentences

@@ -1,0 +1,111 @@
+"""Execute an approved plan, or look whether it could be."""
+
+from datetime import datetime
+
+from apps.accounts.models import User
+from apps.common.errors import ApplicationError, Conflict
+from apps.executions.models import Execution
+from apps.executions.services import execution_start
+from apps.plans.models import Plan
+from apps.plans.selectors.approvals import no_longer_counting, valid_approvals
+from apps.plans.selectors.checks import (
+    AGENTS,
+    BEFORE,
+    ENVELOPE,
+    FAIL,
+    GONE,
+    IDLE,
+    INTERMEDIATE,
+    PASS,
+    WINDOW,
+    Check,
+    checks,
+)
+from apps.plans.selectors.rules import ruling_of
+from apps.plans.services.settle import settle_for_execution, settle_row
+from apps.plans.services.transitions import FoundStale, move, tell, under_lock
+from weir.lifecycle.plans import UNSETTLED, PlanCommand, PlanState
+
+# A plan that fails one of these describes a system that is no longer there.
+MAKES_STALE = {
+    BEFORE: "What is in force is no longer what the plan starts from. {}.",
+    ENVELOPE: "The load has left the envelope that the plan assumes: {}.",
+    INTERMEDIATE: "A step does not fit what is there now: {}.",
+    GONE: "Somebody whom the plan removes is not gone: {}.",
+}
+# These may pass a minute later: the plan stays as it is.
+REFUSALS = {
+    WINDOW: ("outside_window", "{}"),
+    IDLE: ("system_is_busy", "{}; one execution at a time changes a system."),
+    AGENTS: ("agents_silent", "There is {}. Start it, then execute again."),
+}
+
+
+def plan_execute(*, plan: Plan, actor: User) -> Execution:
+    """Carry out an approved plan. What was approved is what is executed, or nothing is.
+
+    Raises Conflict: `plan_is_stale` (and the plan is stale from then on), `not_approved`,
+    `outside_window`, `system_is_busy`, `agents_silent`, `not_in_this_state`.
+    """
+
+    def deed(row: Plan, now: datetime) -> Execution:
+        ruling = ruling_of(row, now)
+        if row.state == PlanState.PENDING_REVIEW:
+            given = len(valid_approvals(row, now))
+            needs = f"{row} needs {ruling.approvals_needed} valid approvals and has {given}."
+            raise Conflict("not_approved", " ".join([needs, *no_longer_counting(row)]))
+        if row.state == PlanState.APPROVED:
+            _recheck(checks(row, ruling, now))
+            execution = execution_start(
+                system=row.system,
+                actor=actor,
+                subject_id=row.public_id,
+                subject_name=str(row),
+                subject_title=row.title,
+                steps=row.content.steps,
+                pace_s=ruling.terms.pace_s,
+                max_parallel=ruling.terms.max_parallel_actions,
+                hold_at=ruling.hold_at,
+                hold_because=ruling.hold_because,
+            )
+            row.execution = execution
+        move(row, PlanCommand.EXECUTE, actor=actor, title="started it", note=str(row.execution))
+        assert row.execution is not None
+        return row.execution
+
+    return under_lock(plan, settle_for_execution, deed)
+
+
+def _recheck(found: list[Check]) -> None:
+    failed = {check.name: check for check in found if check.state == FAIL}
+    for name, sentence in MAKES_STALE.items():
+        if name in failed:
+            raise FoundStale(sentence.format(failed[name].detail) + " Make a new plan.")
+    for name, (code, sentence) in REFUSALS.items():
+        if name in failed:
+            raise Conflict(code, sentence.format(failed[name].detail))
+
+
+def plan_dry_run(*, plan: Plan, actor: User, tells: bool) -> list[Check]:
+    """Every check against the live state; nothing is touched. `tells`: into the history."""
+
+    def deed(row: Plan, now: datetime) -> list[Check]:
+        if row.state not in UNSETTLED:
+            raise _ended(row)
+        found = checks(row, ruling_of(row, now), now)
+        if tells:
+            passed = sum(check.state == PASS for check in found)
+            title = f"ran the checks, {passed} of {len(found)} pass"
+            failed = "; ".join(f"{c.title}: {c.detail}" for c in found if c.state == FAIL)
+            tell(row, "dry_run", actor=actor, title=title, note=failed)
+        return found
+
+    return under_lock(plan, settle_row, deed)
+
+
+def _ended(row: Plan) -> ApplicationError:
+    if row.state == PlanState.STALE:
+        return Conflict("plan_is_stale", f"{row} is stale. {row.stale_because}")
+    return Conflict(
+        "not_in_this_state", f"{row} is {row.state}: there is nothing left to check before it."
+    )

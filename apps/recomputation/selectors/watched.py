@@ -1,0 +1,150 @@
+"""What triggers watch, as one number each with a sentence. Reads only."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from apps.catalog.selectors import system_problem
+from apps.common.words import counted, percent
+from apps.recomputation.models import Kind
+from apps.recomputation.selectors.drift import load_drift
+from apps.recomputation.selectors.routing import broker_overload, routing_drift
+from apps.recomputation.selectors.slo import slo_readings
+from apps.runs.models import Run, Snapshot
+from apps.systems.models import Edition, System
+from weir.codec import problem_from_dict, problem_from_json
+from weir.errors import InvalidProblem
+from weir.lifecycle.runs import RunState
+from weir.model import Problem
+
+LOOKED_AT = sorted(
+    state.value
+    for state in (RunState.QUEUED, RunState.RUNNING, RunState.SUCCEEDED, RunState.INFEASIBLE)
+)
+"""Runs that have seen the model, or will: what they saw needs no other run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """A value now; None where it cannot be said, and why in `detail`."""
+
+    value: float | None
+    detail: str
+
+
+def look(kind: str, system: System) -> Look:
+    """What a trigger of this kind sees now."""
+    return WATCHERS[Kind(kind)](system)
+
+
+def _capacity(system: System) -> Look:
+    return _against_last_run(system, _capacity_change)
+
+
+def _population(system: System) -> Look:
+    return _against_last_run(system, _population_change)
+
+
+def _against_last_run(
+    system: System, change: Callable[[Problem, Problem], tuple[float, str]]
+) -> Look:
+    run = (
+        Run.objects.filter(system=system, kind="allocation", state__in=LOOKED_AT)
+        .select_related("snapshot")
+        .defer("snapshot__payload")
+        .order_by("-id")
+        .first()
+    )
+    if run is None:
+        return Look(value=None, detail="Nothing was computed yet.")
+    version = run.snapshot.model_version
+    if version == system.model_version:
+        return Look(value=0.0, detail=f"{run} saw version {version}, the latest.")
+    try:
+        before, now = _problems(run.snapshot_id, system.edition)
+    except InvalidProblem as error:
+        return Look(value=None, detail=f"The model cannot be read: {error}")
+    value, detail = change(before, now)
+    return Look(value=value, detail=f"{detail} since {run}.")
+
+
+@lru_cache(maxsize=16)
+def _problems(snapshot: int, edition: Edition) -> tuple[Problem, Problem]:
+    """What the run saw and the model as it is, read once per edition and process."""
+    payload = Snapshot.objects.values_list("payload", flat=True).get(pk=snapshot)
+    row = System.objects.get(public_id=edition[0])
+    return problem_from_json(bytes(payload)), problem_from_dict(system_problem(row))
+
+
+def _capacity_change(before: Problem, now: Problem) -> tuple[float, str]:
+    """The largest relative change; what came or went counts 1."""
+    old, new = _capacities(before), _capacities(now)
+    changes = {name: _relative(old.get(name, 0.0), new.get(name, 0.0)) for name in {**old, **new}}
+    moved = {name: share for name, share in changes.items() if share > 0}
+    if not moved:
+        return 0.0, "No capacity changed"
+    most = max(sorted(moved), key=lambda name: moved[name])
+    rest = f" and {len(moved) - 1} more" if len(moved) > 1 else ""
+    return moved[most], f"{most} changed by {percent(moved[most], 1)}{rest}"
+
+
+def _capacities(problem: Problem) -> dict[str, float]:
+    found = {
+        f"{resource} of {node.id}": capacity
+        for node in problem.nodes
+        for resource, capacity in node.capacity.items()
+    }
+    return {**found, **{f"link {link.id}": link.capacity for link in problem.links}}
+
+
+def _population_change(before: Problem, now: Problem) -> tuple[float, str]:
+    """Consumers that came or went, over those that were."""
+    old = {row.id: row.population_max for row in before.classes}
+    new = {row.id: row.population_max for row in now.classes}
+    moved = sum(abs(new.get(name, 0) - old.get(name, 0)) for name in {**old, **new})
+    total = max(1, sum(old.values()))
+    return moved / total, f"{counted(moved, 'consumer')} came or went, of {total:,},"
+
+
+def _relative(a: float, b: float) -> float:
+    larger = max(abs(a), abs(b))
+    return abs(a - b) / larger if larger else 0.0
+
+
+def _slo(system: System) -> Look:
+    readings = slo_readings(system)
+    known = [row for row in readings if row.share_held is not None]
+    if not readings:
+        return Look(value=None, detail="The system has no service-level objective.")
+    if not known:
+        return Look(value=None, detail="None of the objectives is measured now.")
+    missed = [row for row in known if row.missed]
+    detail = f"{len(missed)} of {len(known)} measured objectives are missed"
+    if missed:
+        detail += f": {missed[0].sentence}"
+    return Look(value=float(len(missed)), detail=f"{detail.rstrip('.')}.")
+
+
+def _drift(system: System) -> Look:
+    found = load_drift(system)
+    return Look(value=found.value, detail=found.detail)
+
+
+def _overload(system: System) -> Look:
+    found = broker_overload(system)
+    return Look(value=found.value, detail=found.detail)
+
+
+def _routing(system: System) -> Look:
+    found = routing_drift(system)
+    return Look(value=found.value, detail=found.detail)
+
+
+WATCHERS: Mapping[Kind, Callable[[System], Look]] = {
+    Kind.CAPACITY_CHANGE: _capacity,
+    Kind.POPULATION_CHANGE: _population,
+    Kind.SLO_BREACH: _slo,
+    Kind.LOAD_DRIFT: _drift,
+    Kind.BROKER_OVERLOAD: _overload,
+    Kind.ROUTING_DRIFT: _routing,
+}

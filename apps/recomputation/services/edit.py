@@ -1,0 +1,233 @@
+"""Make, change and delete schedules and triggers; each change has a version and an audit entry."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.audit.services import record
+from apps.common.errors import ApplicationError, Conflict, FieldError, PreconditionFailed
+from apps.common.events import publish
+from apps.plans.policies.windows import cron_error, timezone_error
+from apps.recomputation.domain.timing import next_time
+from apps.recomputation.models import Rule, Schedule, Subject, Trigger
+from apps.recomputation.services.beat import beat_forget, beat_sync
+from apps.systems.models import System
+from weir.errors import UnknownMethod
+from weir.optimizers import method as find_method
+from weir.topologies import designer
+
+R = TypeVar("R", bound=Rule)
+FINDS: Mapping[Subject, Callable[[str], object]] = {
+    Subject.ALLOCATION: find_method,
+    Subject.OVERLAY: designer,
+}
+"""Where the methods of each subject are known by name."""
+SHARED = ("name", "enabled", "subject", "method", "least_benefit", "time_limit_s", "then")
+FIELDS: dict[type[Rule], tuple[str, ...]] = {
+    Schedule: (*SHARED, "every_s", "cron", "timezone"),
+    Trigger: (*SHARED, "kind", "threshold", "for_s", "cooldown_s"),
+}
+
+
+@transaction.atomic
+def schedule_create(
+    *, system: System, actor: User, values: Mapping[str, Any], reason: str = ""
+) -> Schedule:
+    """Add a schedule. Raises ApplicationError naming the field, Conflict for a name in use."""
+    row = Schedule(system=system, **values)
+    _rewind(row)
+    _save(row, actor)
+    beat_sync(row)
+    _tell(row, "create", actor, after=_plain(row), reason=reason)
+    return row
+
+
+@transaction.atomic
+def schedule_update(
+    *,
+    schedule: Schedule,
+    actor: User,
+    expected_version: int,
+    values: Mapping[str, Any],
+    take_over: bool = False,
+    reason: str = "",
+) -> Schedule:
+    """Change what is given. A new time, or being enabled again, counts from now.
+
+    `take_over`: the actor answers for its plans from then on.
+    """
+    row = _latest(schedule, expected_version)
+    before = _plain(row)
+    answered = row.answerable
+    _set(row, values)
+    if {"every_s", "cron", "timezone", "enabled"} & {
+        name for name in before if before[name] != getattr(row, name)
+    }:
+        _rewind(row)
+    _save(row, actor, takes_over=take_over)
+    beat_sync(row)
+    _tell_change(row, actor, before, answered, reason)
+    return row
+
+
+@transaction.atomic
+def trigger_create(
+    *, system: System, actor: User, values: Mapping[str, Any], reason: str = ""
+) -> Trigger:
+    """Add a trigger. Raises ApplicationError naming the field, Conflict for a name in use."""
+    row = Trigger(system=system, **values)
+    _save(row, actor)
+    _tell(row, "create", actor, after=_plain(row), reason=reason)
+    return row
+
+
+@transaction.atomic
+def trigger_update(
+    *,
+    trigger: Trigger,
+    actor: User,
+    expected_version: int,
+    values: Mapping[str, Any],
+    take_over: bool = False,
+    reason: str = "",
+) -> Trigger:
+    """Change what is given. What was seen so far no longer counts.
+
+    `take_over`: the actor answers for its plans from then on.
+    """
+    row = _latest(trigger, expected_version)
+    before = _plain(row)
+    answered = row.answerable
+    _set(row, values)
+    row.above_since, row.looked_at = None, None
+    row.value, row.detail, row.basis = None, "", None
+    _save(row, actor, takes_over=take_over)
+    _tell_change(row, actor, before, answered, reason)
+    return row
+
+
+@transaction.atomic
+def rule_delete(*, rule: Rule, actor: User, expected_version: int, reason: str = "") -> None:
+    """Delete a schedule or trigger; the record of its firings stays."""
+    row = _latest(rule, expected_version)
+    before = _plain(row)
+    if isinstance(row, Schedule):
+        beat_forget(row.public_id)
+    _tell(row, "delete", actor, before=before, reason=reason)
+    row.delete()
+
+
+def _latest(rule: R, expected_version: int) -> R:
+    row = (
+        type(rule)
+        ._default_manager.select_for_update(of=("self",))
+        .select_related("system")
+        .filter(pk=rule.pk)
+        .first()
+    )
+    if row is None or row.version != expected_version:
+        now = "it is deleted" if row is None else f"the latest is {row.version}"
+        raise PreconditionFailed(
+            "version_mismatch",
+            f"{rule} was changed meanwhile: you edit version {expected_version}, {now}. "
+            "Reload and apply your change again.",
+        )
+    row.version += 1
+    return row
+
+
+def _set(row: Rule, values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        setattr(row, name, value)
+
+
+def _rewind(row: Schedule) -> None:
+    """The next time, counted from now."""
+    _check_time(row)
+    row.next_at = (
+        next_time(every_s=row.every_s, cron=row.cron, timezone=row.timezone, after=timezone.now())
+        if row.enabled
+        else None
+    )
+    if row.enabled and row.next_at is None:
+        raise _refused("cron", "Never comes true.")
+
+
+def _check_time(row: Schedule) -> None:
+    if (row.every_s is None) == (not row.cron):
+        raise _refused("every_s", "Give either an interval or a cron expression.")
+    if row.cron and (message := cron_error(row.cron)):
+        raise _refused("cron", message)
+    if message := timezone_error(row.timezone):
+        raise _refused("timezone", message)
+
+
+def _save(row: Rule, actor: User, *, takes_over: bool = False) -> None:
+    """Whoever changes it has a hand in its plans and decides about none of them; who answers for
+    them stays the same person, unless the change takes that over."""
+    try:
+        if row.method:
+            FINDS[Subject(row.subject)](row.method)
+    except UnknownMethod as error:
+        raise _refused("method", str(error)) from error
+    if row.pk is None or takes_over:
+        row.answerable = actor
+    row.shaped_by = sorted({*row.shaped_by, actor.pk})
+    same = type(row)._default_manager.filter(system=row.system, name=row.name).exclude(pk=row.pk)
+    if same.exists():
+        message = f'"{row.name}" is taken; choose another name.'
+        raise Conflict("name_taken", message, errors=[FieldError(field="name", message=message)])
+    try:
+        others = {field.name for field in row._meta.fields} - set(FIELDS[type(row)])
+        row.clean_fields(exclude=others)
+        row.validate_constraints(exclude={"system", "next_at"} & others)
+    except ValidationError as error:
+        field, messages = next(iter(error.message_dict.items()))
+        raise _refused("" if field == "__all__" else field, messages[0]) from error
+    row.save()
+
+
+def _refused(field: str, message: str) -> ApplicationError:
+    said = f"{field}: {message}" if field else message
+    return ApplicationError("invalid", said, errors=[FieldError(field=field, message=message)])
+
+
+def _plain(row: Rule) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in FIELDS[type(row)]}
+
+
+def _tell_change(
+    row: Rule, actor: User, before: dict[str, Any], answered: User | None, reason: str
+) -> None:
+    after = {**_plain(row), "answerable": _name(row.answerable)}
+    before = {**before, "answerable": _name(answered)}
+    moved = [name for name in after if after[name] != before[name]]
+    _tell(
+        row,
+        "update",
+        actor,
+        before={name: before[name] for name in moved},
+        after={name: after[name] for name in moved},
+        reason=reason,
+    )
+
+
+def _name(person: User | None) -> str | None:
+    return person.display_name if person else None
+
+
+def _tell(row: Rule, action: str, actor: User, **said: Any) -> None:
+    record(
+        actor=actor,
+        action=action,
+        object_kind=str(row._meta.verbose_name),
+        object_id=row.public_id,
+        object_name=row.name,
+        system_id=row.system.public_id,
+        **said,
+    )
+    publish("recomputation", system=row.system.public_id)

@@ -1,0 +1,192 @@
+"""Schedules that came due become firings; a firing that finds another one waiting joins it."""
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import InterfaceError, OperationalError, transaction
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.accounts.services import automatic_account
+from apps.audit.services import record
+from apps.common.events import publish
+from apps.recomputation.domain.timing import in_words, next_time
+from apps.recomputation.models import Firing, Rule, Schedule, Then, Trigger
+from apps.recomputation.services.beat import beat_forget, beat_sync
+from apps.systems.models import System
+from weir.lifecycle.firings import FIRINGS, FiringCommand, FiringState
+
+logger = logging.getLogger(__name__)
+SCHEDULE, TRIGGER = "schedule", "trigger"
+PATIENCE = timedelta(seconds=10)
+"""How late beat's call may come before the coordinator fires in its place."""
+
+SKEW = timedelta(seconds=1)
+"""A call that comes so early is on time: two machines' clocks differ."""
+
+DRIFT = timedelta(seconds=2)
+"""From so late a call on, beat is set right again."""
+
+STRENGTH = {Then.NONE: 0, Then.DRAFT: 1, Then.SUBMIT: 2}
+
+
+def lock_system(pk: int) -> System:
+    """The system's row, locked first by everybody: one order, no deadlock."""
+    return System.objects.select_for_update().get(pk=pk)
+
+
+def move(firing: Firing, command: FiringCommand, **columns: Any) -> None:
+    """One transition of a firing whose system is locked, with its news."""
+    firing.state = FIRINGS.advance(FiringState(firing.state), command).value
+    if FiringState(firing.state) in FIRINGS.ended:
+        columns["ended_at"] = timezone.now()
+    for name, value in columns.items():
+        setattr(firing, name, value)
+    firing.save()
+    publish("recomputation", system=firing.system.public_id)
+
+
+def fire(
+    *,
+    rule: Rule,
+    system: System,
+    why: str,
+    person: User | None = None,
+    value: float | None = None,
+    threshold: float | None = None,
+) -> Firing:
+    """Record a firing of a locked system. `person`: who asked, instead of time or a value.
+
+    Where one of the same subject waits already the two become one: the one that does more with
+    what comes out stays.
+    """
+    firing = Firing(
+        system=system,
+        schedule=rule if isinstance(rule, Schedule) else None,
+        trigger=rule if isinstance(rule, Trigger) else None,
+        cause=rule.name,
+        subject=rule.subject,
+        least_benefit=rule.least_benefit,
+        why=why,
+        value=value,
+        threshold=threshold,
+        method=rule.method,
+        time_limit_s=rule.time_limit_s,
+        then=rule.then,
+        account=SCHEDULE if isinstance(rule, Schedule) else TRIGGER,
+        answerable=person or rule.answerable,
+        shaped_by=_people(rule.shaped_by, rule.answerable, person),
+    )
+    waiting = Firing.objects.filter(
+        system=system, subject=rule.subject, state=FiringState.WAITING
+    ).first()
+    if waiting is None:
+        firing.save()
+    elif STRENGTH[Then(firing.then)] > STRENGTH[Then(waiting.then)]:
+        firing.shaped_by = _people([*firing.shaped_by, *waiting.shaped_by], waiting.answerable)
+        # The row that waits is unique: the old one leaves before the new one comes.
+        move(waiting, FiringCommand.MERGE, detail="Joined a later one that waits, too.")
+        firing.save()
+        Firing.objects.filter(pk=waiting.pk).update(merged_into=firing)
+    else:
+        firing.state = FIRINGS.advance(FiringState.WAITING, FiringCommand.MERGE).value
+        firing.ended_at, firing.merged_into = timezone.now(), waiting
+        firing.detail = f"Joined {waiting}, which waits already."
+        firing.save()
+        waiting.shaped_by = _people([*firing.shaped_by, *waiting.shaped_by])
+        waiting.save(update_fields=["shaped_by", "updated_at"])
+    record(
+        actor=person or automatic_account(firing.account),
+        action="fire",
+        object_kind=firing.account,
+        object_id=rule.public_id,
+        object_name=rule.name,
+        system_id=system.public_id,
+        reason=why[:500],
+    )
+    publish("recomputation", system=system.public_id)
+    return firing
+
+
+def schedule_due(*, public_id: UUID) -> bool:
+    """Beat says that a schedule is due: it fires, unless its row says otherwise.
+
+    Such a call may come twice, late, or for a schedule that was paused or deleted meanwhile.
+    """
+    found = Schedule.objects.filter(public_id=public_id).values_list("pk", "system_id").first()
+    if found is None:
+        beat_forget(public_id)
+        return False
+    return _fire_if_due(*found, late=-SKEW)
+
+
+def schedules_catch_up() -> int:
+    """Fire, once, every schedule that came due and that beat did not call for."""
+    due = list(
+        Schedule.objects.filter(enabled=True, next_at__lte=timezone.now() - PATIENCE).values_list(
+            "pk", "system_id"
+        )
+    )
+    fired = 0
+    for pk, system in due:
+        try:
+            fired += _fire_if_due(pk, system, late=PATIENCE)
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:
+            # One schedule that cannot fire must not keep the others from it.
+            logger.exception("schedule %s cannot fire", pk)
+    return fired
+
+
+@transaction.atomic
+def _fire_if_due(pk: int, system_pk: int, *, late: timedelta) -> bool:
+    """Fire what is due for at least so long; what was missed meanwhile is made up for once."""
+    system = lock_system(system_pk)
+    row = Schedule.objects.select_for_update(of=("self",)).filter(pk=pk).first()
+    now = timezone.now()
+    if row is None:
+        return False
+    if not row.enabled:
+        beat_sync(row)
+        return False
+    due = row.next_at
+    if due is None or due > now - late:
+        return False
+    fire(rule=row, system=system, why=_why(row, due, now))
+    row.next_at = next_time(
+        every_s=row.every_s,
+        cron=row.cron,
+        timezone=row.timezone,
+        after=max(now, due),
+        anchor=due,
+    )
+    row.save(update_fields=["next_at", "updated_at"])
+    if now - due > DRIFT:
+        # Beat counts an interval from its last call, so every late one delays all that follow.
+        beat_sync(row)
+    return True
+
+
+def _why(row: Schedule, due: datetime, now: datetime) -> str:
+    words = in_words(every_s=row.every_s, cron=row.cron, timezone=row.timezone)
+    said = f"Due at {due:%Y-%m-%d %H:%M:%S} UTC"
+    if now - due >= PATIENCE:
+        said += f", found {(now - due).total_seconds():,.0f} s later: the scheduler did not call"
+    return f"{said}. {words}."
+
+
+@transaction.atomic
+def schedule_run(*, schedule: Schedule, actor: User) -> Firing:
+    """Fire a schedule now because somebody asks; its own times do not move."""
+    system = lock_system(schedule.system_id)
+    row = Schedule.objects.get(pk=schedule.pk)
+    return fire(rule=row, system=system, why=f"{actor.display_name} asked.", person=actor)
+
+
+def _people(keys: Iterable[int], *more: User | None) -> list[int]:
+    """Keys of all of them, each once."""
+    return sorted({*keys, *(person.pk for person in more if person is not None)})

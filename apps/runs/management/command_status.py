@@ -1,0 +1,24 @@
+"""What commands that compute from a file end with: the exit statuses of formats.md."""
+
+import sys
+from collections.abc import Callable
+
+from django.core.management.base import OutputWrapper
+
+from apps.common.command_files import ANSWER, BAD_INPUT, NO_ANSWER, Refused
+from apps.runs.services.gateway import JobFailed, SparkAway
+from weir.errors import InvalidProblem, UnknownMethod, WeirError
+
+
+def exit_with_status(compute: Callable[[], int], *, name: str, stderr: OutputWrapper) -> None:
+    """End the process unless there is an answer; bad input and no answer are told in one line."""
+    try:
+        status = compute()
+    except (Refused, InvalidProblem, UnknownMethod) as error:
+        stderr.write(f"{name}: {error}")
+        status = BAD_INPUT
+    except (SparkAway, JobFailed, WeirError) as error:
+        stderr.write(f"{name}: no answer: {error}")
+        status = NO_ANSWER
+    if status != ANSWER:
+        sys.exit(status)

@@ -1,0 +1,127 @@
+"""Carry out one attempt of a run: claim, solve on Spark with a heartbeat, hand the answer over."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
+
+from apps.runs.models import Run
+from apps.runs.services import (
+    CancelWasAsked,
+    RunTakenAway,
+    gateway,
+    progress_token,
+    run_cancelled,
+    run_claim,
+    run_fail,
+    run_heartbeat,
+    run_lost,
+)
+
+logger = logging.getLogger(__name__)
+DATABASE_PATIENCE_S = 60.0
+RETRY_PAUSE_S = 0.5
+HEARTBEAT_EVERY_S = 0.5
+
+Store = Callable[[Run, bytes], None]
+More = Callable[[Run], dict[str, Any]]
+
+
+def nothing_more(run: Run) -> dict[str, Any]:
+    """A job that needs only what every job is told."""
+    return {}
+
+
+def _patiently(action: Callable[[], Any]) -> Any:
+    """Do it, waiting for a Postgres that restarts; its supervisor brings it back in seconds."""
+    deadline = time.monotonic() + DATABASE_PATIENCE_S
+    while True:
+        try:
+            return action()
+        except (OperationalError, InterfaceError) as error:
+            connection.close()
+            if time.monotonic() > deadline:
+                raise
+            logger.warning("database away, waiting: %s", str(error).strip())
+            time.sleep(RETRY_PAUSE_S)
+
+
+class _Pulse:
+    """Heartbeats of one attempt; a database that is briefly away does not stop the job."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.last_try = time.monotonic()
+        self.last_good = time.monotonic()
+
+    def __call__(self) -> bool:
+        now = time.monotonic()
+        if now - self.last_try < HEARTBEAT_EVERY_S:
+            return True
+        self.last_try = now
+        try:
+            alive = run_heartbeat(run=self.run)
+        except (OperationalError, InterfaceError):
+            connection.close()
+            if now - self.last_good > DATABASE_PATIENCE_S:
+                raise
+            return True
+        self.last_good = now
+        return alive
+
+
+def run_execute(
+    *, run_id: int, task: str, job: str, store: Store, more: More = nothing_more
+) -> None:
+    """One attempt of a run of this task.
+
+    `store` keeps the answer and must call `run_finish` in the same transaction.
+    `more` gives what this kind of job is told beside; it may raise JobFailed with a reason.
+    """
+    run: Run | None = _patiently(lambda: run_claim(run_id=run_id, task=task))
+    if run is None:
+        return
+    try:
+        answer = gateway.spark_solve(
+            job=job,
+            key=f"{run.public_id}-{run.attempt}",
+            payload=bytes(run.snapshot.payload),
+            parameters={
+                "method": run.method,
+                "parameters": run.parameters,
+                "seed": run.seed,
+                "time_limit_s": run.time_limit_s,
+                "progress_url": f"{settings.WEIR_WEB_URL}/internal/runs/progress",
+                "progress_token": progress_token(run),
+                **_patiently(lambda: more(run)),
+            },
+            keep_going=_Pulse(run),
+            patience_s=settings.WEIR_SPARK_PATIENCE_S,
+        )
+        _patiently(lambda: store(run, answer))
+    except RunTakenAway as gone:
+        logger.warning("%s: taken away meanwhile, answer dropped", gone)
+    except (gateway.JobCancelled, CancelWasAsked):
+        _end(lambda: run_cancelled(run=run))
+    except gateway.SparkAway as error:
+        reason = f"The Spark server did not answer ({error})."
+        _end(lambda: run_lost(run=run, code="spark_lost", reason=reason))
+    except gateway.JobFailed as error:
+        reason = str(error)
+        _end(lambda: run_fail(run=run, code="job_failed", reason=reason))
+    except (OperationalError, InterfaceError):
+        logger.exception("%s: database away too long; the reaper will find this run", run)
+    except Exception as error:
+        logger.exception("%s failed", run)
+        reason = f"{type(error).__name__}: {error}. This is a fault of Weir; the log has the trace."
+        _end(lambda: run_fail(run=run, code="internal_error", reason=reason))
+
+
+def _end(action: Callable[[], None]) -> None:
+    try:
+        _patiently(action)
+    except RunTakenAway as gone:
+        logger.warning("%s: taken away meanwhile", gone)

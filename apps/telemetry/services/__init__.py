@@ -1,0 +1,43 @@
+"""Enrol and revoke agents; keep their sessions, leases and reports."""
+
+from apps.telemetry.services.agents import (
+    LEASE_S,
+    Fenced,
+    Introduction,
+    agent_address_set,
+    agent_by_secret,
+    agent_enrol,
+    agent_obeyed,
+    agent_report,
+    agent_revoke,
+    agent_serve,
+    agent_session,
+    agents_adopt,
+    agents_lapse,
+    broker_remove,
+    is_size,
+    not_mine,
+    samples_prune,
+    secret_digest,
+)
+
+__all__ = [
+    "LEASE_S",
+    "Fenced",
+    "Introduction",
+    "agent_address_set",
+    "agent_by_secret",
+    "agent_enrol",
+    "agent_obeyed",
+    "agent_report",
+    "agent_revoke",
+    "agent_serve",
+    "agent_session",
+    "agents_adopt",
+    "agents_lapse",
+    "broker_remove",
+    "is_size",
+    "not_mine",
+    "samples_prune",
+    "secret_digest",
+]

@@ -1,0 +1,385 @@
+"""Enrol and revoke agents; keep their sessions, leases and reports."""
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeGuard
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Greatest
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.audit.services import record
+from apps.common.errors import Conflict
+from apps.common.events import publish, publish_seldom
+from apps.systems.models import Product, System
+from apps.telemetry.domain.addresses import address_checked, simulated_address
+from apps.telemetry.models import KEEP_SAMPLES, Agent, AgentState, Removal, Sample
+from apps.telemetry.selectors import agents_ahead
+from apps.telemetry.selectors.silence import held_last
+from apps.telemetry.services.losses import losses_keep
+from apps.topology.models import Broker
+from weir.errors import InvalidProblem
+
+SECRET_PREFIX = "weira_"
+LEASE_S = 10.0
+TELEMETRY_NEWS_EVERY_S = 1.0
+LEAST_PAYLOAD_BYTES = 65_536
+"""Of any broker: its size bounds what publishers of its whole system may send."""
+LARGEST_CLAIM = 2_000_000_000
+"""The largest session that an agent may remember and we not: it leaves numbers for all to come."""
+
+
+class Fenced(Conflict):
+    """A newer session speaks for the broker; this one must stop acting in its name."""
+
+    def __init__(self, agent: Agent, incarnation: int) -> None:
+        super().__init__(
+            "fenced",
+            f"{agent}: incarnation {incarnation} was replaced by {agent.incarnation}. "
+            "Stop this process, or open a new session if it is the only one.",
+        )
+
+
+class SessionUnknown(Conflict):
+    """A session that this database never opened: it has gone back since."""
+
+    def __init__(self, agent: Agent, incarnation: int) -> None:
+        super().__init__(
+            "session_unknown",
+            f"{agent}: session {incarnation} was never opened here, the newest is "
+            f"{agent.incarnation}. Open a new one.",
+        )
+
+
+def not_mine(agent: Agent, incarnation: int) -> Conflict:
+    """Why a session may not speak for the agent, which has another one."""
+    kind = SessionUnknown if incarnation > agent.incarnation > 0 else Fenced
+    return kind(agent, incarnation)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Introduction:
+    """What an agent says of itself when it opens a session."""
+
+    agent_version: str
+    product: str
+    address: str
+    """Where it says that it is reached; empty when it says nothing."""
+    facts: Mapping[str, Any]
+    capabilities: Mapping[str, Any]
+    incarnation: int = 0
+    """The newest session that it remembers."""
+    number: int = 0
+    """The largest number of a document that it has obeyed."""
+    key: str = ""
+    """The public key by which neighbours' agents shall know it."""
+
+
+def secret_digest(secret: str) -> str:
+    """What is stored of a credential: it has 256 random bits, so one plain hash is enough."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def agent_by_secret(secret: str) -> Agent | None:
+    """The agent with this credential, unless it was revoked; its system and broker with it."""
+    return (
+        Agent.objects.select_related("system", "broker")
+        .filter(digest=secret_digest(secret), revoked_at=None)
+        .first()
+    )
+
+
+def _tell(agent: Agent) -> None:
+    """Publish the agent's state when people were told another one last; the row is locked."""
+    state = agent.state()
+    if agent.told_state == state:
+        return
+    agent.told_state = state.value
+    agent.save(update_fields=["told_state", "updated_at"])
+    _publish(agent)
+
+
+def _record(
+    agent: Agent,
+    actor: User | None,
+    action: str,
+    *,
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any],
+    reason: str = "",
+) -> None:
+    record(
+        actor=actor,
+        action=action,
+        object_kind="agent",
+        object_id=agent.public_id,
+        object_name=agent.broker.name,
+        system_id=agent.system.public_id,
+        before=before,
+        after=after,
+        reason=reason,
+    )
+
+
+def _publish(agent: Agent) -> None:
+    """Whoever waits for documents looks again."""
+    publish(
+        "agent",
+        id=agent.public_id,
+        broker=agent.broker.public_id,
+        system=agent.system.public_id,
+        state=agent.state().value,
+    )
+
+
+def _locked(pk: int) -> Agent:
+    rows = Agent.objects.select_for_update(of=("self",)).select_related("system", "broker")
+    return rows.get(pk=pk)
+
+
+@transaction.atomic
+def agent_enrol(
+    *, broker: Broker, actor: User | None, address: str | None = None
+) -> tuple[Agent, str]:
+    """Give the broker's agent a credential, returned once; an earlier one ends at once.
+
+    `address`: where neighbours reach the broker; None keeps what is fixed. Its key is forgotten:
+    neighbours end their links until a process with the new credential has said its own.
+    Raises ApplicationError for what is no address.
+    """
+    secret = SECRET_PREFIX + secrets.token_urlsafe(32)
+    credential = {"prefix": secret[:12], "digest": secret_digest(secret)}
+    fixed = None if address is None else address_checked(address)
+    agent, made = Agent.objects.get_or_create(
+        broker=broker, defaults={"system": broker.system, **credential}
+    )
+    agent = _locked(agent.pk)
+    if fixed is None and broker.system.product == Product.SIMULATED:
+        fixed = agent.address or simulated_address(broker.name)
+    before = None if made else {"address": agent.address}
+    agent.address = agent.address if fixed is None else fixed
+    if not made:
+        agent.prefix, agent.digest = credential["prefix"], credential["digest"]
+        agent.enrolled_at, agent.revoked_at, agent.lease_until = timezone.now(), None, None
+        agent.said_address, agent.public_key = "", ""
+        # Whoever still acts under the old credential is fenced, should it come by another way.
+        agent.incarnation += 1 if agent.incarnation else 0
+    agent.edits += 1
+    agent.save()
+    Removal.objects.filter(broker=broker, over_at=None).update(over_at=timezone.now())
+    after = {"prefix": agent.prefix, "address": agent.address}
+    _record(agent, actor, "enrol", before=before, after=after)
+    _tell(agent)
+    return agent, secret
+
+
+@transaction.atomic
+def agent_address_set(*, agent: Agent, actor: User | None, address: str, reason: str = "") -> Agent:
+    """Fix where neighbours' agents reach the broker. Raises ApplicationError for no address."""
+    fixed = address_checked(address)
+    row = _locked(agent.pk)
+    before = row.address
+    if before != fixed:
+        row.address = fixed
+        row.edits += 1
+        row.save(update_fields=["address", "edits", "updated_at"])
+        _record(
+            row,
+            actor,
+            "update",
+            before={"address": before},
+            after={"address": fixed},
+            reason=reason,
+        )
+        _publish(row)
+    return row
+
+
+@transaction.atomic
+def agent_revoke(*, agent: Agent, actor: User | None) -> Agent:
+    """End the credential: neighbours end their links with the broker, which goes on by itself as
+    it was told last. Revoking twice is harmless."""
+    row = _locked(agent.pk)
+    if row.revoked_at is None:
+        row.revoked_at, row.lease_until = timezone.now(), None
+        row.public_key = ""
+        row.incarnation += 1 if row.incarnation else 0
+        row.edits += 1
+        row.save(
+            update_fields=[
+                *("revoked_at", "lease_until", "public_key"),
+                *("incarnation", "edits", "updated_at"),
+            ]
+        )
+        _record(row, actor, "revoke", after={"prefix": row.prefix})
+        _tell(row)
+    return row
+
+
+@transaction.atomic
+def broker_remove(*, broker: Broker, reason: str) -> Removal:
+    """Nobody waits for a broker that is gone for good, and its agent's credential ends.
+
+    Keeps what the broker held when it was heard last: so much at least is lost with it.
+    """
+    held = held_last(broker)
+    agent = Agent.objects.filter(broker=broker).first()
+    if agent is not None:
+        agent_revoke(agent=agent, actor=None)
+    record(
+        actor=None,
+        action="remove",
+        object_kind="agent",
+        object_id=broker.public_id,
+        object_name=f"broker {broker.name}",
+        system_id=broker.system.public_id,
+        after={"held": held.plain()},
+        reason=f"{reason}. {held.sentence}"[:500],
+    )
+    return Removal.objects.create(system=broker.system, broker=broker, held=held.plain())
+
+
+@transaction.atomic
+def agent_session(*, agent: Agent, introduction: Introduction) -> Agent:
+    """Open the next incarnation with a fresh lease; everything older is fenced from now on.
+
+    It is above every one that the agent remembers, so that a database that has gone back does not
+    give the same number twice. Raises InvalidProblem for a claim that leaves no numbers, or no
+    message, to others.
+    """
+    _check_size(introduction.facts.get("max_payload_bytes"))
+    row = _locked(agent.pk)
+    if introduction.incarnation > max(row.incarnation, LARGEST_CLAIM):
+        raise InvalidProblem("incarnation", f"must be at most {LARGEST_CLAIM}")
+    row.incarnation = max(row.incarnation, introduction.incarnation) + 1
+    row.report_sequence = 0
+    row.obeyed_number = max(row.obeyed_number, introduction.number)
+    row.lease_until = timezone.now() + timedelta(seconds=LEASE_S)
+    row.agent_version, row.product = introduction.agent_version, introduction.product
+    row.said_address, row.public_key = introduction.address, introduction.key
+    row.facts, row.capabilities = dict(introduction.facts), dict(introduction.capabilities)
+    # What the former process saw says nothing about what this one has found.
+    row.observed, row.observed_at = None, None
+    row.save()
+    _tell(row)
+    return row
+
+
+def _check_size(claimed: object) -> None:
+    if is_size(claimed) and claimed < LEAST_PAYLOAD_BYTES:
+        raise InvalidProblem(
+            "facts.max_payload_bytes",
+            f"the broker takes messages of up to {claimed:,} bytes, so its system could carry no"
+            f" larger ones: raise its max_payload to at least {LEAST_PAYLOAD_BYTES:,}",
+        )
+
+
+def is_size(value: object) -> TypeGuard[int]:
+    """Whether this is what a broker may say of the largest message that it takes, in bytes."""
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def agent_serve(*, agent: Agent, incarnation: int, number: int) -> bool:
+    """Remember, before it is sent, which document an agent is sent. Raises Fenced.
+
+    False: it may not be sent, since the agent has obeyed one that this database knows nothing of.
+    """
+    mine = Agent.objects.filter(pk=agent.pk, incarnation=incarnation, revoked_at=None)
+    known = mine.filter(obeyed_number__lte=F("served_number"))
+    if known.update(served_number=Greatest(F("served_number"), number)):
+        return True
+    if not mine.exists():
+        raise not_mine(Agent.objects.select_related("broker").get(pk=agent.pk), incarnation)
+    return False
+
+
+def agent_obeyed(*, agent: Agent, number: int) -> bool:
+    """Keep which document it has obeyed. True: this database has just turned out to be older."""
+    if number <= agent.obeyed_number:
+        return False
+    rows = Agent.objects.filter(pk=agent.pk, served_number__lt=number, obeyed_number__lt=number)
+    return bool(rows.update(obeyed_number=number))
+
+
+def agents_adopt(*, system: System) -> int:
+    """Forget what agents have obeyed that this database does not know. Returns the largest number
+    among it; 0 when there was none."""
+    ahead = agents_ahead(system.pk).select_for_update(of=("self",))
+    numbers = [agent.obeyed_number for agent in ahead]
+    Agent.objects.filter(system=system, obeyed_number__gt=F("served_number")).update(
+        served_number=F("obeyed_number")
+    )
+    return max(numbers, default=0)
+
+
+def agent_report(
+    *,
+    agent: Agent,
+    incarnation: int,
+    sequence: int | None,
+    observed: Mapping[str, Any] | None,
+    telemetry: Mapping[str, Any] | None,
+) -> bool:
+    """Renew the lease, keep what was observed and measured. True: the observed state changed.
+
+    Call it in a transaction, with the row as it was just read (`agent_by_secret`).
+
+    An observation counts if its `sequence` is above those of the session so far; None, from an
+    agent that does not count, in any case. Raises Fenced, SessionUnknown for any incarnation but
+    the newest. The agent's row stays locked until the
+    caller's transaction ends, so that no newer session can begin under a report's feet.
+    """
+    now = timezone.now()
+    columns: dict[str, Any] = {
+        "lease_until": now + timedelta(seconds=LEASE_S),
+        "last_report_at": now,
+        "updated_at": now,
+    }
+    # One statement checks and locks: a newer session waits for us, or we find it here.
+    mine = Agent.objects.filter(pk=agent.pk, incarnation=incarnation, revoked_at=None)
+    if incarnation < 1 or not mine.update(**columns):
+        raise not_mine(Agent.objects.select_related("broker").get(pk=agent.pk), incarnation)
+    changed = False
+    if observed is not None:
+        newer = mine if sequence is None else mine.filter(report_sequence__lt=sequence)
+        seen = {"observed": dict(observed), "observed_at": now}
+        numbered = {} if sequence is None else {"report_sequence": sequence}
+        changed = bool(newer.update(**seen, **numbered)) and observed != agent.observed
+    if telemetry is not None:
+        Sample.objects.create(broker_id=agent.broker_id, at=now, payload=telemetry)
+        losses_keep(agent=agent, telemetry=telemetry, now=now)
+        publish_seldom(
+            "telemetry",
+            key=str(agent.system.public_id),
+            every_s=TELEMETRY_NEWS_EVERY_S,
+            system=agent.system.public_id,
+        )
+    if agent.told_state != AgentState.LIVE:
+        _tell(_locked(agent.pk))
+    return changed
+
+
+def agents_lapse() -> int:
+    """Tell of the agents whose lease has run out since somebody looked. Returns how many."""
+    with transaction.atomic():
+        lapsed = list(
+            Agent.objects.select_for_update(of=("self",), skip_locked=True)
+            .select_related("system", "broker")
+            .filter(told_state=AgentState.LIVE.value, lease_until__lte=timezone.now())
+        )
+        for agent in lapsed:
+            _tell(agent)
+    return len(lapsed)
+
+
+def samples_prune() -> int:
+    """Forget what is older than half an hour. Returns how many rows went."""
+    # The last word of a broker that fell silent says what is lost if it never comes back.
+    last = Sample.objects.order_by("broker_id", "-at", "-id").distinct("broker_id").values("pk")
+    old = Sample.objects.filter(at__lt=timezone.now() - KEEP_SAMPLES).exclude(pk__in=last)
+    return old.delete()[0]

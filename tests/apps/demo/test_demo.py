@@ -1,0 +1,59 @@
+"""Harbour, the demo that really runs: small enough for one machine, too small for everybody."""
+
+import networkx as nx
+import pytest
+
+from apps.catalog.selectors import system_problem
+from apps.demo.services import harbour
+from apps.demo.services.traffic import OVERLOAD, traffic_of
+from apps.topology.models import Overlay
+from weir.codec import problem_from_dict
+from weir.optimizers import method
+from weir.stop import never
+
+pytestmark = pytest.mark.django_db
+
+
+def test_optimizing_cuts_rates_and_refuses_consumers() -> None:
+    problem = problem_from_dict(system_problem(harbour.load()))
+    lrgp = method("lrgp")
+    result = lrgp.solve(problem, lrgp.Params(), stop=never, seed=0)
+    cut = [f.id for f in problem.flows if result.rates[f.id] < 0.95 * f.rate_max]
+    kept = [f.id for f in problem.flows if result.rates[f.id] > 1.05 * f.rate_min]
+    refused = [c.id for c in problem.classes if result.populations[c.id] < c.population_max]
+    whole = [c.id for c in problem.classes if result.populations[c.id] == c.population_max]
+    partly = [c.id for c in problem.classes if 0 < result.populations[c.id] < c.population_max]
+    assert len(cut) >= 3
+    assert len(kept) == len(problem.flows)
+    assert len(refused) >= 3
+    assert len(whole) >= 10
+    assert partly
+
+
+def test_traffic_fits_on_one_machine() -> None:
+    traffic = traffic_of(harbour.load())
+    flows, classes = traffic["flows"], traffic["classes"]
+    assert {row["delivery"] for row in flows.values()} == {"reliable", "best_effort"}
+    assert max(row["rate_per_s"] for row in flows.values()) <= 100 * OVERLOAD
+    assert sum(row["rate_per_s"] for row in flows.values()) <= 500
+    assert max(row["consumers"] for row in classes.values()) <= 12
+    assert 80 <= sum(row["consumers"] for row in classes.values()) <= 120
+    for row in classes.values():
+        assert row["delivery"] == flows[row["flow"]]["delivery"]
+
+
+def test_goal_is_one_shift_away() -> None:
+    system = harbour.load()
+
+    def tree(overlay: Overlay) -> "nx.Graph[str]":
+        return nx.Graph((edge.a.name, edge.b.name) for edge in overlay.edges.all())
+
+    now = tree(Overlay.objects.get(system=system, in_force=True))
+    goal = tree(Overlay.objects.get(system=system, purpose="goal"))
+    (gone,) = set(map(frozenset, now.edges)) - set(map(frozenset, goal.edges))
+    (new,) = set(map(frozenset, goal.edges)) - set(map(frozenset, now.edges))
+    (shifted,) = gone & new
+    (before,), (after,) = gone - {shifted}, new - {shifted}
+    assert now.has_edge(before, after), "a shift moves along an edge of the tree"
+    assert nx.is_tree(now)
+    assert nx.is_tree(goal)
