@@ -45,6 +45,8 @@ def test_it_is_paused_before_it_knows_its_links_and_asks_for_another_attempt() -
     assert [type(e) for e in effects[:2]] == [Persist, PauseIntake]
     assert phases(effects) == [ReportPhase.REFUSED]
     assert state(book).phase is Phase.FORGOTTEN
+    # How long it has stood still is counted from here, on the page and at its console.
+    assert state(book).paused_at == UNKNOWING.now
 
 
 def test_it_cannot_say_to_a_peer_that_it_will_never_vote() -> None:
