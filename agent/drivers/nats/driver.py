@@ -77,6 +77,7 @@ class NatsDriver:
             url=url, own_url=own, broker=broker, secrets=secrets, lease_s=lease_s, tls=tls
         )
         self._own, self._admission = self._server.session, self._server.admission
+        self._owned = jetstream.Owned()
         self._links: dict[str, Link] = {}
         self._writers: dict[str, StreamWriter] = {}
         self._ingress: dict[str, CoreReader] = {}
@@ -116,7 +117,9 @@ class NatsDriver:
         info = connection.info
         self._jetstream = bool(info.get("jetstream", False))
         if self._jetstream:
-            await jetstream.ensure_stream(connection, streams.interest_config())
+            config = streams.interest_config()
+            await jetstream.ensure_stream(connection, config)
+            self._owned.note(config)
         if self._admission is not None:
             await self._admission.open()
         return BrokerFacts(
@@ -172,6 +175,7 @@ class NatsDriver:
                 config = self._carrier.outbox_config(channel.neighbour)
         async with self._changing:
             await jetstream.ensure_stream(connection, config)
+        self._owned.note(config)
 
     def _ingress_config(self, flow: str, connection: Connection, most: int) -> dict[str, Any]:
         own = int(connection.info.get("max_payload", 1 << 20))
@@ -181,6 +185,7 @@ class NatsDriver:
         """No stream stores what publishers send any more. Raises Retryable until it is empty."""
         connection = await self._own.connection(OPEN_S)
         stream = names.ingress_stream(flow)
+        self._owned.forget(stream)
         if await jetstream.stream_state(connection, stream) is None:
             return
         # First nothing comes in, and reliable publishers hear that; then what is there goes out.
@@ -235,6 +240,7 @@ class NatsDriver:
         self._carrier.dropped(neighbour)
         await self.close_link(neighbour)
         stream = names.outbox_stream(neighbour)
+        self._owned.forget(stream)
         writer = self._writers.pop(stream, None)
         if writer is not None:
             await writer.close()
@@ -304,7 +310,11 @@ class NatsDriver:
         writer = self._writers.get(stream)
         if writer is None:
             writer = self._writers[stream] = StreamWriter(
-                self._own, stream, set_aside=self._put_aside, allowed=self._server.ours
+                self._own,
+                stream,
+                set_aside=self._put_aside,
+                allowed=self._server.ours,
+                owned=self._owned,
             )
         return writer
 
@@ -338,7 +348,9 @@ class NatsDriver:
         if source.flow:
             lives = Lives(self._server.began, self._changing)
             stream = names.ingress_stream(source.flow)
-            reader = StreamReader(self._own, stream, meet=lives.meet, memory=self._memory)
+            reader = StreamReader(
+                self._own, stream, meet=lives.meet, memory=self._memory, owned=self._owned
+            )
             async for piece in reader.read():
                 yield streams.ingress_messages(source.flow, self._broker, piece, source, lives)
             return
@@ -436,7 +448,7 @@ class NatsDriver:
         await self._link(neighbour).say(Said(flows, epoch, asks))
 
     async def interests(self) -> AsyncIterator[Mapping[str, Interest]]:
-        async for heard in interests.hear(self._own, self._server.began):
+        async for heard in interests.hear(self._own, self._server.began, self._owned):
             yield heard
 
     # --- questions

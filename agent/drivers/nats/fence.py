@@ -184,7 +184,13 @@ def _fenced(record: Record) -> Fenced:
 
 async def _read(connection: Connection) -> tuple[int, Record]:
     """The record and its number in the stream; 0 and an empty one when there is none."""
-    frame = await connection.request(f"$JS.API.DIRECT.GET.{names.FENCE_STREAM}.{names.FENCE}")
+    asked = f"$JS.API.DIRECT.GET.{names.FENCE_STREAM}.{names.FENCE}"
+    try:
+        frame = await connection.request(asked)
+    except Retryable:
+        # Perhaps somebody has deleted the stream.
+        await jetstream.ensure_stream(connection, fence_config())
+        frame = await connection.request(asked)
     code = wire.status(frame[2])
     if code == jetstream.NOT_FOUND:
         return 0, Record()

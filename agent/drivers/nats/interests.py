@@ -68,9 +68,12 @@ async def say(connection: Connection, broker: str, said: Said, incarnation: int)
 
 
 async def hear(
-    own: Session, started: Callable[[Connection], Awaitable[int | None]]
+    own: Session,
+    started: Callable[[Connection], Awaitable[int | None]],
+    owned: jetstream.Owned,
 ) -> AsyncIterator[Mapping[str, Interest]]:
-    """Everything that is kept at our broker, again after each change; see `Driver.interests`."""
+    """Everything that is kept at our broker, again after each change; see `Driver.interests`.
+    `owned`: what to make again where it is missing: nobody could say anything here."""
     known: dict[str, Interest] = {}
     began = 0
 
@@ -81,7 +84,7 @@ async def hear(
     state = await jetstream.stream_state(await own.connection(), names.INTEREST_STREAM)
     if state is None or not state.messages:
         yield {}
-    reader = StreamReader(own, names.INTEREST_STREAM, last_per_subject=True, meet=meet)
+    reader = StreamReader(own, names.INTEREST_STREAM, last_per_subject=True, meet=meet, owned=owned)
     async for piece in reader.read():
         for message in piece.messages:
             neighbour = names.name_of(message.subject.decode(errors="replace").rsplit(".", 1)[1])

@@ -6,6 +6,8 @@ Reference: https://docs.nats.io/reference/reference-protocols/nats_api_reference
 from __future__ import annotations
 
 import json
+import logging
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +15,8 @@ from typing import Any
 from agent.drivers.base import DriverError, Retryable, Unsupported
 from agent.drivers.nats import wire
 from agent.drivers.nats.connection import Connection
+
+log = logging.getLogger("weir.agent")
 
 NANOSECONDS = 1_000_000_000
 
@@ -89,6 +93,42 @@ async def ensure_stream(connection: Connection, config: dict[str, Any]) -> None:
                 raise
             continue  # somebody else has just made it
         return
+
+
+class Owned:
+    """The streams of our own broker that must be there, and how: whoever finds one missing makes
+    it again. Somebody may delete it, or the broker come up with another disk."""
+
+    def __init__(self) -> None:
+        self._configs: dict[str, dict[str, Any]] = {}
+
+    def note(self, config: dict[str, Any]) -> None:
+        """This one must be there from now on."""
+        self._configs[config["name"]] = config
+
+    def forget(self, name: str) -> None:
+        """Nobody needs this one any more."""
+        self._configs.pop(name, None)
+
+    async def find(self, connection: Connection, name: str) -> StreamState:
+        """Where it stands, made again where it must be. Raises Retryable."""
+        state = await stream_state(connection, name)
+        config = self._configs.get(name)
+        if state is None and config is not None:
+            log.error("the stream %s was deleted, with what was in it; making it again", name)
+            if "first_seq" in config:
+                # No number is given twice.
+                config = {**config, "first_seq": first_number(time.time())}
+            await ensure_stream(connection, config)
+            state = await stream_state(connection, name)
+        if state is None:
+            raise Retryable("the stream does not exist")
+        return state
+
+
+def first_number(now: float) -> int:
+    """Of a stream whose numbers never repeat, however often it is made: the microsecond."""
+    return int(now * 1_000_000)
 
 
 async def change_stream(

@@ -71,9 +71,12 @@ class StreamReader:
         last_per_subject: bool = False,
         meet: Meet | None = None,
         memory: Memory | None = None,
+        owned: jetstream.Owned | None = None,
     ) -> None:
         """`meet` is called on every new connection before anything is read there. `memory`: what
-        it shares with other readers; while that is full, nothing is asked for."""
+        it shares with other readers; while that is full, nothing is asked for. `owned`: what to
+        make again where it is missing."""
+        self._owned = owned or jetstream.Owned()
         self._memory = memory or Memory()
         self._held = 0
         self._session = session
@@ -114,9 +117,7 @@ class StreamReader:
                 await asyncio.sleep(_RETRY_S)
 
     async def _serve(self, connection: Connection) -> AsyncIterator[Read]:
-        state = await jetstream.stream_state(connection, self._stream)
-        if state is None:
-            raise Retryable("the stream does not exist")
+        state = await self._owned.find(connection, self._stream)
         server = str(connection.info.get("server_id", ""))
         if (state.created, server) != (self._created, self._server):
             self._created, self._server, self._next = state.created, server, 0

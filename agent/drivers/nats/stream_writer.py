@@ -119,8 +119,11 @@ class StreamWriter:
         *,
         set_aside: SetAside = _keep,
         allowed: Callable[[], Awaitable[None]] = _nothing,
+        owned: jetstream.Owned | None = None,
     ) -> None:
-        """`allowed` raises Fenced when somebody newer writes; it is asked before every chain."""
+        """`allowed` raises Fenced when somebody newer writes; it is asked before every chain.
+        `owned`: what to make again where it is missing."""
+        self._owned = owned or jetstream.Owned()
         self._session = session
         self._stream = stream
         self._set_aside = set_aside
@@ -182,9 +185,7 @@ class StreamWriter:
         """Send and collect acknowledgements until something breaks."""
         # First where the stream stands, then what it holds: a message of ours that lands in
         # between breaks the chain; the other way round it would be appended twice.
-        state = await jetstream.stream_state(connection, self._stream)
-        if state is None:
-            raise Retryable("the stream does not exist")
+        state = await self._owned.find(connection, self._stream)
         # After the last number is known: whoever claims the broker later breaks this chain by his
         # first append, and the next one is asked about again.
         await self._allowed()

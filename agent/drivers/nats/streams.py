@@ -63,7 +63,7 @@ def outbox_config(neighbour: str, now: float) -> dict[str, Any]:
     neighbour's agent may have stood still between deciding on a purge and sending it.
     """
     return {
-        "first_seq": int(now * 1_000_000),
+        "first_seq": jetstream.first_number(now),
         "name": names.outbox_stream(neighbour),
         "subjects": [f"{names.OUT}.{names.token(neighbour)}.*.*"],
         "max_msgs": OUTBOX_MESSAGES,
