@@ -7,6 +7,7 @@ import contextlib
 import ssl
 import time
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -480,12 +481,14 @@ class NatsDriver:
         await self._admission.revoke(name, consumer)
 
     async def stats(self) -> Stats:
-        return await figures(
+        stats = await figures(
             ingress=self._ingress,
             losses=self._losses,
             admission=self._admission,
             connection=self._own.current if self._jetstream else None,
         )
+        stuck = tuple(writer.stuck for writer in self._writers.values() if writer.stuck)
+        return replace(stats, problems=stats.problems + stuck)
 
 
 def _with_user(url: str, user: str, password: str) -> str:

@@ -25,6 +25,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
@@ -49,6 +50,8 @@ _BATCHES = 3
 """Batches on the way at a time: one is stored, one arrives, one is written."""
 _ACK_TIMEOUT_S = 5.0
 _RETRY_S = 0.05
+STUCK_S = 5.0
+"""A stream that takes nothing for so long is a problem that people should know of."""
 
 
 class Outgoing(NamedTuple):
@@ -141,7 +144,30 @@ class StreamWriter:
         self.duplicates = 0
         self.breaks = 0
         self.aside = 0
-        self.problem = ""
+        self._problem = ""
+        self._since = 0.0
+        """When the problem began."""
+
+    @property
+    def problem(self) -> str:
+        """Why the stream takes nothing; empty while it does."""
+        return self._problem
+
+    @problem.setter
+    def problem(self, why: str) -> None:
+        if why and not self._problem:
+            self._since = time.monotonic()
+        self._problem = why
+
+    @property
+    def stuck(self) -> str:
+        """A sentence about what waits in vain; empty where nothing does."""
+        if not self._problem or not self.unsent or time.monotonic() < self._since + STUCK_S:
+            return ""
+        return (
+            f"{self._problem}: the stream takes nothing, so its reliable messages wait, and "
+            "publishers are refused once the ingress is full"
+        )
 
     @property
     def unsent(self) -> int:
