@@ -12,7 +12,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from weir.codec.collector import paused
+from weir.codec.gc_pause import paused
 from weir.utility import utility_to_dict
 
 if TYPE_CHECKING:

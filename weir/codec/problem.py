@@ -10,7 +10,7 @@ import contextlib
 import unicodedata
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from weir.codec.collector import paused
+from weir.codec.gc_pause import paused
 from weir.codec.json_text import object_from_json, refuse_repeated_key
 from weir.errors import InvalidProblem
 from weir.model import ConsumerClass, Flow, Link, Node, Problem

@@ -18,8 +18,10 @@ from weir.model.transformation import Transformation
 from weir.planners import planner
 from weir.plugins import from_dict
 from weir.topologies import NoTree, designer
-from weir.topologies._gathering import gather
-from weir.topologies.asked import (
+from weir.topologies._comparison import gather
+from weir.topologies.benefit import held_messages, net_benefit, transformation_cost
+from weir.topologies.cost import routing
+from weir.topologies.request import (
     GOAL,
     KEEP_TODAY,
     OBJECTIVES,
@@ -29,8 +31,6 @@ from weir.topologies.asked import (
     designs,
     portfolio_from_dict,
 )
-from weir.topologies.benefit import held_messages, net_benefit, transformation_cost
-from weir.topologies.cost import routing
 from weir.transformation.trees import check_tree
 from weir.transformation.validation import check
 

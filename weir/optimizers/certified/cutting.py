@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from weir.solvers.growing import GrowingProgram
+from weir.solvers.row_generation import GrowingProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,7 +23,7 @@ NO_CAP = 1 << 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class Arrays:
     """Both trees, rooted at broker 0, with what may move and what it costs."""
 
     names: Indexed
@@ -51,7 +51,7 @@ class Field:
         )
 
 
-def field_of(problem: Transformation) -> Field:
+def arrays_of(problem: Transformation) -> Arrays:
     """The arrays. `problem` has the same brokers today and in the goal."""
     names = indexed(problem)
     brokers = len(names.names)
@@ -87,7 +87,7 @@ def field_of(problem: Transformation) -> Field:
     cheapest = costs.shift
     if brokers >= 3:
         cheapest += float(np.sort(broker_price)[:3].sum())
-    return Field(
+    return Arrays(
         names=names,
         before=before,
         after=after,

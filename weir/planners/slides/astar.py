@@ -25,8 +25,8 @@ from weir.planners.slides.expansion import BARRED, estimate, gain, spread, stays
 from weir.planners.slides.search_table import ENTRIES, FOUND, LOOKED, STATES, enter, next_entry
 
 if TYPE_CHECKING:
-    from weir.planners.slides.expansion import Case, Page
-    from weir.planners.slides.search_table import Book
+    from weir.planners.slides.expansion import Case, Expansion
+    from weir.planners.slides.search_table import SearchTable
 
 MOST_BROKERS, MOST_LINKS = 64, 63
 """Brokers and changed links of a case at most: a set of goal links is one word."""
@@ -36,71 +36,73 @@ GOING_ON, NONE, DONE, FULL = 0, 1, 2, 3
 
 
 @compiled_inside
-def _with(case: Case, book: Book, page: Page, state: int, slot: int, code: int) -> None:
-    """The state's links with another in the place of one, in order, into `page.new`."""
+def _with(
+    case: Case, table: SearchTable, node: Expansion, state: int, slot: int, code: int
+) -> None:
+    """The state's links with another in the place of one, in order, into `node.new`."""
     size = 0
     for at in range(case.width):
         if at != slot:
-            page.new[size] = book.links[state, at]
+            node.new[size] = table.links[state, at]
             size += 1
     at = case.width - 1
-    while at > 0 and page.new[at - 1] > code:
-        page.new[at] = page.new[at - 1]
+    while at > 0 and node.new[at - 1] > code:
+        node.new[at] = node.new[at - 1]
         at -= 1
-    page.new[at] = code
+    node.new[at] = code
 
 
 @compiled_inside
 def _slide_end(
-    case: Case, book: Book, page: Page, state: int, below: int, rest: int, known: int,
+    case: Case, table: SearchTable, node: Expansion, state: int, below: int, rest: int, known: int,
     slot: int, mover: np.uint64, stay: int, end: int,
 ) -> None:  # fmt: skip
     """Enter the states after slides of one end of a link."""
-    cost = int(np.int64(book.cost[state])) + 1
+    cost = int(np.int64(table.cost[state])) + 1
     staying = case.first[end + 1] - case.first[end]
-    for at in range(staying + page.degree[end]):
-        to = case.others[case.first[end] + at] if at < staying else page.near[end, at - staying]
+    for at in range(staying + node.degree[end]):
+        to = case.others[case.first[end] + at] if at < staying else node.near[end, at - staying]
         if to == stay or case.locked[to]:
             continue
-        if case.staying[to] + page.degree[to] >= case.cap:
+        if case.staying[to] + node.degree[to] >= case.cap:
             continue
         goal = int(np.int64(case.bit[stay, to]))
         if goal == BARRED:
             continue
-        link = to if page.parent[to] == end else end
-        after = rest + gain(page, known, link, mover, goal)
+        link = to if node.parent[to] == end else end
+        after = rest + gain(node, known, link, mover, goal)
         if cost + after >= below:
             continue
-        _with(case, book, page, state, slot, (min(stay, to) << 6) | max(stay, to))
-        enter(book, page.new, case.width, cost, state, after)
+        _with(case, table, node, state, slot, (min(stay, to) << 6) | max(stay, to))
+        enter(table, node.new, case.width, cost, state, after)
 
 
 @compiled
-def look(case: Case, book: Book, page: Page, below: int, states: int) -> int:
+def look(case: Case, table: SearchTable, node: Expansion, below: int, states: int) -> int:
     """Look at up to so many states; `below`: plans of fewer slides are what is wanted."""
     most_ways = 2 * case.width * (case.brokers - 1)
     while states > 0:
-        if book.control[STATES] + most_ways > len(book.cost):
+        if table.control[STATES] + most_ways > len(table.cost):
             return FULL
-        if book.control[ENTRIES] + most_ways > len(book.then):
+        if table.control[ENTRIES] + most_ways > len(table.then):
             return FULL
-        entry = next_entry(book, below)
+        entry = next_entry(table, below)
         if entry < 0:
             return NONE
-        state = int(np.int64(book.state[entry]))
-        if book.cost[state] < book.paid[entry]:
+        state = int(np.int64(table.state[entry]))
+        if table.cost[state] < table.paid[entry]:
             continue  # reached in fewer slides since
         states -= 1
-        book.control[LOOKED] += 1
-        if spread(case, book, page, state):
-            book.control[FOUND] = state
+        table.control[LOOKED] += 1
+        if spread(case, table, node, state):
+            table.control[FOUND] = state
             return DONE
-        rest, known = estimate(case, page)
+        rest, known = estimate(case, node)
         for at in range(1, case.brokers):
-            v = page.order[at]
-            if stays_for_good(page, v) or case.locked[v] or case.locked[page.parent[v]]:
+            v = node.order[at]
+            if stays_for_good(node, v) or case.locked[v] or case.locked[node.parent[v]]:
                 continue
-            p, slot, mover = page.parent[v], page.slot[v], page.sums[v]
-            _slide_end(case, book, page, state, below, rest, known, slot, mover, v, p)
-            _slide_end(case, book, page, state, below, rest, known, slot, mover, p, v)
+            p, slot, mover = node.parent[v], node.slot[v], node.sums[v]
+            _slide_end(case, table, node, state, below, rest, known, slot, mover, v, p)
+            _slide_end(case, table, node, state, below, rest, known, slot, mover, p, v)
     return GOING_ON

@@ -13,9 +13,9 @@ import numpy as np
 from weir.compiled import compiled, compiled_inside
 from weir.planners.slides.astar import DONE, look
 from weir.planners.slides.bits import chance
-from weir.planners.slides.expansion import BARRED, NO_GOAL, Case, new_page
+from weir.planners.slides.expansion import BARRED, NO_GOAL, Case, new_expansion
 from weir.planners.slides.local import is_link
-from weir.planners.slides.search_table import FOUND, Book, new_book, open_book, slides_to
+from weir.planners.slides.search_table import FOUND, SearchTable, new_table, open_table, slides_to
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     Masks = NDArray[np.uint64]
 
 STATES, WIDTH, MOST_SLIDES = 1 << 13, 32, 64
-"""States that a stretch's book has room for, links that go, slides of a stretch."""
+"""States that a stretch's table has room for, links that go, slides of a stretch."""
 U1 = np.uint64(1)
 
 
-def stretch_book() -> Book:
+def stretch_table() -> SearchTable:
     """Room for the search of one stretch; every stretch can use it anew."""
-    return new_book(STATES, WIDTH, MOST_SLIDES)
+    return new_table(STATES, WIDTH, MOST_SLIDES)
 
 
 @compiled_inside
@@ -81,7 +81,7 @@ def _without_idle_leaves(size: int, before: Ints, after: Ints, cap: int) -> Ints
 @compiled
 def least(
     size: int, before: Ints, after: Ints, stays: Small, degree: Ints, cap: int, below: int,
-    states: int, book: Book, random: Masks, out: Ints,
+    states: int, table: SearchTable, random: Masks, out: Ints,
 ) -> int:  # fmt: skip
     """Fewer slides than `below` from `before` to `after`, the fewest, in `out`; -1: none found.
 
@@ -153,10 +153,10 @@ def least(
     codes[:goes].sort()
     locked = np.zeros(brokers, np.int64)
     case = Case(brokers, goes, first, others, marks, bit, cap, staying, locked)
-    open_book(book, codes, goes)
-    if look(case, book, new_page(brokers, goes), min(below, MOST_SLIDES), states) != DONE:
+    open_table(table, codes, goes)
+    if look(case, table, new_expansion(brokers, goes), min(below, MOST_SLIDES), states) != DONE:
         return -1
-    slides = slides_to(book, goes, book.control[FOUND], out)
+    slides = slides_to(table, goes, table.control[FOUND], out)
     for at in range(slides):
         for part in range(3):
             out[at, part] = name[out[at, part]]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weir.planners.slides.astar import MOST_BROKERS
-from weir.planners.slides.astar_window import stretch_book
+from weir.planners.slides.astar_window import stretch_table
 from weir.planners.slides.descent import descend
 from weir.planners.slides.evaluate import busy_steps, cost_of, replays
 from weir.planners.slides.queue import HEAD, as_plan, empty_queue, fill
@@ -24,7 +24,7 @@ from weir.planners.slides.window import sweep
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from weir.planners.slides.arrays import Field
+    from weir.planners.slides.arrays import Arrays
 
     Slides = NDArray[np.int32]
 
@@ -46,8 +46,8 @@ EPS = 1e-9
 class Engine:
     """One problem over one set of brokers, a seed, and the best plan so far."""
 
-    def __init__(self, field: Field, *, seed: int, window_brokers: int = 24) -> None:
-        self.field = field
+    def __init__(self, arrays: Arrays, *, seed: int, window_brokers: int = 24) -> None:
+        self.arrays = arrays
         self.random = np.array([seed * 2 + 0x9E3779B97F4A7C15], np.uint64)
         self.window_brokers = max(6, min(window_brokers, 32))
         self.best: Slides | None = None
@@ -60,18 +60,18 @@ class Engine:
         self._fruitless = 0
         self._shaken = 0
         self._sweeping = False
-        self._queue = empty_queue(len(field.before), 0)
-        self._stretches = len(field.before) <= MOST_BROKERS and field.ground.plain
+        self._queue = empty_queue(len(arrays.before), 0)
+        self._stretches = len(arrays.before) <= MOST_BROKERS and arrays.ground.plain
         if self._stretches:
-            self._book = stretch_book()
-            self._stays = stays_of(field)
+            self._book = stretch_table()
+            self._stays = stays_of(arrays)
         self._draws = np.random.default_rng(seed)
 
     # --- first plans
 
     def begin(self, plan: Slides | None = None) -> bool:
         """Have a first plan: the one given, if it is one, or the best of a descent or two."""
-        if plan is not None and replays(self.field, plan):
+        if plan is not None and replays(self.arrays, plan):
             self._take(plan)
         found = self._descent(backwards=False, beta=BETA, noise=0.0)
         if found is None:
@@ -88,13 +88,13 @@ class Engine:
     def _descent(
         self, *, backwards: bool, beta: float, noise: float, whole: bool = False
     ) -> Slides | None:
-        state = self.field.state(backwards)
+        state = self.arrays.state(backwards)
         most = 40 * (int(state.length.sum()) + len(state.ends)) + 1000
-        made, done = descend(state, self.field.ground.cap, beta, noise, self.random, most, whole)
+        made, done = descend(state, self.arrays.ground.cap, beta, noise, self.random, most, whole)
         if not done:
             return None
         made = reverse(made) if backwards else made.copy()
-        return made if replays(self.field, made) else None
+        return made if replays(self.arrays, made) else None
 
     def goal_by_goal(self) -> Slides | None:
         """A plan that makes one goal after the other, the nearest first."""
@@ -102,19 +102,19 @@ class Engine:
 
     def offer(self, plan: Slides) -> None:
         """Go on from a plan that was found elsewhere, if it is one."""
-        if replays(self.field, plan):
+        if replays(self.arrays, plan):
             self._sweeping = False
             self._take(plan)
 
     def _take(self, plan: Slides) -> None:
-        self._plan, self._cost = plan, cost_of(self.field.ground, plan)
+        self._plan, self._cost = plan, cost_of(self.arrays.ground, plan)
         self._keep(plan, self._cost)
 
     def _keep(self, plan: Slides, cost: float) -> bool:
         """Keep the plan if it is the best so far; among equals the one that takes fewer steps."""
         if cost > self.best_cost + EPS:
             return False
-        steps = busy_steps(len(self.field.before), plan)
+        steps = busy_steps(len(self.arrays.before), plan)
         better = cost < self.best_cost - EPS
         if self.best is None or better or steps < self._best_steps:
             self.best, self.best_cost, self._best_steps = plan, cost, steps
@@ -128,7 +128,7 @@ class Engine:
         if not self._sweeping:
             self._enter()
         sweep(
-            self._queue, self.field.ground, self._forwards, WINDOWS, self.window_brokers,
+            self._queue, self.arrays.ground, self._forwards, WINDOWS, self.window_brokers,
             3 * self.window_brokers - 6, self._slack, self.random,
         )  # fmt: skip
         if self._queue.control[HEAD] < 0:
@@ -151,12 +151,12 @@ class Engine:
         assert self._plan is not None
         places = 2 * len(self._plan) + 256
         if len(self._queue.stamp) < places:
-            self._queue = empty_queue(len(self.field.before), 2 * places)
-        field = self.field
+            self._queue = empty_queue(len(self.arrays.before), 2 * places)
+        arrays = self.arrays
         if self._forwards:
-            fill(self._queue, self._plan, field.before, field.degree_before)
+            fill(self._queue, self._plan, arrays.before, arrays.degree_before)
         else:
-            fill(self._queue, reverse(self._plan), field.after, field.degree_after)
+            fill(self._queue, reverse(self._plan), arrays.after, arrays.degree_after)
         self._sweeping = True
 
     def _leave(self) -> None:
@@ -165,7 +165,7 @@ class Engine:
             plan = reverse(plan)
         self._sweeping = False
         self._forwards = not self._forwards
-        cost = cost_of(self.field.ground, plan)
+        cost = cost_of(self.arrays.ground, plan)
         shaken, self._slack = self._slack > 0.0, 0.0
         improved = cost < self._cost - EPS
         self._plan, self._cost = plan, cost
@@ -176,9 +176,9 @@ class Engine:
             self._shake()
 
     def _shortened(self, plan: Slides) -> Slides:
-        field, ground = self.field, self.field.ground
+        arrays, ground = self.arrays, self.arrays.ground
         return shortened(
-            plan, field.before, field.degree_before, self._stays, ground.cap, ground.by_broker,
+            plan, arrays.before, arrays.degree_before, self._stays, ground.cap, ground.by_broker,
             self._book, self.random,
         )  # fmt: skip
 
@@ -189,7 +189,7 @@ class Engine:
         if self._stretches and self._plan is not None:
             for _ in range(PASSES):
                 self._plan = self._shortened(self._plan)
-            self._cost = cost_of(self.field.ground, self._plan)
+            self._cost = cost_of(self.arrays.ground, self._plan)
             if self._keep(self._plan, self._cost):
                 self._shaken = 0
                 return
@@ -200,11 +200,11 @@ class Engine:
                 noise=float(self._draws.uniform(0.0, 0.4)),
             )
             if fresh is not None:
-                self._plan, self._cost = fresh, cost_of(self.field.ground, fresh)
+                self._plan, self._cost = fresh, cost_of(self.arrays.ground, fresh)
                 return
         if self.best is not None and self._cost > self.best_cost + EPS:
             self._plan, self._cost = self.best, self.best_cost
-        self._slack = self.field.ground.cheapest
+        self._slack = self.arrays.ground.cheapest
 
 
 def reverse(plan: Slides) -> Slides:

@@ -13,7 +13,7 @@ from weir.planners.slides.window import Ground, price_of_slide, stays_put
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from weir.planners.slides.arrays import Field
+    from weir.planners.slides.arrays import Arrays
 
     Ints = NDArray[np.int64]
     Int32s = NDArray[np.int32]
@@ -59,7 +59,7 @@ def _follows(
     return bool(np.all(parent == goal))
 
 
-def replays(field: Field, plan: Int32s) -> bool:
+def replays(arrays: Arrays, plan: Int32s) -> bool:
     """Whether the slides lead from today's tree to the goal by the rules."""
-    parent, degree = field.before.copy(), field.degree_before.copy()
-    return bool(_follows(plan, parent, degree, field.locked, field.ground, field.after))
+    parent, degree = arrays.before.copy(), arrays.degree_before.copy()
+    return bool(_follows(plan, parent, degree, arrays.locked, arrays.ground, arrays.after))

@@ -16,7 +16,7 @@ from weir.compiled import compiled, compiled_inside
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from weir.planners.slides.search_table import Book
+    from weir.planners.slides.search_table import SearchTable
 
     Ints = NDArray[np.int64]
     Small = NDArray[np.int8]
@@ -43,7 +43,7 @@ class Case(NamedTuple):
     locked: Ints  # per broker: takes part in nothing
 
 
-class Page(NamedTuple):
+class Expansion(NamedTuple):
     """A state spread out."""
 
     order: Ints  # brokers, each after its parent
@@ -63,10 +63,10 @@ class Page(NamedTuple):
 
 
 @compiled
-def new_page(brokers: int, width: int) -> Page:
+def new_expansion(brokers: int, width: int) -> Expansion:
     """Scratch room."""
     sets = 2 * brokers + 2 * width + 8
-    return Page(
+    return Expansion(
         np.empty(brokers, np.int64),
         np.empty(brokers, np.int64),
         np.empty(brokers, np.int64),
@@ -85,189 +85,193 @@ def new_page(brokers: int, width: int) -> Page:
 
 
 @compiled_inside
-def spread(case: Case, book: Book, page: Page, state: int) -> bool:
+def spread(case: Case, table: SearchTable, node: Expansion, state: int) -> bool:
     """Root the tree and sum the goals below each broker; whether the goal is reached."""
     for v in range(case.brokers):
-        page.degree[v] = 0
-        page.parent[v] = -1
+        node.degree[v] = 0
+        node.parent[v] = -1
     reached = True
     for slot in range(case.width):
-        code = int(np.int64(book.links[state, slot]))
+        code = int(np.int64(table.links[state, slot]))
         a, b = code >> 6, code & 63
-        page.near[a, page.degree[a]] = b
-        page.near_slot[a, page.degree[a]] = slot
-        page.degree[a] += 1
-        page.near[b, page.degree[b]] = a
-        page.near_slot[b, page.degree[b]] = slot
-        page.degree[b] += 1
-        page.made[slot] = case.bit[a, b]
-        reached = reached and page.made[slot] >= 0
+        node.near[a, node.degree[a]] = b
+        node.near_slot[a, node.degree[a]] = slot
+        node.degree[a] += 1
+        node.near[b, node.degree[b]] = a
+        node.near_slot[b, node.degree[b]] = slot
+        node.degree[b] += 1
+        node.made[slot] = case.bit[a, b]
+        reached = reached and node.made[slot] >= 0
     if reached:
         return True
-    page.order[0] = 0
-    page.slot[0] = -1
+    node.order[0] = 0
+    node.slot[0] = -1
     size, at = 1, 0
     while at < size:
-        u = page.order[at]
+        u = node.order[at]
         at += 1
-        page.sums[u] = case.marks[u]
+        node.sums[u] = case.marks[u]
         for place in range(case.first[u], case.first[u + 1]):
             v = case.others[place]
-            if v != page.parent[u]:
-                page.parent[v] = u
-                page.slot[v] = -1
-                page.order[size] = v
+            if v != node.parent[u]:
+                node.parent[v] = u
+                node.slot[v] = -1
+                node.order[size] = v
                 size += 1
-        for place in range(page.degree[u]):
-            v = page.near[u, place]
-            if v != page.parent[u]:
-                page.parent[v] = u
-                page.slot[v] = page.near_slot[u, place]
-                page.order[size] = v
+        for place in range(node.degree[u]):
+            v = node.near[u, place]
+            if v != node.parent[u]:
+                node.parent[v] = u
+                node.slot[v] = node.near_slot[u, place]
+                node.order[size] = v
                 size += 1
     for at in range(case.brokers - 1, 0, -1):
-        v = page.order[at]
-        page.sums[page.parent[v]] ^= page.sums[v]
+        v = node.order[at]
+        node.sums[node.parent[v]] ^= node.sums[v]
     return False
 
 
 @compiled_inside
-def _value(page: Page, known: int, value: np.uint64) -> int:
+def _value(node: Expansion, known: int, value: np.uint64) -> int:
     """The place of a set among the first `known`; `known` if it is none of them."""
     at = 0
-    while at < known and page.values[at] != value:
+    while at < known and node.values[at] != value:
         at += 1
     return at
 
 
 @compiled_inside
-def _note(page: Page, known: int, value: np.uint64) -> int:
+def _note(node: Expansion, known: int, value: np.uint64) -> int:
     """A further set, held by nothing yet."""
-    page.values[known] = value
-    page.resting[known] = 0
-    page.moving[known] = 0
-    page.alone[known] = 0
+    node.values[known] = value
+    node.resting[known] = 0
+    node.moving[known] = 0
+    node.alone[known] = 0
     return known
 
 
 @compiled_inside
-def stays_for_good(page: Page, v: int) -> bool:
+def stays_for_good(node: Expansion, v: int) -> bool:
     """Whether the broker's link to its parent never moves any more."""
-    slot = page.slot[v]
-    return slot < 0 or page.made[slot] >= 0
+    slot = node.slot[v]
+    return slot < 0 or node.made[slot] >= 0
 
 
 @compiled_inside
-def _missing(page: Page, at: int) -> int:
+def _missing(node: Expansion, at: int) -> int:
     """1 where the set has to come up and is not there."""
-    return 1 if (page.resting[at] > 0 or page.alone[at] > 0) and page.moving[at] == 0 else 0
+    return 1 if (node.resting[at] > 0 or node.alone[at] > 0) and node.moving[at] == 0 else 0
 
 
 @compiled_inside
-def estimate(case: Case, page: Page) -> tuple[int, int]:
+def estimate(case: Case, node: Expansion) -> tuple[int, int]:
     """The state's bound and how many different sets there are, with the sets in their places."""
     known, filled = 0, 0
     unmade = (U1 << np.uint64(case.width)) - U1
     for slot in range(case.width):
-        if page.made[slot] >= 0:
-            unmade ^= U1 << np.uint64(page.made[slot])
+        if node.made[slot] >= 0:
+            unmade ^= U1 << np.uint64(node.made[slot])
     for bit in range(case.width):
         alone = U1 << np.uint64(bit)
         if unmade & alone:
-            page.alone[_note(page, known, alone)] = 1
+            node.alone[_note(node, known, alone)] = 1
             known += 1
     for at in range(1, case.brokers):
-        v = page.order[at]
-        value = page.sums[v]
-        stays = stays_for_good(page, v)
-        if stays and page.slot[v] >= 0:
-            value ^= U1 << np.uint64(page.made[page.slot[v]])
-        page.crossing[v] = value
+        v = node.order[at]
+        value = node.sums[v]
+        stays = stays_for_good(node, v)
+        if stays and node.slot[v] >= 0:
+            value ^= U1 << np.uint64(node.made[node.slot[v]])
+        node.crossing[v] = value
         if stays and value == U0:
             continue
-        place = _value(page, known, value)
+        place = _value(node, known, value)
         if place == known:
-            known = _note(page, known, value) + 1
+            known = _note(node, known, value) + 1
         if stays:
-            page.resting[place] += 1
+            node.resting[place] += 1
             filled += 1
         else:
-            page.moving[place] = 1
+            node.moving[place] = 1
     missing = 0
     for at in range(known):
-        missing += _missing(page, at)
+        missing += _missing(node, at)
     return filled + missing, known
 
 
 @compiled_inside
-def gain(page: Page, known: int, link: int, mover: np.uint64, goal: int) -> int:
+def gain(node: Expansion, known: int, link: int, mover: np.uint64, goal: int) -> int:
     """How the bound changes where a link with the set `mover` slides over that above `link`.
 
     `goal` is the bit of the goal link that the mover becomes, or NO_GOAL.
     """
-    old = page.crossing[link]
+    old = node.crossing[link]
     new = old ^ mover
-    stays = stays_for_good(page, link)
-    was, becomes = _value(page, known, old), _value(page, known, new)
+    stays = stays_for_good(node, link)
+    was, becomes = _value(node, known, old), _value(node, known, new)
     if becomes == known:
-        known = _note(page, known, new) + 1
+        known = _note(node, known, new) + 1
     before, after = 0, 0
     if goal < 0:
         if stays:
             if old != U0:
-                before = 1 + _missing(page, was)
-                page.resting[was] -= 1
-                before -= _missing(page, was)
-                page.resting[was] += 1
+                before = 1 + _missing(node, was)
+                node.resting[was] -= 1
+                before -= _missing(node, was)
+                node.resting[was] += 1
             if new != U0:
-                after = 1 - _missing(page, becomes)
-                page.resting[becomes] += 1
-                after += _missing(page, becomes)
-                page.resting[becomes] -= 1
+                after = 1 - _missing(node, becomes)
+                node.resting[becomes] += 1
+                after += _missing(node, becomes)
+                node.resting[becomes] -= 1
             return after - before
-        before = _missing(page, was) + _missing(page, becomes)
-        page.moving[was] -= 1
-        page.moving[becomes] += 1
-        after = _missing(page, was) + _missing(page, becomes)
-        page.moving[was] += 1
-        page.moving[becomes] -= 1
+        before = _missing(node, was) + _missing(node, becomes)
+        node.moving[was] -= 1
+        node.moving[becomes] += 1
+        after = _missing(node, was) + _missing(node, becomes)
+        node.moving[was] += 1
+        node.moving[becomes] -= 1
         return after - before
     # The mover stays from now on: its set leaves those that move, its goal those that are wanted.
     alone = U1 << np.uint64(goal)
-    own, wanted, rest = _value(page, known, mover), _value(page, known, alone), mover ^ alone
+    own, wanted, rest = (
+        _value(node, known, mover),
+        _value(node, known, alone),
+        mover ^ alone,
+    )
     for at in range(known):
-        before += _missing(page, at)
+        before += _missing(node, at)
     if stays:
         if old != U0:
-            page.resting[was] -= 1
+            node.resting[was] -= 1
             before += 1
         if new != U0:
-            page.resting[becomes] += 1
+            node.resting[becomes] += 1
             after += 1
     else:
-        page.moving[was] -= 1
-        page.moving[becomes] += 1
-    page.moving[own] -= 1
-    page.alone[wanted] = 0
+        node.moving[was] -= 1
+        node.moving[becomes] += 1
+    node.moving[own] -= 1
+    node.alone[wanted] = 0
     left = -1
     if rest != U0:
-        left = _value(page, known, rest)
+        left = _value(node, known, rest)
         if left == known:
-            known = _note(page, known, rest) + 1
-        page.resting[left] += 1
+            known = _note(node, known, rest) + 1
+        node.resting[left] += 1
         after += 1
     for at in range(known):
-        after += _missing(page, at)
+        after += _missing(node, at)
     if left >= 0:
-        page.resting[left] -= 1
-    page.alone[wanted] = 1
-    page.moving[own] += 1
+        node.resting[left] -= 1
+    node.alone[wanted] = 1
+    node.moving[own] += 1
     if stays:
         if old != U0:
-            page.resting[was] += 1
+            node.resting[was] += 1
         if new != U0:
-            page.resting[becomes] -= 1
+            node.resting[becomes] -= 1
     else:
-        page.moving[was] += 1
-        page.moving[becomes] -= 1
+        node.moving[was] += 1
+        node.moving[becomes] -= 1
     return after - before

@@ -21,15 +21,15 @@ from weir.planners.slides.astar import (
     NONE,
     look,
 )
-from weir.planners.slides.expansion import NO_GOAL, Case, new_page
+from weir.planners.slides.expansion import NO_GOAL, Case, new_expansion
 from weir.planners.slides.search_table import (
     FOUND,
     LEVEL,
     LOOKED,
-    Book,
+    SearchTable,
     moved_to,
-    new_book,
-    open_book,
+    new_table,
+    open_table,
     slides_to,
 )
 from weir.transformation.indexed import indexed
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 CHUNK = 500
 """Trees looked at before `stop` is asked."""
 FIRST_ROOM, MORE_ROOM = 1 << 16, 4
-"""States a book has room for to begin with, and by how much it grows."""
+"""States a table has room for to begin with, and by how much it grows."""
 NO_CAP = 1 << 40
 
 
@@ -95,20 +95,20 @@ class FewestSlides:
         self.width = len(codes)
         ways = 2 * self.width * self.case.brokers
         self.room = max(min(FIRST_ROOM, most_states), 4 * ways)
-        self.book = new_book(self.room, self.width, below)
-        self.page = new_page(self.case.brokers, self.width)
+        self.table = new_table(self.room, self.width, below)
+        self.expansion = new_expansion(self.case.brokers, self.width)
         self.end = GOING_ON
-        open_book(self.book, codes, self.width)
+        open_table(self.table, codes, self.width)
 
     @property
     def bound(self) -> int:
         """No plan has fewer slides, unless `below` is fewer still."""
-        return self.below if self.end == NONE else int(min(self.below, self.book.control[LEVEL]))
+        return self.below if self.end == NONE else int(min(self.below, self.table.control[LEVEL]))
 
     @property
     def looked(self) -> int:
         """Trees looked at."""
-        return int(self.book.control[LOOKED])
+        return int(self.table.control[LOOKED])
 
     @property
     def is_over(self) -> bool:
@@ -121,14 +121,14 @@ class FewestSlides:
             return
         if self.end == FULL:
             self.room = min(MORE_ROOM * self.room, self.most_states)
-            larger = new_book(self.room, self.width, len(self.book.head) - 1)
-            moved_to(self.book, larger, self.width)
-            self.book = larger
-        self.end = look(self.case, self.book, self.page, self.below, states)
+            larger = new_table(self.room, self.width, len(self.table.head) - 1)
+            moved_to(self.table, larger, self.width)
+            self.table = larger
+        self.end = look(self.case, self.table, self.expansion, self.below, states)
 
     def moves(self) -> tuple[Move, ...] | None:
         """The plan of the fewest slides, if one was found."""
-        return _moves(self.names, self.book, self.width) if self.end == DONE else None
+        return _moves(self.names, self.table, self.width) if self.end == DONE else None
 
 
 def fewest_slides(
@@ -187,10 +187,10 @@ def _code(number: dict[str, int], link: Edge) -> int:
     return low << 6 | high
 
 
-def _moves(names: list[str], book: Book, width: int) -> tuple[Move, ...]:
-    state = int(book.control[FOUND])
-    out = np.empty((int(book.cost[state]), 3), np.int64)
-    slides_to(book, width, state, out)
+def _moves(names: list[str], table: SearchTable, width: int) -> tuple[Move, ...]:
+    state = int(table.control[FOUND])
+    out = np.empty((int(table.cost[state]), 3), np.int64)
+    slides_to(table, width, state, out)
     return tuple(
         Move(op="shift", broker=names[i], source=names[j], to=names[k]) for i, j, k in out.tolist()
     )

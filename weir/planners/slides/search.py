@@ -9,7 +9,7 @@ from weir.actions import edge
 from weir.errors import InvalidProblem, NoPlan
 from weir.model.transformation import TransformationPlan
 from weir.planners import PlanProgress, exact
-from weir.planners.slides.arrays import field_of
+from weir.planners.slides.arrays import arrays_of
 from weir.planners.slides.barriers import why_impossible
 from weir.planners.slides.engine import Engine
 from weir.planners.slides.fewest_slides import FewestSlides, fits
@@ -60,8 +60,8 @@ class Search:
         self.stop, self.on_progress, self.seed = stop, on_progress, seed
         self.start, self.planner = start, planner
         self.reduced = reduced(problem)
-        self.field = field_of(self.reduced.problem)
-        self.engine = Engine(self.field, seed=seed, window_brokers=window_brokers)
+        self.arrays = arrays_of(self.reduced.problem)
+        self.engine = Engine(self.arrays, seed=seed, window_brokers=window_brokers)
         self.bounds = lower_bounds(problem)
         self.rounds = 0
         self.stopped = False
@@ -69,7 +69,7 @@ class Search:
 
     def run(self) -> TransformationPlan:
         """The best plan before `stop`. Raises NoPlan, never for a problem proven impossible."""
-        reason = why_impossible(self.problem, self.field)
+        reason = why_impossible(self.problem, self.arrays)
         if reason:
             return TransformationPlan(
                 status="infeasible",
@@ -82,21 +82,21 @@ class Search:
         known = None
         if self.start is not None:
             check(self.problem, self.start)
-            known = as_slides(self.reduced, self.field, self.start)
+            known = as_slides(self.reduced, self.arrays, self.start)
         found = self.engine.begin(known)
         if not found and self.start is None:
             proven = self._exact()
             if proven.status == "infeasible":
                 return proven
             self.start = proven.steps
-            found = self.engine.begin(as_slides(self.reduced, self.field, self.start))
+            found = self.engine.begin(as_slides(self.reduced, self.arrays, self.start))
         if found:
             self._improve()
         return self._answer()
 
     def _exact(self) -> TransformationPlan:
         """A plan, or the proof that there is none, where descents fail on few brokers."""
-        if len(self.field.before) <= FEW:
+        if len(self.arrays.before) <= FEW:
             params = exact.Params(max_trees=FEW_TREES)
             plan = exact.plan(
                 self.problem, params, objective=self.objective, stop=self.stop, seed=self.seed
@@ -144,7 +144,7 @@ class Search:
         self._proof.look(PROOF_CHUNK)
         moves = self._proof.moves()
         if moves is not None and len(moves) < len(self.engine.best):
-            shorter = as_slides(self.reduced, self.field, (moves,))
+            shorter = as_slides(self.reduced, self.arrays, (moves,))
             assert shorter is not None, "a plan of slides alone"
             self.engine.offer(shorter)
         proven = min(self._proof.bound, len(self.engine.best))
@@ -221,7 +221,7 @@ class Search:
         )
 
     def _ordered(self, slides: NDArray[np.int32]) -> list[Move]:
-        core = as_moves(self.field, slides)
+        core = as_moves(self.arrays, slides)
         return in_order(self.problem, self.reduced.appends, core, self.reduced.detaches)
 
     def _ways(self, moves: list[Move]) -> list[tuple[float, int, Steps]]:
@@ -240,7 +240,7 @@ class Search:
         return ways
 
     def _weighed(self, steps: Steps) -> tuple[float, int, Steps]:
-        if self.field.ground.by_broker and (self.problem.added or self.problem.removed):
+        if self.arrays.ground.by_broker and (self.problem.added or self.problem.removed):
             return check(self.problem, steps), len(steps), steps
         return self._cost(steps), len(steps), steps
 

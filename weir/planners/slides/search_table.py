@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     Codes = NDArray[np.uint16]
 
 STATES, ENTRIES, LEVEL, LOOKED, FOUND = 0, 1, 2, 3, 4
-"""Places of `control`: states and entries in the book, the least cost + estimate of what is open
+"""Places of `control`: states and entries in the table, the least cost + estimate of what is open
 (no plan has fewer slides), states looked at, the goal's state."""
 
 FNV, FNV_PRIME, S29 = np.uint64(1469598103934665603), np.uint64(1099511628211), np.uint64(29)
 
 
-class Book(NamedTuple):
+class SearchTable(NamedTuple):
     """What was seen, in arrays that one search after the other can use."""
 
     links: Codes  # (states, width): where the links are, low broker * 64 + high broker, ascending
@@ -40,10 +40,10 @@ class Book(NamedTuple):
     control: Ints
 
 
-def new_book(states: int, width: int, most: int) -> Book:
+def new_table(states: int, width: int, most: int) -> SearchTable:
     """Room for so many states; plans of fewer than `most` slides."""
     size = 1 << max(4, int(2 * states - 1).bit_length())
-    return Book(
+    return SearchTable(
         links=np.empty((states, width), np.uint16),
         table=np.full(size, -1, np.int32),
         cost=np.empty(states, np.int16),
@@ -57,21 +57,21 @@ def new_book(states: int, width: int, most: int) -> Book:
 
 
 @compiled_inside
-def place_of(book: Book, links: Codes, width: int) -> tuple[int, int]:
+def place_of(table: SearchTable, links: Codes, width: int) -> tuple[int, int]:
     """The state with these links, or -1, and its place in the table."""
     value = FNV
     for at in range(width):
         value = (value ^ np.uint64(links[at])) * FNV_PRIME
         value ^= value >> S29
-    last = len(book.table) - 1
+    last = len(table.table) - 1
     place = int(np.int64(value & np.uint64(last)))
     while True:
-        state = int(np.int64(book.table[place]))
+        state = int(np.int64(table.table[place]))
         if state < 0:
             return -1, place
         same = True
         for at in range(width):
-            if book.links[state, at] != links[at]:
+            if table.links[state, at] != links[at]:
                 same = False
                 break
         if same:
@@ -80,82 +80,82 @@ def place_of(book: Book, links: Codes, width: int) -> tuple[int, int]:
 
 
 @compiled_inside
-def enter(book: Book, links: Codes, width: int, cost: int, came: int, rest: int) -> None:
+def enter(table: SearchTable, links: Codes, width: int, cost: int, came: int, rest: int) -> None:
     """Note a way to a state, unless one as short is known."""
-    state, place = place_of(book, links, width)
+    state, place = place_of(table, links, width)
     if state < 0:
-        state = book.control[STATES]
-        book.control[STATES] += 1
+        state = table.control[STATES]
+        table.control[STATES] += 1
         for at in range(width):
-            book.links[state, at] = links[at]
-        book.table[place] = state
-    elif book.cost[state] <= cost:
+            table.links[state, at] = links[at]
+        table.table[place] = state
+    elif table.cost[state] <= cost:
         return
-    book.cost[state] = cost
-    book.came[state] = came
-    entry = book.control[ENTRIES]
-    book.control[ENTRIES] += 1
-    book.state[entry] = state
-    book.paid[entry] = cost
-    value = max(cost + rest, book.control[LEVEL])
-    book.then[entry] = book.head[value, rest]
-    book.head[value, rest] = entry
+    table.cost[state] = cost
+    table.came[state] = came
+    entry = table.control[ENTRIES]
+    table.control[ENTRIES] += 1
+    table.state[entry] = state
+    table.paid[entry] = cost
+    value = max(cost + rest, table.control[LEVEL])
+    table.then[entry] = table.head[value, rest]
+    table.head[value, rest] = entry
 
 
 @compiled
-def open_book(book: Book, links: Codes, width: int) -> None:
-    """Begin with the links where they are; what was in the book is forgotten."""
-    book.table[:] = -1
-    book.head[:] = -1
-    book.control[:] = 0
-    enter(book, links, width, 0, -1, 0)
+def open_table(table: SearchTable, links: Codes, width: int) -> None:
+    """Begin with the links where they are; what was in the table is forgotten."""
+    table.table[:] = -1
+    table.head[:] = -1
+    table.control[:] = 0
+    enter(table, links, width, 0, -1, 0)
 
 
 @compiled
-def moved_to(book: Book, larger: Book, width: int) -> None:
-    """Copy everything into a book with more room."""
-    states, entries = book.control[STATES], book.control[ENTRIES]
-    larger.links[:states] = book.links[:states]
-    larger.cost[:states] = book.cost[:states]
-    larger.came[:states] = book.came[:states]
-    larger.then[:entries] = book.then[:entries]
-    larger.state[:entries] = book.state[:entries]
-    larger.paid[:entries] = book.paid[:entries]
-    larger.head[:] = book.head
-    larger.control[:] = book.control
+def moved_to(table: SearchTable, larger: SearchTable, width: int) -> None:
+    """Copy everything into a table with more room."""
+    states, entries = table.control[STATES], table.control[ENTRIES]
+    larger.links[:states] = table.links[:states]
+    larger.cost[:states] = table.cost[:states]
+    larger.came[:states] = table.came[:states]
+    larger.then[:entries] = table.then[:entries]
+    larger.state[:entries] = table.state[:entries]
+    larger.paid[:entries] = table.paid[:entries]
+    larger.head[:] = table.head
+    larger.control[:] = table.control
     for state in range(states):
         _, place = place_of(larger, larger.links[state], width)
         larger.table[place] = state
 
 
 @compiled_inside
-def next_entry(book: Book, below: int) -> int:
+def next_entry(table: SearchTable, below: int) -> int:
     """Take the best open entry, or -1 where all others lead to no plan below the limit."""
-    while book.control[LEVEL] < below:
-        level = book.control[LEVEL]
+    while table.control[LEVEL] < below:
+        level = table.control[LEVEL]
         for rest in range(level + 1):
-            entry = int(np.int64(book.head[level, rest]))
+            entry = int(np.int64(table.head[level, rest]))
             if entry >= 0:
-                book.head[level, rest] = book.then[entry]
+                table.head[level, rest] = table.then[entry]
                 return entry
-        book.control[LEVEL] += 1
+        table.control[LEVEL] += 1
     return -1
 
 
 @compiled
-def slides_to(book: Book, width: int, state: int, out: Ints) -> int:
+def slides_to(table: SearchTable, width: int, state: int, out: Ints) -> int:
     """The slides (stays, from, to) that lead to a state, into `out`; how many."""
-    size = int(np.int64(book.cost[state]))
+    size = int(np.int64(table.cost[state]))
     for at in range(size - 1, -1, -1):
-        before = int(np.int64(book.came[state]))
+        before = int(np.int64(table.came[state]))
         gone, made = 0, 0
         x, y = 0, 0
         while x < width or y < width:  # both ascend
-            if y == width or (x < width and book.links[before, x] < book.links[state, y]):
-                gone = int(np.int64(book.links[before, x]))
+            if y == width or (x < width and table.links[before, x] < table.links[state, y]):
+                gone = int(np.int64(table.links[before, x]))
                 x += 1
-            elif x == width or book.links[before, x] > book.links[state, y]:
-                made = int(np.int64(book.links[state, y]))
+            elif x == width or table.links[before, x] > table.links[state, y]:
+                made = int(np.int64(table.links[state, y]))
                 y += 1
             else:
                 x += 1

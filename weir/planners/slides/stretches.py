@@ -20,8 +20,8 @@ from weir.planners.slides.local import slide_local
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from weir.planners.slides.arrays import Field
-    from weir.planners.slides.search_table import Book
+    from weir.planners.slides.arrays import Arrays
+    from weir.planners.slides.search_table import SearchTable
 
     Ints = NDArray[np.int64]
     Int32s = NDArray[np.int32]
@@ -34,12 +34,12 @@ LOOKED_AT = 4000
 """States looked at for a stretch before it is left as it is."""
 
 
-def stays_of(field: Field) -> Small:
+def stays_of(arrays: Arrays) -> Small:
     """Which links of the goal never move once they are there, as a matrix."""
-    brokers = len(field.after)
+    brokers = len(arrays.after)
     stays = np.zeros((brokers, brokers), np.int8)
-    below = np.flatnonzero((field.ground.stays != 0) & (field.after >= 0))
-    stays[below, field.after[below]] = stays[field.after[below], below] = 1
+    below = np.flatnonzero((arrays.ground.stays != 0) & (arrays.after >= 0))
+    stays[below, arrays.after[below]] = stays[arrays.after[below], below] = 1
     return stays
 
 
@@ -90,8 +90,8 @@ def _in_another_order(plan: Int32s, brokers: int, by_broker: bool, random: Masks
 
 @compiled
 def shortened(
-    plan: Int32s, before: Ints, degree: Ints, stays: Small, cap: int, by_broker: bool, book: Book,
-    random: Masks,
+    plan: Int32s, before: Ints, degree: Ints, stays: Small, cap: int, by_broker: bool,
+    table: SearchTable, random: Masks,
 ) -> Int32s:  # fmt: skip
     """The plan, never longer, after all of its stretches were planned anew once.
 
@@ -113,7 +113,7 @@ def shortened(
         found = -1
         if count > 2:
             found = least(
-                brokers, here, there, stays, links, cap, count + 1, LOOKED_AT, book, random, out
+                brokers, here, there, stays, links, cap, count + 1, LOOKED_AT, table, random, out
             )
         if found < 0:
             found = count

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from weir.model.transformation import Steps, Transformation
-    from weir.planners.slides.arrays import Field
+    from weir.planners.slides.arrays import Arrays
     from weir.transformation.reduction import Reduced
 
 
-def as_moves(field: Field, slides: NDArray[np.int32]) -> list[Move]:
+def as_moves(arrays: Arrays, slides: NDArray[np.int32]) -> list[Move]:
     """The slides by name."""
-    names = field.names.names
+    names = arrays.names.names
     return [
         Move(op="shift", broker=names[i], source=names[j], to=names[k])
         for i, j, k in slides.tolist()
     ]
 
 
-def as_slides(reduced: Reduced, field: Field, steps: Steps) -> NDArray[np.int32] | None:
+def as_slides(reduced: Reduced, arrays: Arrays, steps: Steps) -> NDArray[np.int32] | None:
     """The slides of a plan that appends and detaches like `reduced`; None for any other plan."""
     moves = [move for step in steps for move in step]
     if any(move.op in ("move", "exchange") for move in moves):
@@ -36,7 +36,7 @@ def as_slides(reduced: Reduced, field: Field, steps: Steps) -> NDArray[np.int32]
     detaches = {move for move in moves if move.op == "detach"}
     if appends != set(reduced.appends) or detaches != set(reduced.detaches):
         return None
-    number = field.names.number
+    number = arrays.names.number
     rows = [
         (number[move.broker], number[move.source], number[move.to])
         for move in moves

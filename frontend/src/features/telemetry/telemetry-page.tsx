@@ -19,7 +19,7 @@ import { DataTable, type Column } from "@/components/ui/data-table";
 import { PageHead } from "@/components/ui/page";
 import { Empty, Failure, Loading, Panel } from "@/components/ui/panel";
 import { RestoredNote } from "@/components/ui/restored-note";
-import { Spark } from "@/components/ui/spark";
+import { Sparkline } from "@/components/ui/sparkline";
 import { Badge, StateBadge } from "@/components/ui/state-badge";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { countText, fixed, rateText, UNKNOWN } from "@/lib/numbers";
@@ -58,7 +58,7 @@ const COLUMNS: Column<FleetRow>[] = [
     key: "spark",
     title: "",
     cell: (row) => (
-      <Spark values={row.out} label={`Messages out of ${row.broker.name}, last minutes`} />
+      <Sparkline values={row.out} label={`Messages out of ${row.broker.name}, last minutes`} />
     ),
   },
   {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weir.model.transformation import ActionCosts
-from weir.planners.slides.arrays import field_of
+from weir.planners.slides.arrays import arrays_of
 from weir.planners.slides.evaluate import replays
 from weir.planners.slides.queue import empty_queue
 from weir.planners.slides.stepping.reshaping import Taste, reshape
@@ -42,7 +42,7 @@ class Annealing:
     def __init__(self, parts: Reduced, *, seed: int) -> None:
         self.parts = parts
         options = replace(parts.problem.options, action_costs=ActionCosts())
-        self.field = field_of(replace(parts.problem, options=options))
+        self.arrays = arrays_of(replace(parts.problem, options=options))
         self.random = np.array([seed * 2 + 0x9E3779B97F4A7C15], np.uint64)
         self.plan: np.ndarray | None = None
         self.best: np.ndarray | None = None
@@ -53,8 +53,8 @@ class Annealing:
 
     def begin(self, steps: Steps) -> bool:
         """Take a plan over, if it is one of slides (and appends and detaches of the problem)."""
-        slides = as_slides(self.parts, self.field, steps)
-        if slides is None or len(slides) < 2 or not replays(self.field, slides):
+        slides = as_slides(self.parts, self.arrays, steps)
+        if slides is None or len(slides) < 2 or not replays(self.arrays, slides):
             return False
         self.plan = self.best = slides
         self.steps = len(steps)
@@ -66,12 +66,12 @@ class Annealing:
             return None
         if self.fruitless >= RETURN_AFTER:
             self.plan, self.fruitless = self.best, 0
-        known, known_slides, field = self.steps, len(self.best), self.field
-        queue = empty_queue(len(field.before), 4 * len(self.plan) + 1024)
+        known, known_slides, arrays = self.steps, len(self.best), self.arrays
+        queue = empty_queue(len(arrays.before), 4 * len(self.plan) + 1024)
         for turn in range(TURNS):
             heat = WARMEST * (COOLEST / WARMEST) ** (turn / (TURNS - 1))
             self.plan, found, steps = reshape(
-                queue, field.ground, field.before, field.degree_before, self.plan,
+                queue, arrays.ground, arrays.before, arrays.degree_before, self.plan,
                 max(1, min(60, WORK // len(self.plan))), MOST_BROKERS, heat, Taste(), self.random,
             )  # fmt: skip
             if (steps, len(found)) < (self.steps, len(self.best)):
@@ -82,4 +82,4 @@ class Annealing:
         self.gained = self.gained or self.steps < known
         if (self.steps, len(self.best)) == (known, known_slides):
             return None
-        return as_moves(field, self.best)
+        return as_moves(arrays, self.best)

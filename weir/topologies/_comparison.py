@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from weir.model.evaluation import EvaluationResult, PlanRow
 from weir.model.transformation import TransformationPlan
-from weir.topologies.asked import KEEP_TODAY, OBJECTIVES
 from weir.topologies.benefit import minus, sentences
+from weir.topologies.request import KEEP_TODAY, OBJECTIVES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

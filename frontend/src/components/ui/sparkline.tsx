@@ -1,5 +1,5 @@
 /** A line of the last minutes beside a number: shape only, the number says the value. */
-export function Spark({
+export function Sparkline({
   values,
   label,
   width = 96,
