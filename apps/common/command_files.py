@@ -1,4 +1,4 @@
-"""Files of the management commands that read a problem and write an answer (formats.md)."""
+"""Files of the management commands that read a problem and write an answer (docs/formats.md)."""
 
 import json
 import os
@@ -18,7 +18,7 @@ class Refused(Exception):
 
 
 def add_solver_arguments(parser: ArgumentParser, *, methods: Iterable[str], default: str) -> None:
-    """What every command that solves a problem from a file takes (formats.md)."""
+    """What every command that solves a problem from a file takes (docs/formats.md)."""
     parser.add_argument("input", metavar="IN", help="problem file, - for standard input")
     parser.add_argument("--out", required=True, help="result file, - for standard output")
     parser.add_argument("--method", default=default, help=", ".join(methods))

@@ -1,6 +1,6 @@
 """Overlay transformations and their plans as plain dicts (topology format, version 1).
 
-The only parser of formats.md section 4. What does not fit is refused with one InvalidProblem that
+The only parser of docs/formats.md. What does not fit is refused with one InvalidProblem that
 names the entry and the next move.
 """
 
@@ -141,7 +141,7 @@ def steps_from_list(obj: object, path: str = "steps") -> Steps:
 def transformation_plan_to_dict(
     plan: TransformationPlan, *, priced: bool = False
 ) -> dict[str, Any]:
-    """The published result: exactly the members of formats.md section 4.
+    """The published result: exactly the members of docs/formats.md.
 
     `priced` adds what the plan costs, for problems with prices; an infeasible one says why.
     """

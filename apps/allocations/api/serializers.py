@@ -42,7 +42,7 @@ class SystemAllocationRequestSerializer(AllocationRequestSerializer):
 
 
 class ProblemAllocationRequestSerializer(AllocationRequestSerializer):
-    """A problem of one's own (formats.md, section 1), and how to optimize it."""
+    """A problem of one's own (docs/formats.md, Allocation), and how to optimize it."""
 
     problem = serializers.DictField()
 

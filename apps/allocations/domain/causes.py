@@ -29,7 +29,7 @@ class ModelChange:
 
 
 def model_changes(before: Plain, after: Plain) -> list[ModelChange]:
-    """Every difference between two problems in plain form (formats.md, section 1)."""
+    """Every difference between two problems in plain form (docs/formats.md, Allocation)."""
     found: list[ModelChange] = []
     for what, entries, compare in (
         ("node", "nodes", _node),

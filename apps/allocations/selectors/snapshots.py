@@ -12,7 +12,7 @@ LARGEST_BYTES = 50_000_000
 
 
 def snapshot_plain(run: Run) -> dict[str, Any] | None:
-    """The problem that the run saw (formats.md, section 1); None where it is too large to read."""
+    """The problem that the run saw (docs/formats.md); None where it is too large to read."""
     size = (
         Snapshot.objects.annotate(size=Length("payload"))
         .values_list("size", flat=True)

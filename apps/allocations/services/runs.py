@@ -149,7 +149,7 @@ def allocation_request_for_problem(
     seed: int = 0,
     time_limit_s: float | None = None,
 ) -> Run:
-    """Open a run on a problem that the caller brings, as in formats.md section 1."""
+    """Open a run on a problem that the caller brings, as in docs/formats.md, Allocation."""
     _checked_method(method, parameters or {})
     sound = _problem(problem)
     _storable(sound)

@@ -57,7 +57,7 @@ def utility_curve(
 
 
 def system_problem(system: System) -> dict[str, Any]:
-    """The allocation problem of a system as `formats.md` section 1 writes it, ids = names.
+    """The allocation problem of a system as docs/formats.md, Allocation writes it, ids = names.
 
     Read under the system's row lock (or any repeatable-read transaction) so that it is one version.
     """

@@ -59,7 +59,7 @@ class EvaluationRequestSerializer(Form[dict[str, Any]]):
     options = serializers.DictField(
         required=False,
         default=dict,
-        help_text="As in formats.md section 4: max_degree, parallel, action_costs, frozen, "
+        help_text="As in docs/formats.md: max_degree, parallel, action_costs, frozen, "
         "move_goal_links.",
     )
     weights = WeightsSerializer(required=False, default=dict)
@@ -112,7 +112,7 @@ class CandidatePlanRequestSerializer(Form[dict[str, Any]]):
 
 
 class TransformationRequestSerializer(Form[dict[str, Any]]):
-    """A problem as in formats.md section 4, and how to plan it."""
+    """A problem as in docs/formats.md, and how to plan it."""
 
     brokers = serializers.ListField(child=serializers.JSONField())
     initial = serializers.ListField(child=serializers.JSONField())

@@ -41,7 +41,7 @@ class FrontierPointSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class MoveSerializer(serializers.Serializer[dict[str, Any]]):
-    """One action, spelt as in formats.md section 4."""
+    """One action, spelt as in docs/formats.md."""
 
     op = serializers.ChoiceField(choices=["shift", "append", "detach", "move", "exchange"])
     broker = serializers.CharField()

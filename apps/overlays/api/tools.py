@@ -95,9 +95,7 @@ class TransformationView(APIView):
     @extend_schema(
         operation_id="overlay_transformations_create",
         request=TransformationRequestSerializer,
-        responses={
-            200: OpenApiResponse({"type": "object"}, "A result as in formats.md, section 4.")
-        },
+        responses={200: OpenApiResponse({"type": "object"}, "A result as in docs/formats.md.")},
     )
     def post(self, request: Request) -> Response:
         """The best plan found within the time limit; for longer ones there is plan_topology."""

@@ -47,7 +47,7 @@ def transformation_plan(
     time_limit_s: float,
     **plain: Any,
 ) -> dict[str, Any]:
-    """The result as formats.md publishes it. Raises ApplicationError naming what does not fit."""
+    """The result as docs/formats.md says. Raises ApplicationError naming what does not fit."""
     params = _params(method, parameters)
     try:
         problem = transformation_from_dict(plain)

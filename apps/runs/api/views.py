@@ -246,7 +246,7 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
         return once(request, start)
 
     @extend_schema(
-        responses={200: OpenApiResponse({"type": "object"}, "A result as in formats.md.")}
+        responses={200: OpenApiResponse({"type": "object"}, "A result as in docs/formats.md.")}
     )
     @action(detail=True, methods=["get"])
     def result(self, request: Request, id: str) -> Response:
@@ -264,7 +264,7 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
         return Response(plain)
 
     @extend_schema(
-        responses={200: OpenApiResponse({"type": "object"}, "A problem as in formats.md.")}
+        responses={200: OpenApiResponse({"type": "object"}, "A problem as in docs/formats.md.")}
     )
     @action(detail=True, methods=["get"])
     def snapshot(self, request: Request, id: str) -> Response:

@@ -1,4 +1,4 @@
-"""What commands that compute from a file end with: the exit statuses of formats.md."""
+"""What commands that compute from a file end with: the exit statuses of docs/formats.md."""
 
 import sys
 from collections.abc import Callable

@@ -3736,7 +3736,7 @@ export interface components {
              *     ]
              */
             seeds: number[];
-            /** @description As in formats.md section 4: max_degree, parallel, action_costs, frozen, move_goal_links. */
+            /** @description As in docs/formats.md: max_degree, parallel, action_costs, frozen, move_goal_links. */
             options?: {
                 [key: string]: unknown;
             };
@@ -4534,7 +4534,7 @@ export interface components {
              */
             traffic_per_s: number;
         };
-        /** @description One action, spelt as in formats.md section 4. */
+        /** @description One action, spelt as in docs/formats.md. */
         Move: {
             op: components["schemas"]["OpEnum"];
             broker: string;
@@ -5924,7 +5924,7 @@ export interface components {
             /** Format: double */
             price: number;
         };
-        /** @description A problem of one's own (formats.md, section 1), and how to optimize it. */
+        /** @description A problem of one's own (docs/formats.md, Allocation), and how to optimize it. */
         ProblemAllocationRequestRequest: {
             /**
              * @description A name from /optimizers.
@@ -7087,7 +7087,7 @@ export interface components {
              */
             published_per_s: number;
         };
-        /** @description A problem as in formats.md section 4, and how to plan it. */
+        /** @description A problem as in docs/formats.md, and how to plan it. */
         TransformationRequestRequest: {
             brokers: unknown[];
             initial: unknown[];
@@ -10941,7 +10941,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description A result as in formats.md, section 4. */
+            /** @description A result as in docs/formats.md. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -13039,7 +13039,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A result as in formats.md. */
+            /** @description A result as in docs/formats.md. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -13070,7 +13070,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A problem as in formats.md. */
+            /** @description A problem as in docs/formats.md. */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -38,9 +38,9 @@ PARTITIONED = {"auto": None, "yes": True, "no": False}
 
 
 class Command(BaseCommand):
-    """Read a problem, solve it, write the result. Exit status 0, 1, 2 or 3 as in formats.md."""
+    """Read a problem, solve it, write the result. docs/formats.md has the exit statuses."""
 
-    help = "Rates and admitted consumers of the problem in IN (formats.md, section 1)."
+    help = "Rates and admitted consumers of the problem in IN (docs/formats.md, Allocation)."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:

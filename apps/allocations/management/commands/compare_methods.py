@@ -32,7 +32,7 @@ class Command(BaseCommand):
     Exit status 0; 1 where nothing fits; 2 for bad input.
     """
 
-    help = "Every method on the problem in IN (formats.md, section 1), side by side."
+    help = "Every method on the problem in IN (docs/formats.md, Allocation), side by side."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -37,9 +37,9 @@ from weir.transformation.validation import check
 
 
 class Command(BaseCommand):
-    """Read a problem, plan, write the result. Exit status 0, 1, 2 or 3 as in formats.md."""
+    """Read a problem, plan, write the result. docs/formats.md has the exit statuses."""
 
-    help = "Steps that transform the overlay in IN into its goal (formats.md, section 4)."
+    help = "Steps that transform the overlay in IN into its goal (docs/formats.md)."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:

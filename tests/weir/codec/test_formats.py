@@ -1,0 +1,42 @@
+"""The examples of docs/formats.md are read by the codec, and answers have the members it names."""
+
+import json
+import re
+from pathlib import Path
+
+from weir.codec import problem_from_dict, result_to_dict
+from weir.codec.transformation import transformation_from_dict, transformation_plan_to_dict
+from weir.optimizers import certified
+from weir.planners import slides
+from weir.stop import never
+
+TEXT = (Path(__file__).parents[3] / "docs" / "formats.md").read_text(encoding="utf-8")
+
+
+def example(kind: str) -> dict[str, object]:
+    (block,) = re.findall(rf"```json {kind}\n(.*?)```", TEXT, flags=re.DOTALL)
+    found: dict[str, object] = json.loads(block)
+    return found
+
+
+def members(heading: str) -> set[str]:
+    """What the section says that the result holds."""
+    section = TEXT.split(f"## {heading}\n")[1].split("\n## ")[0]
+    return set(re.findall(r"`(\w+)`", section[section.rindex("The result holds") :]))
+
+
+def test_the_allocation_is_solved_and_answers_as_written() -> None:
+    problem = problem_from_dict(example("problem"))
+    result = result_to_dict(certified.solve(problem, certified.Params(), stop=never, seed=0))
+    assert result["status"] in ("optimal", "solved")
+    assert members("Allocation") <= result.keys()
+
+
+def test_the_transformation_is_planned_and_answers_as_written() -> None:
+    problem = transformation_from_dict(example("transformation"))
+    plan = slides.plan(
+        problem, slides.Params(), objective="actions", stop=lambda at: at.round > 10, seed=0
+    )
+    result = transformation_plan_to_dict(plan)
+    assert members("Overlay transformation") - {"action_costs"} == result.keys()
+    assert {move["op"] for step in result["steps"] for move in step} == {"shift"}
