@@ -236,6 +236,10 @@ class Admission:
         for number in self.links.stale():
             await self.system.kick(number)
 
+    def misses(self, neighbour: str) -> bool:
+        """Whether the broker has no connection of this neighbour's agent, as far as we know."""
+        return self._ready and not self.links.here(neighbour)
+
     async def revoke(self, name: str, consumer: str) -> None:
         """Cut off one consumer of a class; he may ask again."""
         for place in self.book.places(name):

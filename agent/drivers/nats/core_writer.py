@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from agent.drivers.base import Channel, Message, Place, Retryable
 from agent.drivers.nats import names, wire
 from agent.drivers.nats.connection import Connection
-from agent.drivers.nats.losses import NOT_CONNECTED, TOO_LARGE, Losses
+from agent.drivers.nats.losses import LINK_AWAY, NOT_CONNECTED, TOO_LARGE, Losses
 from agent.drivers.nats.session import Session
 
 
 class CoreWriter:
     """One message larger than the server takes would end the connection with all that is on it."""
 
-    def __init__(self, session: Session, losses: Losses) -> None:
+    def __init__(
+        self, session: Session, losses: Losses, misses: Callable[[str], bool] = lambda _: False
+    ) -> None:
+        """`misses`: whether a neighbour is known not to listen at our broker."""
+        self._misses = misses
         self._session = session
         self._losses = losses
 
@@ -39,6 +43,10 @@ class CoreWriter:
             await connection.writable()
         except Retryable:
             self._losses.add(flow, NOT_CONNECTED, len(messages))
+            return
+        if channel.neighbour and flow and self._misses(channel.neighbour):
+            # Written all the same: it may be coming back at this moment.
+            self._losses.add(flow, LINK_AWAY, len(messages))
 
     def _fitting(
         self, flow: str, messages: Sequence[Message], most: int, connection: Connection

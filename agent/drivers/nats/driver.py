@@ -86,7 +86,7 @@ class NatsDriver:
         self._subjects: dict[tuple[str, str], bytes] = {}
         self._jetstream = True
         self._losses = Losses()
-        self._core = CoreWriter(self._own, self._losses)
+        self._core = CoreWriter(self._own, self._losses, self._misses)
         self._set_aside = SetAside(self._losses)
         self._changing = asyncio.Lock()
         """Held by whoever reads a stream's settings to write them back changed."""
@@ -266,6 +266,9 @@ class NatsDriver:
         return count
 
     # --- what waits for somebody who is gone
+
+    def _misses(self, neighbour: str) -> bool:
+        return self._admission is not None and self._admission.misses(neighbour)
 
     def answers(self, neighbour: str) -> bool:
         link = self._links.get(neighbour)

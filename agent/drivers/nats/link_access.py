@@ -63,6 +63,10 @@ class LinkAccess:
         """All connections that the broker has now."""
         self._there = {n: link for n, link in self._there.items() if n in connections}
 
+    def here(self, neighbour: str) -> bool:
+        """Whether the neighbour's agent has a connection now."""
+        return any(name == neighbour for name, _ in self._there.values())
+
     def clear(self) -> None:
         """The broker was restarted: all connections are gone."""
         self._there.clear()

@@ -20,6 +20,7 @@ LOST = (
     "too_large",
     "ingress_full",
     "link_full",
+    "link_away",
     "not_read",
     "unreadable",
     "unheard",

@@ -18,6 +18,7 @@ REASONS: Mapping[str, str] = {
     "too_large": "too large for the broker with what Weir adds",
     "ingress_full": "best-effort, and too many waited before the gate",
     "link_full": "best-effort, and too many waited at the end of a link",
+    "link_away": "best-effort, and the neighbour's agent was not connected",
     "not_read": "waited in the agent when its source went away",
     "unreadable": "not written by Weir",
     "unheard": "best-effort, sent before a neighbour had said whether it wants it",

@@ -6037,7 +6037,7 @@ export interface components {
             rate_max_per_s: number;
         };
         /** @enum {string} */
-        ReasonEnum: "broker_away" | "too_large" | "ingress_full" | "link_full" | "not_read" | "unreadable" | "unheard";
+        ReasonEnum: "broker_away" | "too_large" | "ingress_full" | "link_full" | "link_away" | "not_read" | "unreadable" | "unheard";
         /** @description Say what is missing. */
         RejectRequest: {
             comment: string;
