@@ -27,7 +27,7 @@ from apps.accounts.services import (
     user_create,
     user_update,
 )
-from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.filters import FilterSet, NameSearch, Ordering
 from apps.common.api.forms import Form, ModelForm
 from apps.common.api.preconditions import etag, expected_version
 from apps.common.errors import ApplicationError
@@ -207,7 +207,7 @@ class UserSerializer(ModelForm[User]):
         return ["edit"]
 
 
-class UserFilter(filters.FilterSet):
+class UserFilter(FilterSet):
     """By activity."""
 
     class Meta:

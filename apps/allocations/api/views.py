@@ -39,7 +39,7 @@ from apps.allocations.services import (
     allocation_request_for_problem,
 )
 from apps.allocations.services.propose import allocation_plan
-from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.filters import FilterSet, NameSearch, Ordering
 from apps.common.api.forms import parameter
 from apps.common.api.preconditions import once
 from apps.common.errors import ApplicationError
@@ -52,7 +52,7 @@ from weir.optimizers import methods
 from weir.plugins import describe
 
 
-class AllocationFilter(filters.FilterSet):
+class AllocationFilter(FilterSet):
     """By system, run and frozen model."""
 
     system = filters.UUIDFilter(field_name="system__public_id")

@@ -7,7 +7,7 @@ from django_filters import rest_framework as filters
 from rest_framework import mixins, serializers, viewsets
 
 from apps.audit.models import AuditEntry
-from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.filters import FilterSet, NameSearch, Ordering
 
 
 class AuditEntrySerializer(serializers.ModelSerializer[AuditEntry]):
@@ -36,7 +36,7 @@ class AuditEntrySerializer(serializers.ModelSerializer[AuditEntry]):
         ]
 
 
-class AuditFilter(filters.FilterSet):
+class AuditFilter(FilterSet):
     """By system, object, kind, person and time."""
 
     system = filters.UUIDFilter(field_name="system_id")

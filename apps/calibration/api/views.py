@@ -33,7 +33,7 @@ from apps.calibration.services import (
     fit_undo,
     settings_update,
 )
-from apps.common.api.filters import Ordering
+from apps.common.api.filters import FilterSet, Ordering
 from apps.common.api.forms import parameter
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.runs.api.views import RunSerializer, accepted
@@ -48,7 +48,7 @@ def _actor(request: Request) -> User:
     return request.user
 
 
-class FitFilter(filters.FilterSet):
+class FitFilter(FilterSet):
     """By system, run and state."""
 
     system = filters.UUIDFilter(field_name="system__public_id")

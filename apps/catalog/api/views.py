@@ -247,6 +247,7 @@ class ParameterDescriptionSerializer(serializers.Serializer[dict[str, object]]):
     unit = serializers.CharField(allow_null=True, allow_blank=True)
     minimum = serializers.FloatField(allow_null=True)
     maximum = serializers.FloatField(allow_null=True)
+    exclusive = serializers.BooleanField(help_text="The bounds themselves are not allowed.")
     help = serializers.CharField(allow_blank=True)
     required = serializers.BooleanField()  # type: ignore[assignment]
     default = serializers.JSONField(allow_null=True)

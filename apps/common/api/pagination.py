@@ -139,6 +139,19 @@ class CursorPages(CursorPagination):
             }
         )
 
+    def get_schema_operation_parameters(self, view: "APIView") -> list[dict[str, Any]]:
+        """The cursor, and how many rows a page may have."""
+        parameters: list[dict[str, Any]] = super().get_schema_operation_parameters(view)
+        for parameter in parameters:
+            if parameter["name"] == self.page_size_query_param:
+                bounds = {"minimum": 1, "maximum": self.max_page_size, "default": self.page_size}
+                parameter["schema"].update(bounds)
+                parameter["description"] = (
+                    "Rows on a page. More than the maximum gives the maximum; "
+                    "what is no such number gives the default."
+                )
+        return parameters
+
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         link = {"type": "string", "nullable": True, "format": "uri"}
         return {

@@ -70,6 +70,8 @@ def once(request: Request, create: Callable[[], Response]) -> Response:
     headers = {"Idempotency-Replayed": "true"}
     if row_before.location:
         headers["Location"] = row_before.location
+    if isinstance(row_before.body, dict) and "version" in row_before.body:
+        headers["ETag"] = etag(row_before.body["version"])
     return Response(row_before.body, status=row_before.status or 200, headers=headers)
 
 

@@ -25,6 +25,7 @@ TITLES = {
     412: "Changed by someone else",
     413: "Too large",
     415: "Unsupported media type",
+    422: "The request cannot be carried out",
     428: "Say which version you edit",
     429: "Too many requests",
     503: "Not available now",

@@ -86,6 +86,7 @@ def add_headers(
             for status, response in operation.get("responses", {}).items():
                 if status in ("201", "202"):
                     response.setdefault("headers", {})["Location"] = LOCATION
-                if path in versioned and status == "200":
+                made = status == "201" and f"{path}/{{id}}" in versioned
+                if made or (path in versioned and status == "200"):
                     response.setdefault("headers", {})["ETag"] = ETAG
     return result

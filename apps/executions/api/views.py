@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.filters import FilterSet, NameSearch, Ordering
 from apps.executions import services
 from apps.executions.api.serializers import (
     EXECUTION_STATES,
@@ -28,7 +28,7 @@ from apps.executions.selectors import executions_counted, executions_in_full
 from apps.executions.services.decide import action_decide
 
 
-class ExecutionFilter(filters.FilterSet):
+class ExecutionFilter(FilterSet):
     """By plan, system and state."""
 
     plan = filters.UUIDFilter(field_name="subject_id")

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.filters import FilterSet, NameSearch, Ordering
 from apps.common.api.preconditions import once
 from apps.overlays.api.requests import (
     CandidatePlanRequestSerializer,
@@ -43,7 +43,7 @@ from apps.runs.api.views import RUN_STATES
 from apps.systems.api.entities import IDEMPOTENCY_KEY
 
 
-class EvaluationFilter(filters.FilterSet):
+class EvaluationFilter(FilterSet):
     """By system, run and state."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
@@ -123,7 +123,7 @@ class EvaluationViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Evaluatio
         return once(request, start)
 
 
-class CandidateFilter(filters.FilterSet):
+class CandidateFilter(FilterSet):
     """By evaluation, system and kind."""
 
     evaluation = filters.UUIDFilter(field_name="evaluation__public_id")

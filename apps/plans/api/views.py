@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from apps.accounts.api.permissions import granted
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.filters import FilterSet, NameSearch, Ordering
 from apps.common.api.preconditions import once
 from apps.executions.api.serializers import ExecutionDetailSerializer
 from apps.executions.selectors import executions_in_full
@@ -55,7 +55,7 @@ def caller_of(request: Request) -> Caller:
     return Caller(person=person, permissions=granted(request))
 
 
-class PlanFilter(filters.FilterSet):
+class PlanFilter(FilterSet):
     """By system, state, kind, and by whether it waits for the caller."""
 
     system = filters.UUIDFilter(field_name="system__public_id")

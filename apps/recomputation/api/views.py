@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.filters import FilterSet, NameSearch, Ordering
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.recomputation.api.serializers import (
     FIRING_STATES,
@@ -133,7 +133,7 @@ def _person(request: Request) -> User:
     return request.user
 
 
-class ScheduleFilter(filters.FilterSet):
+class ScheduleFilter(FilterSet):
     """By system."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
@@ -177,7 +177,7 @@ class ScheduleViewSet(RuleViewSet):
         return once(request, start)
 
 
-class TriggerFilter(filters.FilterSet):
+class TriggerFilter(FilterSet):
     """By system and kind."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
@@ -208,7 +208,7 @@ class TriggerViewSet(RuleViewSet):
         return trigger_update(trigger=row, **asked)
 
 
-class FiringFilter(filters.FilterSet):
+class FiringFilter(FilterSet):
     """By system, schedule, trigger and state."""
 
     system = filters.UUIDFilter(field_name="system__public_id")

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from apps.accounts.api.permissions import granted
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.filters import FilterSet, NameSearch, Ordering
 from apps.common.api.preconditions import once
 from apps.common.errors import Conflict
 from apps.runs.api.infeasibility import (
@@ -189,7 +189,7 @@ class RunDetailSerializer(RunSerializer):
         return infeasibility_shown(stored, objects_named(run.system, infeasibility_names(stored)))
 
 
-class RunFilter(filters.FilterSet):
+class RunFilter(FilterSet):
     """By system, state, kind and method."""
 
     system = filters.UUIDFilter(field_name="system__public_id")

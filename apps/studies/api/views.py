@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.filters import FilterSet, NameSearch, Ordering
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.runs.api.views import RUN_STATES
 from apps.studies.api.serializers import (
@@ -50,7 +50,7 @@ class CsvRenderer(JSONRenderer):
     format = "csv"
 
 
-class StudyFilter(filters.FilterSet):
+class StudyFilter(FilterSet):
     """By system, kind, state and allocation."""
 
     system = filters.UUIDFilter(field_name="system__public_id")

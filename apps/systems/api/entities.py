@@ -15,7 +15,7 @@ from apps.accounts.api.permissions import granted
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
 from apps.common.api.fields import Amount, PublicId
-from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.filters import FilterSet, NameSearch, Ordering
 from apps.common.api.forms import ModelForm
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.systems.models import Entity, System
@@ -148,7 +148,7 @@ class EntitySerializer(ModelForm[E], Generic[E]):
         return []
 
 
-class EntityFilter(filters.FilterSet):
+class EntityFilter(FilterSet):
     """Every list of entities can be narrowed to one system."""
 
     system = filters.UUIDFilter(field_name="system__public_id")

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from apps.accounts.api.permissions import granted
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.filters import FilterSet, NameSearch, Ordering
 from apps.common.api.forms import Form, ModelForm
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, REASON, object_commands, reason_of
@@ -84,7 +84,7 @@ class AccessSerializer(Form[dict[str, Any]]):
     reason = serializers.CharField(required=False, allow_blank=True, max_length=500, default="")
 
 
-class SystemFilter(filters.FilterSet):
+class SystemFilter(FilterSet):
     """By product."""
 
     class Meta:

@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.common.api.filters import NameSearch, Ordering
+from apps.common.api.filters import FilterSet, NameSearch, Ordering
 from apps.common.api.forms import Form
 from apps.systems.api.entities import SystemReference
 from apps.telemetry.api.serializers import (
@@ -56,7 +56,7 @@ ONLY = OpenApiParameter(
 )
 
 
-class AgentFilter(filters.FilterSet):
+class AgentFilter(FilterSet):
     """By system and broker."""
 
     system = filters.UUIDFilter(field_name="system__public_id")

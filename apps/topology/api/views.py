@@ -38,6 +38,7 @@ class BrokerSerializer(EntitySerializer[Broker]):
     class Meta:
         model = Broker
         fields = [*EntitySerializer.BASE_FIELDS, "region", "map_x", "map_y", "capacities"]
+        extra_kwargs = {name: {"max_value": 1} for name in ("map_x", "map_y")}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)

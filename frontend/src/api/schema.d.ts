@@ -5096,6 +5096,8 @@ export interface components {
             minimum: number | null;
             /** Format: double */
             maximum: number | null;
+            /** @description The bounds themselves are not allowed. */
+            exclusive: boolean;
             help: string;
             required: boolean;
             default: unknown;
@@ -7442,9 +7444,9 @@ export interface operations {
                 broker?: string;
                 /** @description The pagination cursor value. */
                 cursor?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `broker__name`, `lease_until`, `last_report_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 product?: string;
                 /** @description Words that must all appear in the name or description. */
@@ -7621,9 +7623,9 @@ export interface operations {
                 /** @description The pagination cursor value. */
                 cursor?: string;
                 method?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `created_at`, `utility`, `number`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 run?: string;
                 /** @description Words that must all appear in the name or description. */
@@ -7748,9 +7750,9 @@ export interface operations {
             query?: {
                 /** @description The pagination cursor value. */
                 cursor?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `name`, `load`, `capacity`, `price`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -7787,9 +7789,9 @@ export interface operations {
             query?: {
                 /** @description The pagination cursor value. */
                 cursor?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `consumer_class`, `flow`, `node`, `admitted`, `wanted`, `utility`, `scale`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -7826,9 +7828,9 @@ export interface operations {
             query?: {
                 /** @description The pagination cursor value. */
                 cursor?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `flow`, `rate_per_s`, `utility`, `admitted`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -8251,9 +8253,9 @@ export interface operations {
                 cursor?: string;
                 object?: string;
                 object_kind?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -8322,9 +8324,9 @@ export interface operations {
                 /** @description The pagination cursor value. */
                 cursor?: string;
                 name?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `name`, `region`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 region?: string;
                 /** @description Words that must all appear in the name or description. */
@@ -8418,6 +8420,8 @@ export interface operations {
                 headers: {
                     /** @description Address of what was made, or of what tells how far the work is. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8620,9 +8624,9 @@ export interface operations {
             query?: {
                 /** @description The pagination cursor value. */
                 cursor?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `updated_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Of this system alone. */
                 system?: string;
@@ -8764,9 +8768,9 @@ export interface operations {
             query?: {
                 /** @description The pagination cursor value. */
                 cursor?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `number`, `created_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 run?: string;
                 state?: "applied" | "discarded" | "proposed" | "undone";
@@ -9056,9 +9060,9 @@ export interface operations {
                 /** @description The pagination cursor value. */
                 cursor?: string;
                 name?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `name`, `topic__name`, `broker__name`, `tier`, `population_max`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -9164,6 +9168,8 @@ export interface operations {
                 headers: {
                     /** @description Address of what was made, or of what tells how far the work is. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -9383,9 +9389,9 @@ export interface operations {
                 /** @description The pagination cursor value. */
                 cursor?: string;
                 name?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `name`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -9465,6 +9471,8 @@ export interface operations {
                 headers: {
                     /** @description Address of what was made, or of what tells how far the work is. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -9644,9 +9652,9 @@ export interface operations {
             query?: {
                 /** @description The pagination cursor value. */
                 cursor?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `created_at`, `ended_at`, `state`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 plan?: string;
                 /** @description Words that must all appear in the name or description. */
@@ -9944,9 +9952,9 @@ export interface operations {
                 /** @description The pagination cursor value. */
                 cursor?: string;
                 name?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `number`, `name`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -10026,6 +10034,8 @@ export interface operations {
                 headers: {
                     /** @description Address of what was made, or of what tells how far the work is. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10206,9 +10216,9 @@ export interface operations {
                 /** @description The pagination cursor value. */
                 cursor?: string;
                 name?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `name`, `capacity`, `latency_s`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -10298,6 +10308,8 @@ export interface operations {
                 headers: {
                     /** @description Address of what was made, or of what tells how far the work is. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -10556,9 +10568,9 @@ export interface operations {
                 cursor?: string;
                 evaluation?: string;
                 kind?: ("goal" | "method" | "today")[];
-                /** @description Which field to use when ordering the results. */
+                /** @description `rank`, `index`, `net_benefit`, `actions`, `steps_count`, `traffic_per_s`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -10714,9 +10726,9 @@ export interface operations {
                 /** @description The pagination cursor value. */
                 cursor?: string;
                 objective?: "actions" | "steps";
-                /** @description Which field to use when ordering the results. */
+                /** @description `created_at`, `number`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 run?: string;
                 /** @description Words that must all appear in the name or description. */
@@ -10968,9 +10980,9 @@ export interface operations {
                 cursor?: string;
                 in_force?: boolean;
                 name?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `name`, `purpose`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 purpose?: "goal" | "overlay";
                 /** @description Words that must all appear in the name or description. */
@@ -11067,6 +11079,8 @@ export interface operations {
                 headers: {
                     /** @description Address of what was made, or of what tells how far the work is. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -11303,9 +11317,9 @@ export interface operations {
                 /** @description The pagination cursor value. */
                 cursor?: string;
                 kind?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `created_at`, `submitted_at`, `state`, `kind`, `number`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -11788,9 +11802,9 @@ export interface operations {
             query?: {
                 /** @description The pagination cursor value. */
                 cursor?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `updated_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description The policy of this system alone. */
                 system?: string;
@@ -11912,9 +11926,9 @@ export interface operations {
                 /** @description The pagination cursor value. */
                 cursor?: string;
                 name?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `name`, `rate_per_s`, `topic__name`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -12004,6 +12018,8 @@ export interface operations {
                 headers: {
                     /** @description Address of what was made, or of what tells how far the work is. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -12201,9 +12217,9 @@ export interface operations {
             query?: {
                 /** @description The pagination cursor value. */
                 cursor?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `created_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 schedule?: string;
                 /** @description Words that must all appear in the name or description. */
@@ -12306,9 +12322,9 @@ export interface operations {
                 /** @description The pagination cursor value. */
                 cursor?: string;
                 enabled?: boolean;
-                /** @description Which field to use when ordering the results. */
+                /** @description `name`, `created_at`, `updated_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -12369,6 +12385,8 @@ export interface operations {
                 headers: {
                     /** @description Address of what was made, or of what tells how far the work is. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -12540,9 +12558,9 @@ export interface operations {
                 cursor?: string;
                 enabled?: boolean;
                 kind?: "broker_overload" | "capacity_change" | "load_drift" | "population_change" | "routing_drift" | "slo_breach";
-                /** @description Which field to use when ordering the results. */
+                /** @description `name`, `created_at`, `updated_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -12604,6 +12622,8 @@ export interface operations {
                 headers: {
                     /** @description Address of what was made, or of what tells how far the work is. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -12813,9 +12833,9 @@ export interface operations {
                 cursor?: string;
                 kind?: string;
                 method?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `created_at`, `finished_at`, `state`, `method`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -13226,9 +13246,9 @@ export interface operations {
                 /** @description The pagination cursor value. */
                 cursor?: string;
                 name?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `name`, `topic__name`, `quantity`, `target`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 quantity?: "delay_p50_s" | "delay_p99_s" | "loss_ratio" | "rate_per_s";
                 /** @description Words that must all appear in the name or description. */
@@ -13319,6 +13339,8 @@ export interface operations {
                 headers: {
                     /** @description Address of what was made, or of what tells how far the work is. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -13515,9 +13537,9 @@ export interface operations {
                 cursor?: string;
                 group?: string;
                 name?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `number`, `name`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -13600,6 +13622,8 @@ export interface operations {
                 headers: {
                     /** @description Address of what was made, or of what tells how far the work is. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -13787,9 +13811,9 @@ export interface operations {
                 /** @description The pagination cursor value. */
                 cursor?: string;
                 kind?: ("schedule" | "sweep")[];
-                /** @description Which field to use when ordering the results. */
+                /** @description `created_at`, `number`, `name`, `points_total`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 run?: string;
                 /** @description Words that must all appear in the name or description. */
@@ -14072,9 +14096,9 @@ export interface operations {
                 /** @description The pagination cursor value. */
                 cursor?: string;
                 method?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `index`, `label`, `method`, `utility`, `gap`, `admitted`, `runtime_s`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -14208,9 +14232,9 @@ export interface operations {
                 /** @description The pagination cursor value. */
                 cursor?: string;
                 name?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `name`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -14303,6 +14327,8 @@ export interface operations {
                 headers: {
                     /** @description Address of what was made, or of what tells how far the work is. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -14505,9 +14531,9 @@ export interface operations {
                 /** @description The pagination cursor value. */
                 cursor?: string;
                 name?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `name`, `product`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 product?: "kafka" | "mqtt" | "nats" | "rabbitmq" | "simulated";
                 /** @description Words that must all appear in the name or description. */
@@ -14599,6 +14625,8 @@ export interface operations {
                 headers: {
                     /** @description Address of what was made, or of what tells how far the work is. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -15173,9 +15201,9 @@ export interface operations {
             query?: {
                 /** @description The pagination cursor value. */
                 cursor?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `name`, `created_at`, `last_used_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -15283,9 +15311,9 @@ export interface operations {
                 cursor?: string;
                 delivery?: "best_effort" | "reliable";
                 name?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `name`, `pattern`, `delivery`, `rate_min_per_s`, `rate_max_per_s`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 pattern?: "one_to_many" | "one_to_one" | "request_response";
                 /** @description Words that must all appear in the name or description. */
@@ -15424,6 +15452,8 @@ export interface operations {
                 headers: {
                     /** @description Address of what was made, or of what tells how far the work is. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -15783,9 +15813,9 @@ export interface operations {
                 /** @description The pagination cursor value. */
                 cursor?: string;
                 is_active?: boolean;
-                /** @description Which field to use when ordering the results. */
+                /** @description `username`, `last_login`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -15843,6 +15873,8 @@ export interface operations {
                 headers: {
                     /** @description Address of what was made, or of what tells how far the work is. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -15988,9 +16020,9 @@ export interface operations {
                 cursor?: string;
                 kind?: "latency" | "linear" | "log" | "piecewise" | "power";
                 name?: string;
-                /** @description Which field to use when ordering the results. */
+                /** @description `name`, `kind`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
                 ordering?: string;
-                /** @description Number of results to return per page. */
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 /** @description Words that must all appear in the name or description. */
                 search?: string;
@@ -16077,6 +16109,8 @@ export interface operations {
                 headers: {
                     /** @description Address of what was made, or of what tells how far the work is. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {

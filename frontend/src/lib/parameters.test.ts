@@ -6,6 +6,7 @@ const parameter = (name: string, type: string, more: Partial<Parameter> = {}): P
   unit: "",
   minimum: null,
   maximum: null,
+  exclusive: false,
   help: "",
   required: true,
   default: null,
