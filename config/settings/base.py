@@ -116,8 +116,9 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "DESCRIPTION": (
         "The control plane for publish/subscribe systems.\n\n"
         "**Access.** Programs send `Authorization: Bearer TOKEN`; a token is made under Settings "
-        "or with `POST /api/v1/tokens`. Every account may read; writes need the role that the "
-        "operation names.\n\n"
+        "or with `POST /api/v1/tokens` by a person who is signed in (`POST /api/v1/session`); a "
+        "token makes no tokens and no accounts. Every account may read; writes need the role that "
+        "the operation names.\n\n"
         "**Lists** answer `{count, next, previous, results}`: follow `next` until it is null. "
         "`page_size` is at most 500; `search` matches words, `ordering` takes a field, with `-` "
         "for descending.\n\n"
@@ -128,7 +129,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "neither `queued` nor `running`. `GET /api/v1/events` streams what changes, as "
         "server-sent events.\n\n"
         "**Errors** are RFC 9457 problem documents: decide by `code`; `errors` names the fields. "
-        "A field or query parameter that does not exist is refused, too. "
+        "A field, or a list's query parameter, that does not exist is refused, too. "
         "Numbers are SI: messages per second, seconds, messages."
     ),
     "VERSION": "1",

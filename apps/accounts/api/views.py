@@ -342,7 +342,7 @@ class TokenViewSet(viewsets.GenericViewSet[ApiToken]):
 
     @extend_schema(responses={201: NewTokenSerializer})
     def create(self, request: Request) -> Response:
-        """Make a token for oneself; the answer holds the secret, once."""
+        """Make a token for oneself; the answer holds the secret, once. Needs a session."""
         owner = person_in_session(request, "make a token", "token_cannot_make_tokens")
         form = self.get_serializer(data=request.data)
         form.is_valid(raise_exception=True)

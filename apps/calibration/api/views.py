@@ -34,7 +34,8 @@ from apps.calibration.services import (
     settings_update,
 )
 from apps.common.api.filters import FilterSet, Ordering
-from apps.common.api.forms import parameter
+from apps.common.api.forms import parameter, refuse_unknown
+from apps.common.api.pagination import list_parameters
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.runs.api.views import RunSerializer, accepted
 from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, SystemReference
@@ -158,6 +159,7 @@ class CalibrationSettingsViewSet(viewsets.GenericViewSet[CalibrationSettings]):
     )
     def list(self, request: Request) -> Response:
         """Settings that were changed; with `system` exactly that system's, the defaults, too."""
+        refuse_unknown(request.query_params, list_parameters(self), "query parameter")
         system_id = parameter(request, "system", serializers.UUIDField())
         if system_id:
             row = settings_of(get_object_or_404(System, public_id=system_id))

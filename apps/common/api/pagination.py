@@ -47,7 +47,7 @@ def _turned(ordering: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(t.removeprefix("-") if t.startswith("-") else f"-{t}" for t in ordering)
 
 
-def _parameters(view: Any) -> set[str]:
+def list_parameters(view: Any) -> set[str]:
     """What a list may be asked: a view names in `query_parameters` what it reads by itself."""
     filterset = getattr(view, "filterset_class", None)
     return {
@@ -76,7 +76,7 @@ class CursorPages(CursorPagination):
         self, queryset: Any, request: Request, view: "APIView | None" = None
     ) -> list[Any] | None:
         assert view is not None
-        refuse_unknown(request.query_params, _parameters(view), "query parameter")
+        refuse_unknown(request.query_params, list_parameters(view), "query parameter")
         self.count = queryset.count()
         self.request = request
         size = self.get_page_size(request) or self.page_size

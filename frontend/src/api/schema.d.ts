@@ -2374,7 +2374,7 @@ export interface paths {
         /** @description Tokens, newest first. */
         get: operations["tokens_list"];
         put?: never;
-        /** @description Make a token for oneself; the answer holds the secret, once. */
+        /** @description Make a token for oneself; the answer holds the secret, once. Needs a session. */
         post: operations["tokens_create"];
         delete?: never;
         options?: never;

@@ -67,6 +67,11 @@ def test_an_unknown_filter_is_refused(api: APIClient, path: str) -> None:
     refused(api.get(f"/api/v1/{path}?nmae=x"), "nmae")
 
 
+def test_settings_of_one_system_refuse_it_too(api: APIClient, world: World) -> None:
+    system = world.system.public_id
+    refused(api.get(f"/api/v1/calibration-settings?system={system}&nmae=x"), "nmae")
+
+
 def test_forms_in_the_address_refuse_it_too(api: APIClient, world: World) -> None:
     refused(api.get(f"/api/v1/telemetry?system={world.system.public_id}&brokr=x"), "brokr")
 
