@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from weir.solvers import BinaryProgram, MixedProgram, cp_sat, growing, highs, highs_binary
+from weir.solvers import BinaryProgram, MixedProgram, cp_sat, highs, highs_binary, row_generation
 
 if TYPE_CHECKING:
     from weir.solvers import BinarySolver
@@ -48,7 +48,7 @@ def test_whole_numbers_come_out_whole() -> None:
 
 
 def test_a_growing_program_moves_to_where_its_new_rows_hold() -> None:
-    grown = growing.GrowingProgram(np.ones(2))
+    grown = row_generation.GrowingProgram(np.ones(2))
     box = (np.zeros(2), np.full(2, 5.0))
     grown.add(sparse.csr_array(np.array([[1.0, 2.0]])), np.array([1.0]))
     first = grown.minimum(*box, stop=never)
@@ -66,7 +66,7 @@ def test_a_growing_program_moves_to_where_its_new_rows_hold() -> None:
 
 def test_a_growing_program_ends_when_told_to() -> None:
     chance = np.random.default_rng(0)
-    grown = growing.GrowingProgram(np.ones(60))
+    grown = row_generation.GrowingProgram(np.ones(60))
     rows = sparse.csr_array(chance.uniform(0, 1, (200, 60)))
     grown.add(rows, chance.uniform(1, 2, 200))
     assert grown.minimum(np.zeros(60), np.full(60, 9.0), stop=lambda: True) is None
