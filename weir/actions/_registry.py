@@ -6,7 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from weir.errors import InvalidProblem
-from weir.plugins import discover, shown
+from weir.plugins import discover
+from weir.reading import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from weir.actions._registry import kind_of
 from weir.actions._targets import setting_key
 from weir.errors import InvalidProblem
-from weir.plugins import shown
+from weir.reading import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

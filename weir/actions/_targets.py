@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weir.errors import InvalidProblem
-from weir.plugins import number, shown
+from weir.reading import number, shown
 
 if TYPE_CHECKING:
     from weir.actions._protocol import Edge

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weir.actions._targets import check_different, check_members, check_name, check_target, swapped
 from weir.coordination.wire import Delivery
 from weir.errors import InvalidProblem
-from weir.plugins import shown
+from weir.reading import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set

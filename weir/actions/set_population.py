@@ -14,7 +14,7 @@ from weir.actions._targets import (
     swapped,
 )
 from weir.errors import InvalidProblem
-from weir.plugins import shown
+from weir.reading import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set

@@ -16,7 +16,7 @@ import json
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from weir.codec.json_text import object_from_json, refuse_repeated_key
+from weir.codec.json_text import object_from_json
 from weir.codec.transformation_options import options_from_dict, options_to_dict
 from weir.errors import InvalidProblem
 from weir.model.evaluation import (
@@ -29,12 +29,10 @@ from weir.model.evaluation import (
     Weights,
 )
 from weir.model.transformation import Transformation
-from weir.plugins import number, shown
+from weir.reading import amount, each, encodable, mapping, members, number, shown, unique
 from weir.transformation.trees import check_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from weir.model.transformation import Edge
 
     T = TypeVar("T")
@@ -49,25 +47,25 @@ def evaluation_from_json(raw: bytes) -> EvaluationProblem:
 
 def evaluation_from_dict(obj: object) -> EvaluationProblem:
     """The checked problem. Raises InvalidProblem naming entry and field."""
-    top = _object(obj, "", _KEYS, required=("brokers", "today"))
-    sites = _each(top["brokers"], "brokers", _site)
+    top = members(obj, "", ("brokers", "today"), _KEYS)
+    sites = each(top["brokers"], "brokers", _site)
     if not sites:
         raise InvalidProblem("brokers", "must hold at least one broker")
-    _unique((site.broker for site in sites), "brokers", "broker")
+    unique((site.broker for site in sites), "brokers", "broker")
     names = {site.broker for site in sites}
     today = _tree(top["today"], "today")
     if not today and len(names) > 1:
         message = "must be the tree in force; without one there is nothing to transform"
         raise InvalidProblem("today", message)
     known = names | {broker for pair in today for broker in pair}
-    links = _each(top.get("links", []), "links", _link)
+    links = each(top.get("links", []), "links", _link)
     for index, link in enumerate(links):
         for end in (link.a, link.b):
             if end not in known:
                 raise InvalidProblem(f"links[{index}]", f"no broker {shown(end)}")
-    _unique((f"{link.a}-{link.b}" for link in links), "links", "link")
-    traffic = _each(top.get("traffic", []), "traffic", _traffic)
-    _unique((row.topic for row in traffic), "traffic", "topic")
+    unique((f"{link.a}-{link.b}" for link in links), "links", "link")
+    traffic = each(top.get("traffic", []), "traffic", _traffic)
+    unique((row.topic for row in traffic), "traffic", "topic")
     for index, row in enumerate(traffic):
         for key, brokers in (("published", row.published), ("interested", row.interested)):
             for broker in brokers:
@@ -82,7 +80,7 @@ def evaluation_from_dict(obj: object) -> EvaluationProblem:
         today=today,
         weights=_numbers(Weights, top.get("weights", {}), "weights"),
         disruption=_numbers(Disruption, top.get("disruption", {}), "disruption"),
-        horizon_s=_amount(top.get("horizon_s", 3600.0), "horizon_s"),
+        horizon_s=amount(top.get("horizon_s", 3600.0), "horizon_s"),
         options=options_from_dict(top.get("options", {}), _unchanged(today, names)),
     )
     _check_today(problem)
@@ -139,10 +137,10 @@ def evaluation_hash(problem: EvaluationProblem) -> str:
 
 
 def _site(obj: object, path: str) -> Site:
-    row = _object(obj, path, ("id", "capacity_per_s", "degree_max", "x", "y"), required=("id",))
+    row = members(obj, path, ("id",), ("id", "capacity_per_s", "degree_max", "x", "y"))
     degree = row.get("degree_max")
     if degree is not None:
-        degree = _amount(degree, f"{path}.degree_max")
+        degree = amount(degree, f"{path}.degree_max")
         if degree != int(degree) or degree < 1:
             message = f"must be a whole number of at least 1, not {shown(row['degree_max'])}"
             raise InvalidProblem(f"{path}.degree_max", message)
@@ -156,18 +154,18 @@ def _site(obj: object, path: str) -> Site:
 
 
 def _link(obj: object, path: str) -> LinkOption:
-    row = _object(obj, path, ("a", "b", "latency_s", "capacity_per_s"), required=("a", "b"))
+    row = members(obj, path, ("a", "b"), ("a", "b", "latency_s", "capacity_per_s"))
     a, b = _pair((row["a"], row["b"]), path)
     return LinkOption(
         a=a,
         b=b,
-        latency_s=_amount(row.get("latency_s", 0.0), f"{path}.latency_s"),
+        latency_s=amount(row.get("latency_s", 0.0), f"{path}.latency_s"),
         capacity_per_s=_maybe(row.get("capacity_per_s"), f"{path}.capacity_per_s"),
     )
 
 
 def _traffic(obj: object, path: str) -> Traffic:
-    row = _object(obj, path, ("topic", "published", "interested"), required=("topic",))
+    row = members(obj, path, ("topic",), ("topic", "published", "interested"))
     return Traffic(
         topic=_name(row["topic"], f"{path}.topic"),
         published=_rates(row.get("published", {}), f"{path}.published"),
@@ -176,18 +174,15 @@ def _traffic(obj: object, path: str) -> Traffic:
 
 
 def _rates(obj: object, path: str) -> dict[str, float]:
-    if not isinstance(obj, dict):
-        raise InvalidProblem(path, f"must be an object of rates by broker, not {shown(obj)}")
-    refuse_repeated_key(obj, path)
     return {
-        _name(broker, path): _amount(rate, f"{path}.{broker}")
-        for broker, rate in sorted(obj.items())
+        _name(broker, path): amount(rate, f"{path}.{broker}")
+        for broker, rate in sorted(mapping(obj, path).items())
     }
 
 
 def _tree(obj: object, path: str) -> frozenset[Edge]:
     """Links that make one tree: no self-link, none twice, no cycle, connected."""
-    pairs = _each(obj, path, _pair)
+    pairs = each(obj, path, _pair)
     seen: dict[Edge, int] = {}
     for index, pair in enumerate(pairs):
         if seen.setdefault(pair, index) != index:
@@ -238,59 +233,19 @@ def _plain(row: Any) -> dict[str, Any]:
 def _numbers(cls: type[T], obj: object, path: str) -> T:
     """A flat dataclass of numbers that are not negative; members may be left out."""
     names = tuple(spec.name for spec in fields(cls))  # type: ignore[arg-type]
-    row = _object(obj, path, names)
+    row = members(obj, path, (), names)
     read = {}
     for name, value in row.items():
         unknown = value is None and name.startswith("capacity")
-        read[name] = None if unknown else _amount(value, f"{path}.{name}")
+        read[name] = None if unknown else amount(value, f"{path}.{name}")
     return cls(**read)
-
-
-def _object(
-    obj: object, path: str, keys: tuple[str, ...], required: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    if not isinstance(obj, dict):
-        raise InvalidProblem(path, f"must be an object, not {shown(obj)}")
-    refuse_repeated_key(obj, path)
-    for key in obj:
-        if key not in keys:
-            raise InvalidProblem(path, f"unknown key {shown(key)}; known are {', '.join(keys)}")
-    for key in required:
-        if key not in obj:
-            raise InvalidProblem(path, f'missing key "{key}"; add it')
-    return obj
-
-
-def _each(obj: object, path: str, read: Callable[[object, str], T]) -> tuple[T, ...]:
-    if not isinstance(obj, list | tuple):
-        raise InvalidProblem(path, f"must be a list, not {shown(obj)}")
-    return tuple(read(entry, f"{path}[{index}]") for index, entry in enumerate(obj))
-
-
-def _unique(names: Iterable[str], path: str, what: str) -> None:
-    seen: dict[str, int] = {}
-    for index, name in enumerate(names):
-        if seen.setdefault(name, index) != index:
-            message = f"{what} {shown(name)} is {path}[{seen[name]}] already; keep one"
-            raise InvalidProblem(f"{path}[{index}]", message)
 
 
 def _name(value: object, path: str) -> str:
     if not isinstance(value, str) or not value:
         raise InvalidProblem(path, f"must be a name, not {shown(value)}")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise InvalidProblem(path, "contains half a character") from None
-    return value
-
-
-def _amount(value: object, path: str) -> float:
-    amount = number(value, path)
-    if amount < 0:
-        raise InvalidProblem(path, f"must not be negative: {amount:g}")
-    return amount
+    return encodable(value, path)
 
 
 def _maybe(value: object, path: str) -> float | None:
-    return None if value is None else _amount(value, path)
+    return None if value is None else amount(value, path)

@@ -10,9 +10,8 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from weir.codec.transformation import transformation_plan_from_dict, transformation_plan_to_dict
-from weir.errors import InvalidProblem
 from weir.model.evaluation import Candidate, EvaluationResult, PlanRow, Routing
-from weir.plugins import shown
+from weir.reading import members
 
 if TYPE_CHECKING:
     from weir.model.transformation import Edge
@@ -116,10 +115,4 @@ def _flat(row: Any) -> dict[str, Any]:
 
 
 def _members(obj: object, cls: type[Any], path: str) -> dict[str, Any]:
-    if not isinstance(obj, dict):
-        raise InvalidProblem(path, f"must be an object, not {shown(obj)}")
-    wanted = {spec.name for spec in fields(cls)}
-    for key in sorted(wanted ^ obj.keys(), key=str):
-        what = "missing" if key in wanted else "unknown"
-        raise InvalidProblem(path, f"{what} key {shown(key)}")
-    return obj
+    return members(obj, path, [spec.name for spec in fields(cls)])

@@ -7,7 +7,7 @@ from typing import Any
 
 from weir.errors import InvalidProblem
 from weir.model import Change, Infeasibility, Relaxation, Shortage
-from weir.plugins import shown
+from weir.reading import shown
 
 
 def infeasibility_to_dict(explained: Infeasibility) -> dict[str, Any]:

@@ -11,13 +11,7 @@ import math
 from typing import Any
 
 from weir.errors import InvalidProblem
-from weir.plugins import shown
-
-
-class RepeatedKey(dict[str, Any]):
-    """An object whose text gave one key twice."""
-
-    key: str
+from weir.reading import RepeatedKey, mapping
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -37,12 +31,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _bounded_int(digits: str) -> float:
     """Numbers with thousands of digits are refused by the field's own check."""
     return int(digits) if len(digits) < 400 else math.inf
-
-
-def refuse_repeated_key(obj: object, path: str) -> None:
-    """InvalidProblem if the text of this object gave a key twice."""
-    if isinstance(obj, RepeatedKey):
-        raise InvalidProblem(path, f"key {shown(obj.key)} is given twice; keep one")
 
 
 def object_from_json(raw: bytes) -> dict[str, Any]:
@@ -69,5 +57,4 @@ def object_from_json(raw: bytes) -> dict[str, Any]:
         raise InvalidProblem("", "nested too deeply; a problem has at most six levels") from None
     if not isinstance(obj, dict):
         raise InvalidProblem("", "the top level must be an object in braces")
-    refuse_repeated_key(obj, "")
-    return obj
+    return mapping(obj, "")

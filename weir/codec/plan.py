@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weir.actions import brokers, inverse_steps, kind_of, protocol, setting_key
 from weir.errors import InvalidProblem
 from weir.model.plan import Action, Bound, LeftOut, Plan, Promise, Source, Step
-from weir.plugins import number, shown
+from weir.reading import each, encodable, items, mapping, members, number, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -281,33 +281,23 @@ def _left_out(obj: object, path: str) -> LeftOut:
 
 
 def _object(obj: object, path: str, *keys: str, optional: tuple[str, ...] = ()) -> dict[str, Any]:
-    members: dict[str, Any] = _members(obj, path)
-    for key in members:
-        if key not in keys and key not in optional:
-            raise InvalidProblem(path, f"unknown key {shown(key)}; known are {', '.join(keys)}")
-    for key in keys:
-        if key not in members:
-            raise InvalidProblem(path, f'missing key "{key}"; add it')
-    return members
+    return dict(members(_members(obj, path), path, keys, optional))
 
 
 def _members(obj: object, path: str, *, optional: bool = False) -> Any:
     if optional and obj is None:
         return None
-    if not isinstance(obj, dict):
-        raise InvalidProblem(path, f"must be an object, not {shown(obj)}")
-    for key in obj:
+    found = mapping(obj, path)
+    for key in found:
         if not isinstance(key, str):
             raise InvalidProblem(path, f"keys must be text, not {shown(key)}")
-    return dict(obj)
+    return dict(found)
 
 
 def _each(obj: object, path: str, read: Callable[[object, str], T]) -> tuple[T, ...]:
-    if not isinstance(obj, list | tuple):
-        raise InvalidProblem(path, f"must be a list, not {shown(obj)}")
-    if path == "why" and len(obj) > MAX_SENTENCES:
+    if path == "why" and len(items(obj, path)) > MAX_SENTENCES:
         raise InvalidProblem(path, f"more than {MAX_SENTENCES} sentences")
-    return tuple(read(entry, f"{path}[{index}]") for index, entry in enumerate(obj))
+    return each(obj, path, read)
 
 
 def _text(value: object, path: str, *, required: bool = False) -> str:
@@ -317,11 +307,7 @@ def _text(value: object, path: str, *, required: bool = False) -> str:
         raise InvalidProblem(path, "must not be empty")
     if len(value) > MAX_TEXT:
         raise InvalidProblem(path, f"longer than {MAX_TEXT} characters")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise InvalidProblem(path, "contains half a character") from None
-    return value
+    return encodable(value, path)
 
 
 def _count(value: object, path: str) -> int:

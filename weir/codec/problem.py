@@ -11,10 +11,10 @@ import unicodedata
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from weir.codec.gc_pause import paused
-from weir.codec.json_text import object_from_json, refuse_repeated_key
+from weir.codec.json_text import object_from_json
 from weir.errors import InvalidProblem
 from weir.model import ConsumerClass, Flow, Link, Node, Problem
-from weir.plugins import LARGEST_NUMBER, SMALLEST_NUMBER, number, shown
+from weir.reading import LARGEST_NUMBER, SMALLEST_NUMBER, mapping, number, shown
 from weir.utility import utility_from_dict
 
 if TYPE_CHECKING:
@@ -62,9 +62,7 @@ def problem_from_dict(obj: object) -> Problem:
 def _object(obj: object, path: str, keys: frozenset[str]) -> dict[str, Any]:
     if type(obj) is dict and obj.keys() == keys:
         return obj
-    if not isinstance(obj, dict):
-        raise InvalidProblem(path, f"must be an object, not {shown(obj)}")
-    refuse_repeated_key(obj, path)
+    obj = mapping(obj, path)
     named = f" (id {shown(obj['id'])})" if isinstance(obj.get("id"), str) else ""
     for key in obj:
         if key not in keys:
@@ -143,11 +141,8 @@ def _amounts(
     obj: object, path: str, known: Collection[str], what: str, whose: str
 ) -> dict[str, float]:
     """An object from known names to numbers that may not be negative."""
-    if not isinstance(obj, dict):
-        raise InvalidProblem(path, f"must be an object, not {shown(obj)}")
-    refuse_repeated_key(obj, path)
     amounts: dict[str, float] = {}
-    for key, value in obj.items():
+    for key, value in mapping(obj, path).items():
         if key not in known:
             raise InvalidProblem(path, f"no {what} {shown(key)} ({whose}); {_add_or_correct(what)}")
         amounts[key] = _amount(value, f"{path}.{key}", whose)
@@ -189,11 +184,8 @@ def _flows(
                 f"{path}.rate_min", f"{rate_min:g} is above rate_max {rate_max:g} ({whose})"
             )
         costs = entry["node_costs"]
-        if not isinstance(costs, dict):
-            raise InvalidProblem(f"{path}.node_costs", f"must be an object, not {shown(costs)}")
-        refuse_repeated_key(costs, f"{path}.node_costs")
         node_costs: dict[str, Mapping[str, float]] = {}
-        for node, amounts in costs.items():
+        for node, amounts in mapping(costs, f"{path}.node_costs").items():
             if node not in nodes:
                 raise InvalidProblem(
                     f"{path}.node_costs",
@@ -264,7 +256,6 @@ def _classes(
 
 
 def _utility(obj: object, path: str, class_id: str) -> Utility:
-    refuse_repeated_key(obj, path)
     try:
         return utility_from_dict(obj, path)
     except InvalidProblem as error:

@@ -13,7 +13,7 @@ from typing import Any
 from weir.codec.infeasibility import infeasibility_from_dict, infeasibility_to_dict
 from weir.errors import InvalidProblem
 from weir.model import Result
-from weir.plugins import shown
+from weir.reading import mapping, shown
 
 STATUSES = ("optimal", "solved", "time_limit", "infeasible")
 _PUBLISHED = (
@@ -106,7 +106,7 @@ def result_from_dict(obj: object) -> Result:
         upper_bound=None if bound is None else _number(bound, "upper_bound"),
         node_prices={
             node: _numbers(prices, f"node_prices.{node}")
-            for node, prices in _members(obj["node_prices"], "node_prices").items()
+            for node, prices in mapping(obj["node_prices"], "node_prices").items()
         },
         link_prices=_numbers(obj["link_prices"], "link_prices"),
         iterations=int(_number(obj["iterations"], "iterations")),
@@ -121,15 +121,9 @@ def result_from_dict(obj: object) -> Result:
         infeasibility=infeasibility_from_dict(obj.get("infeasibility")),
         pruned={
             flow: tuple(str(node) for node in nodes)
-            for flow, nodes in _members(obj.get("pruned", {}), "pruned").items()
+            for flow, nodes in mapping(obj.get("pruned", {}), "pruned").items()
         },
     )
-
-
-def _members(obj: object, path: str) -> dict[str, Any]:
-    if not isinstance(obj, dict):
-        raise InvalidProblem(path, f"must be an object, not {shown(obj)}")
-    return obj
 
 
 def _number(value: object, path: str) -> float:
@@ -140,4 +134,4 @@ def _number(value: object, path: str) -> float:
 
 
 def _numbers(obj: object, path: str) -> dict[str, float]:
-    return {key: _number(value, f"{path}.{key}") for key, value in _members(obj, path).items()}
+    return {key: _number(value, f"{path}.{key}") for key, value in mapping(obj, path).items()}

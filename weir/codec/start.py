@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weir.errors import InvalidProblem
 from weir.model import Start
-from weir.plugins import number, shown
+from weir.reading import mapping, members, number
 
 if TYPE_CHECKING:
     from weir.model import Result
@@ -36,32 +35,21 @@ def start_to_dict(start: Start) -> dict[str, Any]:
 
 def start_from_dict(obj: object, path: str = "start") -> Start:
     """A Start from plain data; each key may be left out."""
-    members = _object(obj, path)
-    for key in members:
-        if key not in _KEYS:
-            raise InvalidProblem(path, f"unknown key {shown(key)}; known are {', '.join(_KEYS)}")
-    prices = _object(members.get("node_prices", {}), f"{path}.node_prices")
+    given = members(obj, path, (), _KEYS)
+    prices = mapping(given.get("node_prices", {}), f"{path}.node_prices")
     return Start(
         node_prices={
             node: _numbers(of_node, f"{path}.node_prices.{node}")
             for node, of_node in prices.items()
         },
-        link_prices=_numbers(members.get("link_prices", {}), f"{path}.link_prices"),
-        rates=_numbers(members.get("rates", {}), f"{path}.rates"),
+        link_prices=_numbers(given.get("link_prices", {}), f"{path}.link_prices"),
+        rates=_numbers(given.get("rates", {}), f"{path}.rates"),
         populations={
             name: int(value)
-            for name, value in _numbers(
-                members.get("populations", {}), f"{path}.populations"
-            ).items()
+            for name, value in _numbers(given.get("populations", {}), f"{path}.populations").items()
         },
     )
 
 
-def _object(obj: object, path: str) -> dict[str, Any]:
-    if not isinstance(obj, dict):
-        raise InvalidProblem(path, f"must be an object, not {shown(obj)}")
-    return obj
-
-
 def _numbers(obj: object, path: str) -> dict[str, float]:
-    return {name: number(value, f"{path}.{name}") for name, value in _object(obj, path).items()}
+    return {name: number(value, f"{path}.{name}") for name, value in mapping(obj, path).items()}

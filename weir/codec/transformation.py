@@ -11,21 +11,19 @@ import json
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from weir.actions import edge
-from weir.codec.json_text import object_from_json, refuse_repeated_key
+from weir.codec.json_text import object_from_json
 from weir.codec.transformation_options import options_from_dict, options_to_dict
 from weir.errors import InvalidProblem
 from weir.model.transformation import Move, Op, Status, Transformation, TransformationPlan
-from weir.plugins import number, shown
+from weir.reading import items, members, number, shown, whole
 from weir.transformation.trees import check_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from weir.model.transformation import Edge, Steps
 
 MAX_BROKERS = 1_000_000
 MAX_ID_LENGTH = 1000
-_TOP_KEYS = ("brokers", "initial", "goal", "options")
+_TOP_KEYS = ("brokers", "initial", "goal")
 _MEMBERS = {
     "shift": ("broker", "from", "to"),
     "append": ("broker", "to"),
@@ -51,7 +49,7 @@ def transformation_from_json(raw: bytes) -> Transformation:
 
 def transformation_from_dict(obj: object) -> Transformation:
     """A checked problem from plain data; both trees are trees and every option can be kept."""
-    top = _object(obj, "", _TOP_KEYS, optional=("options",))
+    top = members(obj, "", _TOP_KEYS, ("options",))
     brokers = _brokers(top["brokers"])
     known = frozenset(brokers)
     initial = _tree(top["initial"], "initial", known)
@@ -110,15 +108,15 @@ def move_from_dict(obj: object, path: str) -> Move:
         raise InvalidProblem(
             f"{path}.op", f"no action {shown(op)}; known are {', '.join(_MEMBERS)}"
         )
-    members = _object(obj, path, ("op", *_MEMBERS[op]))
+    row = members(obj, path, ("op", *_MEMBERS[op]))
     for name in _MEMBERS[op]:
-        _name(members[name], f"{path}.{name}")
+        _name(row[name], f"{path}.{name}")
     return Move(
         op=cast("Op", op),
-        broker=members["broker"],
-        source=members.get("from"),
-        to=members.get("to"),
-        at=members.get("at"),
+        broker=row["broker"],
+        source=row.get("from"),
+        to=row.get("to"),
+        at=row.get("at"),
     )
 
 
@@ -132,9 +130,9 @@ def steps_from_list(obj: object, path: str = "steps") -> Steps:
     return tuple(
         tuple(
             move_from_dict(action, f"{path}[{s}][{a}]")
-            for a, action in enumerate(_list(step, f"{path}[{s}]"))
+            for a, action in enumerate(items(step, f"{path}[{s}]"))
         )
-        for s, step in enumerate(_list(obj, path))
+        for s, step in enumerate(items(obj, path))
     )
 
 
@@ -163,23 +161,19 @@ def transformation_plan_to_dict(
 
 def transformation_plan_from_dict(obj: object) -> TransformationPlan:
     """A result as published. Raises InvalidProblem naming the member."""
-    top = _object(
-        obj,
-        "",
-        _PLAN_KEYS,
-        optional=(*_PLAN_KEYS[3:], "cost", "lower_bound_cost", "reason"),
-    )
+    required, optional = _PLAN_KEYS[:3], _PLAN_KEYS[3:]
+    top = members(obj, "", required, (*optional, "cost", "lower_bound_cost", "reason"))
     if top["status"] not in get_args(Status):
         raise InvalidProblem("status", f"no status {shown(top['status'])}")
     steps = steps_from_list(top["steps"])
-    actions = _whole(top["actions"], "actions")
+    actions = whole(top["actions"], "actions")
     if actions != sum(map(len, steps)):
         raise InvalidProblem("actions", f"is {actions}, but the steps have {sum(map(len, steps))}")
     return TransformationPlan(
         status=top["status"],
         steps=steps,
-        lower_bound_actions=_whole(top.get("lower_bound_actions", 0), "lower_bound_actions"),
-        lower_bound_steps=_whole(top.get("lower_bound_steps", 0), "lower_bound_steps"),
+        lower_bound_actions=whole(top.get("lower_bound_actions", 0), "lower_bound_actions"),
+        lower_bound_steps=whole(top.get("lower_bound_steps", 0), "lower_bound_steps"),
         planner=str(top.get("planner", "")),
         runtime_s=number(top.get("runtime_s", 0.0), "runtime_s"),
         cost=number(top.get("cost", 0.0), "cost"),
@@ -189,7 +183,7 @@ def transformation_plan_from_dict(obj: object) -> TransformationPlan:
 
 
 def _brokers(obj: object) -> tuple[str, ...]:
-    names = _list(obj, "brokers")
+    names = items(obj, "brokers")
     if not 1 <= len(names) <= MAX_BROKERS:
         raise InvalidProblem("brokers", f"give 1 to {MAX_BROKERS:,} of them, not {len(names):,}")
     seen: dict[str, int] = {}
@@ -205,9 +199,9 @@ def _brokers(obj: object) -> tuple[str, ...]:
 
 def _tree(obj: object, name: str, known: frozenset[str]) -> frozenset[Edge]:
     links: dict[Edge, int] = {}
-    for at, pair in enumerate(_list(obj, name)):
+    for at, pair in enumerate(items(obj, name)):
         path = f"{name}[{at}]"
-        ends = _list(pair, path)
+        ends = items(pair, path)
         if len(ends) != 2:
             raise InvalidProblem(path, f"must be a pair of brokers, not {len(ends)} entries")
         for end in ends:
@@ -224,37 +218,8 @@ def _tree(obj: object, name: str, known: frozenset[str]) -> frozenset[Edge]:
     return frozenset(links)
 
 
-def _object(
-    obj: object, path: str, keys: tuple[str, ...], optional: tuple[str, ...] = ()
-) -> Mapping[str, Any]:
-    if not isinstance(obj, dict):
-        raise InvalidProblem(path, f"must be an object, not {shown(obj)}")
-    refuse_repeated_key(obj, path)
-    known = dict.fromkeys((*keys, *optional))
-    for key in obj:
-        if key not in known:
-            raise InvalidProblem(path, f"unknown key {shown(key)}; known are {', '.join(known)}")
-    for key in keys:
-        if key not in obj and key not in optional:
-            raise InvalidProblem(path, f'missing key "{key}"; add it')
-    return obj
-
-
-def _list(obj: object, path: str) -> list[Any]:
-    if not isinstance(obj, list | tuple):
-        raise InvalidProblem(path, f"must be a list, not {shown(obj)}")
-    return list(obj)
-
-
 def _name(value: object, path: str) -> None:
     if not isinstance(value, str):
         raise InvalidProblem(path, f"must be a string, not {shown(value)}")
     if not 1 <= len(value) <= MAX_ID_LENGTH:
         raise InvalidProblem(path, f"must have 1 to {MAX_ID_LENGTH} characters")
-
-
-def _whole(value: object, path: str) -> int:
-    found = number(value, path)
-    if found != int(found) or found < 0:
-        raise InvalidProblem(path, f"must be a whole number from 0 on, not {shown(value)}")
-    return int(found)

@@ -6,10 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from weir.actions import edge
-from weir.codec.json_text import refuse_repeated_key
 from weir.errors import InvalidProblem
 from weir.model.transformation import ActionCosts, Options, Parallel
-from weir.plugins import number, shown
+from weir.reading import amount, items, mapping, members, number, shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -23,7 +22,7 @@ _COST_KEYS = (*_PRICES, "brokers", "links")
 
 def options_from_dict(obj: object, problem: Transformation) -> Options:
     """Checked options; every one may be left out."""
-    given = _object(obj, "options", _KEYS)
+    given = members(obj, "options", (), _KEYS)
     parallel = given.get("parallel", "broker-disjoint")
     if parallel not in get_args(Parallel):
         known = ", ".join(get_args(Parallel))
@@ -92,7 +91,7 @@ def _frozen(obj: object, problem: Transformation) -> tuple[frozenset[str], froze
     brokers: set[str] = set()
     links: set[Edge] = set()
     known = problem.initial_brokers | problem.goal_brokers
-    for at, entry in enumerate(_list(obj, "options.frozen")):
+    for at, entry in enumerate(items(obj, "options.frozen")):
         path = f"options.frozen[{at}]"
         if isinstance(entry, str):
             if entry not in known:
@@ -124,67 +123,41 @@ def _refuse_changing(broker: str, path: str, problem: Transformation) -> None:
 
 def _costs(obj: object, problem: Transformation) -> ActionCosts:
     path = "options.action_costs"
-    given = _object(obj, path, _COST_KEYS)
+    given = members(obj, path, (), _COST_KEYS)
     known = problem.initial_brokers | problem.goal_brokers
     prices = {
-        name: _price(given[name], f"{path}.{name}")
+        name: amount(given[name], f"{path}.{name}")
         for name in _PRICES
         if name in given and not (given[name] is None and name in ("move", "exchange"))
     }
-    brokers = given.get("brokers", {})
-    if not isinstance(brokers, dict):
-        raise InvalidProblem(f"{path}.brokers", f"must be an object, not {shown(brokers)}")
-    refuse_repeated_key(brokers, f"{path}.brokers")
+    brokers = mapping(given.get("brokers", {}), f"{path}.brokers")
     for name in brokers:
         if name not in known:
             raise InvalidProblem(
                 f"{path}.brokers", f"no broker {shown(name)}; take it from brokers"
             )
     links: dict[Edge, float] = {}
-    for at, entry in enumerate(_list(given.get("links", []), f"{path}.links")):
+    for at, entry in enumerate(items(given.get("links", []), f"{path}.links")):
         where = f"{path}.links[{at}]"
-        parts = _list(entry, where)
+        parts = items(entry, where)
         if len(parts) != 3:
             raise InvalidProblem(where, "must be two brokers and a cost")
         link = _pair(parts[:2], where, known)
         if link in links:
             raise InvalidProblem(where, f"the link {'-'.join(link)} has a cost already; give one")
-        links[link] = _price(parts[2], where)
+        links[link] = amount(parts[2], where)
     return ActionCosts(
         **prices,
-        brokers={name: _price(cost, f"{path}.brokers.{name}") for name, cost in brokers.items()},
+        brokers={name: amount(cost, f"{path}.brokers.{name}") for name, cost in brokers.items()},
         links=links,
     )
 
 
-def _price(value: object, path: str) -> float:
-    price = number(value, path)
-    if price < 0:
-        raise InvalidProblem(path, f"must not be negative, but is {price:g}")
-    return price
-
-
 def _pair(obj: object, path: str, known: Collection[str]) -> Edge:
-    ends = _list(obj, path)
+    ends = items(obj, path)
     if len(ends) != 2 or not all(isinstance(end, str) for end in ends):
         raise InvalidProblem(path, "must be a broker or a pair of brokers")
     for end in ends:
         if end not in known:
             raise InvalidProblem(path, f"no broker {shown(end)}; take it from brokers")
     return edge(ends[0], ends[1])
-
-
-def _object(obj: object, path: str, keys: tuple[str, ...]) -> dict[str, Any]:
-    if not isinstance(obj, dict):
-        raise InvalidProblem(path, f"must be an object, not {shown(obj)}")
-    refuse_repeated_key(obj, path)
-    for key in obj:
-        if key not in keys:
-            raise InvalidProblem(path, f"unknown key {shown(key)}; known are {', '.join(keys)}")
-    return obj
-
-
-def _list(obj: object, path: str) -> list[Any]:
-    if not isinstance(obj, list | tuple):
-        raise InvalidProblem(path, f"must be a list, not {shown(obj)}")
-    return list(obj)

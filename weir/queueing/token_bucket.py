@@ -34,7 +34,7 @@ from __future__ import annotations
 import math
 
 from weir.errors import InvalidProblem
-from weir.plugins import number
+from weir.reading import number
 
 TOLERANCE = 1e-9
 """Of one token: what rounding may lack for a message to pass at the time `wait_s` foretold."""

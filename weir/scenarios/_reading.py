@@ -2,42 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weir.errors import InvalidProblem, join_path
-from weir.plugins import LARGEST_NUMBER, SMALLEST_NUMBER, number, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from weir.reading import LARGEST_NUMBER, SMALLEST_NUMBER, amount, items, shown
 
 MAX_NAME = 200
 
 
-def members(
-    obj: object, path: str, required: Collection[str], optional: Collection[str] = ()
-) -> dict[str, Any]:
-    """The object, with all required keys and no unknown one."""
-    if not isinstance(obj, dict):
-        raise InvalidProblem(path, f"must be an object, not {shown(obj)}")
-    for key in obj:
-        if key not in required and key not in optional:
-            known = ", ".join([*required, *optional])
-            raise InvalidProblem(path, f"unknown key {shown(key)}; known are {known}")
-    for key in required:
-        if key not in obj:
-            raise InvalidProblem(path, f'missing key "{key}"; add it')
-    return obj
-
-
 def entries(obj: object, path: str, *, most: int, least: int = 0) -> list[Any]:
     """A list of `least` to `most` entries."""
-    if not isinstance(obj, list | tuple):
-        raise InvalidProblem(path, f"must be a list, not {shown(obj)}")
-    if len(obj) < least:
+    given = items(obj, path)
+    if len(given) < least:
         raise InvalidProblem(path, "must not be empty; give at least one entry")
-    if len(obj) > most:
-        raise InvalidProblem(path, f"has {len(obj):,} entries; at most {most:,}")
-    return list(obj)
+    if len(given) > most:
+        raise InvalidProblem(path, f"has {len(given):,} entries; at most {most:,}")
+    return given
 
 
 def text(obj: object, path: str) -> str:
@@ -69,31 +49,6 @@ def ids(obj: object, path: str) -> tuple[str, ...]:
 def ids_or_all(obj: object, path: str) -> tuple[str, ...] | None:
     """Ids, or None for `"all"`."""
     return None if obj == "all" else ids(obj, path)
-
-
-def amount(obj: object, path: str) -> float:
-    """A number that is not negative."""
-    value = number(obj, path)
-    if value < 0:
-        raise InvalidProblem(path, f"must not be negative, but is {value:g}")
-    return value
-
-
-def whole(obj: object, path: str, *, least: int, most: int) -> int:
-    """A whole number within bounds."""
-    value = number(obj, path)
-    if value != int(value):
-        raise InvalidProblem(path, f"must be a whole number, not {shown(obj)}")
-    if not least <= value <= most:
-        raise InvalidProblem(path, f"must lie between {least:,} and {most:,}")
-    return int(value)
-
-
-def boolean(obj: object, path: str) -> bool:
-    """True or false."""
-    if not isinstance(obj, bool):
-        raise InvalidProblem(path, f"must be true or false, not {shown(obj)}")
-    return obj
 
 
 def scale_or_set(obj: dict[str, Any], path: str) -> tuple[float | None, float | None]:

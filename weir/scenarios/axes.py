@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from weir.errors import InvalidProblem
-from weir.plugins import number, shown
-from weir.scenarios._reading import entries, members, text, whole
+from weir.reading import members, number, shown, whole
+from weir.scenarios._reading import entries, text
 from weir.scenarios.edits import KINDS, Edit, edit_from_dict
 
 MAX_VALUES = 2000

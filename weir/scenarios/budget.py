@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from weir.codec.problem import MAX_ID_LENGTH, MAX_RESOURCES
 from weir.errors import InvalidProblem, join_path
 from weir.model import Node, loads
-from weir.plugins import number, shown
+from weir.reading import amount, members, number, shown
 from weir.scenarios._protocol import Measure
-from weir.scenarios._reading import amount, ids_or_all, members, text, within_range
+from weir.scenarios._reading import ids_or_all, text, within_range
 from weir.scenarios.capacities import priced
 
 if TYPE_CHECKING:

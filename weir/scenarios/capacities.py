@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from weir.errors import InvalidProblem, join_path
+from weir.reading import members
 from weir.scenarios._protocol import Measure
-from weir.scenarios._reading import ids_or_all, members, scale_or_set, text, within_range
+from weir.scenarios._reading import ids_or_all, scale_or_set, text, within_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from weir.codec.problem import MAX_POPULATION
 from weir.errors import InvalidProblem, join_path
+from weir.reading import amount, members
 from weir.scenarios._protocol import Measure
-from weir.scenarios._reading import amount, ids, ids_or_all, members, scale_or_set, within_range
+from weir.scenarios._reading import ids, ids_or_all, scale_or_set, within_range
 from weir.utility import utility_from_dict, utility_to_dict
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weir.errors import InvalidProblem, join_path
-from weir.plugins import shown
+from weir.reading import shown
 from weir.scenarios._protocol import Edit, Measure
 from weir.scenarios.budget import Budget
 from weir.scenarios.capacities import LinkCapacity, NodeCapacity

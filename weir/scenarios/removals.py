@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from weir.errors import join_path
+from weir.reading import members
 from weir.scenarios._protocol import Measure
-from weir.scenarios._reading import ids, members
+from weir.scenarios._reading import ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

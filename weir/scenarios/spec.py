@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING, Any
 
 from weir.errors import InvalidProblem, UnknownMethod, join_path
 from weir.optimizers import method as find_method
-from weir.plugins import from_dict, number, shown
-from weir.scenarios._reading import amount, boolean, entries, ids, members, text, whole
+from weir.plugins import from_dict
+from weir.reading import amount, boolean, members, number, shown, whole
+from weir.scenarios._reading import entries, ids, text
 from weir.scenarios.axes import Axis, axis_from_dict, axis_to_dict
 from weir.scenarios.edits import Edit, edit_from_dict, edit_to_dict
 

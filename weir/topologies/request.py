@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from weir.errors import InvalidProblem, UnknownMethod
 from weir.planners import DEFAULT, planner
-from weir.plugins import from_dict, number, shown
+from weir.plugins import from_dict
+from weir.reading import number, shown
 from weir.topologies import designer, designers
 
 if TYPE_CHECKING:

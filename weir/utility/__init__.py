@@ -10,7 +10,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from weir.errors import InvalidProblem, join_path
-from weir.plugins import discover, from_dict, shown
+from weir.plugins import discover, from_dict
+from weir.reading import mapping, shown
 from weir.utility._arrays import FloatArray
 from weir.utility._curves import Knots, evaluate, slope_at
 from weir.utility._form import Family, Form
@@ -54,18 +55,17 @@ def kinds() -> Mapping[str, type[Utility]]:
 
 def utility_from_dict(obj: object, path: str = "utility") -> Utility:
     """A utility function from `{"kind": ..., parameters}`."""
-    if not isinstance(obj, dict):
-        raise InvalidProblem(path, f"must be an object, not {shown(obj)}")
-    kind = obj.get("kind")
+    given = mapping(obj, path)
+    kind = given.get("kind")
     cls = kinds().get(kind) if isinstance(kind, str) else None
     if cls is None:
         known = ", ".join(kinds())
-        if "kind" not in obj:
+        if "kind" not in given:
             raise InvalidProblem(path, f'missing key "kind"; give one of {known}')
         raise InvalidProblem(
             join_path(path, "kind"), f"no utility kind {shown(kind)}; known are {known}"
         )
-    return from_dict(cls, {key: value for key, value in obj.items() if key != "kind"}, path)
+    return from_dict(cls, {key: value for key, value in given.items() if key != "kind"}, path)
 
 
 def utility_to_dict(utility: Utility) -> dict[str, Any]:

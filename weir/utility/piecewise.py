@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from weir.errors import InvalidProblem
-from weir.plugins import about, check_fields, number, shown
+from weir.plugins import about, check_fields
+from weir.reading import number, shown
 from weir.utility._curves import Curves, Knots, evaluate, slope_at
 from weir.utility._form import Family, Form
 

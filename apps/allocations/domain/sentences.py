@@ -9,7 +9,7 @@ from apps.common.words import counted, percent
 from apps.plans.domain.naming import listed
 from apps.plans.domain.structure import reasons
 from weir.model.plan import Bound, Promise
-from weir.plugins import LARGEST_NUMBER
+from weir.reading import LARGEST_NUMBER
 
 FULL = 0.95
 """From this share of its capacity on, a resource with a price is called scarce."""

@@ -73,7 +73,7 @@ def changed(*path, to):
     [
         ([], "must be an object"),
         ({"today": []}, 'missing key "brokers"'),
-        ({**GOOD, "more": 1}, 'unknown key "more"; known are brokers, links'),
+        ({**GOOD, "more": 1}, 'unknown key "more"; known are brokers, today, links'),
         ({**GOOD, "brokers": []}, "brokers: must hold at least one broker"),
         ({**GOOD, "today": []}, "today: must be the tree in force"),
         (changed("brokers", 1, "id", to="a"), r'brokers\[1\]: broker "a" is brokers\[0\] already'),

@@ -29,7 +29,8 @@ from weir.errors import InvalidProblem, NoPlan
 from weir.model.transformation import TransformationPlan
 from weir.planners import PlanProgress
 from weir.planners.ipitt.run import Ended, Run
-from weir.plugins import about, check_fields, shown
+from weir.plugins import about, check_fields
+from weir.reading import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
