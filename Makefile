@@ -66,7 +66,7 @@ package: runtime
 
 # Machine code depends on files that a kernel calls into, which numba's own cache does not notice.
 KERNELS = $(wildcard weir/*.py weir/allocation/*.py weir/optimizers/*/*.py \
-  weir/optimizers/*/*/*.py weir/utility/*.py weir/topologies/*.py weir/transformation/*.py \
+  weir/optimizers/*/*/*.py weir/utility/*.py weir/topologies/*.py weir/routing/*.py weir/transformation/*.py \
   weir/planners/*/*.py weir/planners/*/*/*.py)
 compiled: package ## machine code of the kernels; after editing one, before a test by hand
 	@now=$(call hash,requirements/runtime.txt $(KERNELS)); \

@@ -22,11 +22,11 @@ import numpy as np
 from tests.weir.topologies.instances import all_trees, problem
 from weir.model.evaluation import EvaluationProblem
 from weir.model.transformation import Edge
+from weir.routing.arrays import pair_arrays, traffic_arrays
+from weir.routing.cost import edge_rows, loads, routing
 from weir.stop import never
 from weir.topologies import Designer, designers
-from weir.topologies._arrays import pair_arrays, traffic_arrays
 from weir.topologies._descent import Tree
-from weir.topologies.cost import edge_rows, loads, routing
 from weir.warm_up.topologies import warm_up
 
 Make = Callable[[EvaluationProblem], frozenset[Edge]]

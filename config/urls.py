@@ -34,17 +34,17 @@ from apps.catalog.api.views import (
     UtilityFunctionViewSet,
     UtilityKindsView,
 )
-from apps.executions.api import agents
-from apps.executions.api.restored import AdoptRestoredView, RestoredView
-from apps.executions.api.views import ExecutionViewSet
-from apps.overlays.api.repairs import RepairsView
-from apps.overlays.api.tools import (
+from apps.evaluations.api.repairs import RepairsView
+from apps.evaluations.api.tools import (
     MethodsView,
     PlannersView,
     SystemTrafficView,
     TransformationView,
 )
-from apps.overlays.api.views import CandidateViewSet, EvaluationViewSet
+from apps.evaluations.api.views import CandidateViewSet, EvaluationViewSet
+from apps.executions.api import agents
+from apps.executions.api.restored import AdoptRestoredView, RestoredView
+from apps.executions.api.views import ExecutionViewSet
 from apps.plans.api.model_state import ModelStateView
 from apps.plans.api.views import PlanViewSet
 from apps.plans.policies.api.views import PolicyViewSet

@@ -7,7 +7,7 @@ from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from spark_tasks import io
-from spark_tasks.jobs import fit, partitioned, plan, solve, sweep
+from spark_tasks.jobs import evaluate, fit, partitioned, plan, solve, sweep
 from spark_tasks.partitions import cores
 from spark_tasks.session import SparkAway, forget, reachable, session, short
 from weir.errors import WeirError
@@ -17,7 +17,13 @@ CLOSED_MEANWHILE = "NO_ACTIVE_SESSION"
 """What a session says whose client heard, in an answer that pyspark swallowed, that its server is
 another one by now."""
 
-JOBS = {"fit": fit.build, "plan": plan.build, "solve": solve.build, "sweep": sweep.build}
+JOBS = {
+    "evaluate": evaluate.build,
+    "fit": fit.build,
+    "plan": plan.build,
+    "solve": solve.build,
+    "sweep": sweep.build,
+}
 
 
 class JobError(Exception):

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.accounts.models import User
+from apps.evaluations.models import Candidate, Evaluation
+from apps.evaluations.services import evaluation_request, evaluation_store
 from apps.executions.models import UNDER_WAY_NAMES, Execution, ExecutionAction
 from apps.executions.services import executions_tick
 from apps.executions.services.reports import agent_heard
-from apps.overlays.models import Candidate, Evaluation
-from apps.overlays.services import evaluation_request, evaluation_store
 from apps.plans.services import plans_settle
 from apps.runs.models import Run
 from apps.systems.models import System
 from apps.systems.services import entity_create
 from apps.telemetry.models import Agent
 from apps.topology.models import Broker, Link, Overlay
-from spark_tasks.jobs.plan import evaluate_payload
+from spark_tasks.jobs.evaluate import evaluate_payload
 from tests.factories import make_broker, make_class, make_system, make_topic
 from tests.factories.runs import claim
 from weir import actions

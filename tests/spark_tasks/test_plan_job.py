@@ -5,7 +5,8 @@ import json
 import pytest
 
 from spark_tasks import entry
-from spark_tasks.jobs.plan import evaluate_payload, plan_payload, solve_share
+from spark_tasks.jobs.evaluate import evaluate_payload, solve_share
+from spark_tasks.jobs.plan import plan_payload
 from tests.spark_tasks.house import House
 from tests.weir.topologies.instances import problem
 from weir.codec.evaluation import evaluation_bytes, evaluation_hash
@@ -142,10 +143,10 @@ def test_refused_plan_is_a_sentence(payload, parameters, words):
 class TestOnSpark:
     """Through the one door."""
 
-    def run(self, remote, payload, folder, parameters):
+    def run(self, remote, payload, folder, parameters, job="plan"):
         return entry.run(
             remote=remote,
-            job="plan",
+            job=job,
             tag="t",
             payload=payload,
             input_uri=(folder / "in").as_uri(),
@@ -162,6 +163,7 @@ class TestOnSpark:
                 evaluation_bytes(evaluation),
                 tmp_path,
                 told(points_url=house.url, progress_token="x"),
+                job="evaluate",
             )
         assert repeatable(answer) == here
         assert len(house.rows) == len(here["candidates"]) + len(here["rows"]) - 1

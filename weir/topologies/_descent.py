@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from weir.routing import kernels
+from weir.routing.arrays import PairArrays, TrafficArrays
 from weir.topologies import DesignProgress
-from weir.topologies import _kernels as kernels
-from weir.topologies._arrays import PairArrays, TrafficArrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable

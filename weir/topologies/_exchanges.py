@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from weir.model.transformation import Move
-from weir.topologies.benefit import Replay, transformation_cost
+from weir.routing.benefit import Replay, transformation_cost
 from weir.transformation.moves import apply, neighbours, path, price
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from weir.routing import kernels
+from weir.routing.arrays import PairArrays, TrafficArrays, pair_arrays, traffic_arrays
+from weir.routing.cost import edge_rows
 from weir.topologies import NoTree
-from weir.topologies import _kernels as kernels
-from weir.topologies._arrays import PairArrays, TrafficArrays, pair_arrays, traffic_arrays
 from weir.topologies._descent import Tree
-from weir.topologies.cost import edge_rows
 
 if TYPE_CHECKING:
     from weir.model.evaluation import EvaluationProblem

@@ -5,10 +5,10 @@ from __future__ import annotations
 from weir.codec.evaluation import evaluation_from_dict
 from weir.model.evaluation import EvaluationProblem
 from weir.model.transformation import Move
+from weir.routing.benefit import Replay
+from weir.routing.cost import routing
 from weir.stop import never
 from weir.topologies import designers
-from weir.topologies.benefit import Replay
-from weir.topologies.cost import routing
 
 
 def sample() -> EvaluationProblem:

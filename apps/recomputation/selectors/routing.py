@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 
 from apps.common.words import counted, figure, percent
-from apps.overlays.models import Candidate, Evaluation, TrafficSource
-from apps.overlays.selectors.problem import evaluation_problem
-from apps.overlays.selectors.traffic import TrafficReading, traffic_now
+from apps.evaluations.models import Candidate, Evaluation, TrafficSource
+from apps.evaluations.selectors.problem import evaluation_problem
+from apps.evaluations.selectors.traffic import TrafficReading, traffic_now
 from apps.systems.models import System
 from apps.topology.models import Overlay
 from apps.topology.services import edges_of
 from weir.errors import InvalidProblem
 from weir.lifecycle.runs import RunState
 from weir.model.evaluation import Routing
-from weir.topologies.cost import routing
+from weir.routing.cost import routing
 
 WINDOW_S = 30.0
 """Measured rates are means over this time."""

@@ -2,10 +2,10 @@
 
 from apps.accounts.services import automatic_account
 from apps.common.errors import Conflict
-from apps.overlays.models import Candidate, CandidateKind, Evaluation
-from apps.overlays.services import candidate_plan, evaluation_request
-from apps.overlays.services.request import DEFAULT_TIME_LIMIT_S
-from apps.overlays.services.request import KIND as KIND
+from apps.evaluations.models import Candidate, CandidateKind, Evaluation
+from apps.evaluations.services import candidate_plan, evaluation_request
+from apps.evaluations.services.request import DEFAULT_TIME_LIMIT_S
+from apps.evaluations.services.request import KIND as KIND
 from apps.plans.models import Plan
 from apps.recomputation.models import Firing
 from apps.runs.models import Run

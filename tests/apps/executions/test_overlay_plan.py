@@ -10,12 +10,12 @@ from django.utils import timezone
 
 from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
+from apps.evaluations.models import Candidate
+from apps.evaluations.services import candidate_plan, plan_again_from_here
 from apps.executions.models import Execution
 from apps.executions.selectors import edges_in_force
 from apps.executions.services import execution_roll_back
 from apps.executions.services.advance import execution_advance
-from apps.overlays.models import Candidate
-from apps.overlays.services import candidate_plan, plan_again_from_here
 from apps.plans.models import Plan
 from apps.plans.services import plan_execute, plan_undo, plans_settle
 from apps.telemetry.models import Agent

@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.domain.roles import Role
-from apps.overlays.models import Evaluation
-from apps.overlays.services import evaluation_store
+from apps.evaluations.models import Evaluation
+from apps.evaluations.services import evaluation_store
 from apps.recomputation.models import Firing, Schedule
 from apps.recomputation.selectors.watched import look
 from apps.recomputation.services import recomputation_tick, schedule_create, schedule_run

@@ -18,9 +18,9 @@ from tests.weir.topologies.instances import all_trees, problem, problems
 from weir.codec.evaluation import evaluation_from_dict, evaluation_to_dict
 from weir.errors import UnknownMethod
 from weir.plugins import describe
+from weir.routing.cost import routing
 from weir.stop import never
 from weir.topologies import NoTree, designer, designers, minimum_cost
-from weir.topologies.cost import routing
 
 METHODS = sorted(designers())
 OTHERS = [name for name in METHODS if name != "keep_today"]
@@ -205,7 +205,8 @@ LEFT_TO_COMPILE = """
 from numba.core.dispatcher import Dispatcher
 from tests.weir.topologies.instances import problem
 from weir.stop import never
-from weir.topologies import _kernels, designers
+from weir.topologies import designers
+from weir.routing import kernels as _kernels
 from weir.warm_up.topologies import warm_up
 
 def compiled():

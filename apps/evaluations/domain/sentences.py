@@ -1,0 +1,211 @@
+"""What a plan of an overlay says to people: why, what is promised, assumed, and done. Pure."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from apps.common.words import counted, figure, percent
+from apps.evaluations.domain.figures import MOST_FIGURES
+from weir.actions import edge
+from weir.model.evaluation import EvaluationProblem, Routing
+from weir.model.plan import Action, Bound, Promise, Step
+from weir.model.transformation import Move, Steps
+from weir.routing.cost import loads, routing
+from weir.transformation.moves import Neighbours, apply, change, neighbours
+
+ENVELOPE_BAND = 0.5
+"""Offered rates may leave those of the evaluation by this share."""
+
+NOISE = 4.0
+"""... and by so many standard deviations of a Poisson count over the second of one sample."""
+
+KINDS = {"shift": "shift_link", "append": "append_broker", "detach": "detach_broker"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """Steps from the tree in force to a goal, with what is known of them."""
+
+    problem: EvaluationProblem
+    goal: frozenset[tuple[str, str]]
+    goal_title: str
+    overlay_name: str
+    steps: Steps
+    planner: str
+    lower_bound_actions: int
+    lower_bound_steps: int
+    net_benefit: float | None
+    transformation_cost: float | None
+    pause_s: float | None
+    disturbed: int | None
+    traffic_detail: str
+
+    @property
+    def actions(self) -> int:
+        """How many actions the steps have."""
+        return sum(map(len, self.steps))
+
+
+def before_after(way: Way) -> tuple[Routing, Routing]:
+    """Routing on the tree in force and on the goal."""
+    return routing(way.problem, way.problem.today), routing(way.problem, way.goal)
+
+
+def why(way: Way) -> tuple[str, ...]:
+    """The reasons, most important first."""
+    now, then = before_after(way)
+    said = [_routed(way, now, then), *_loaded(now, then), _length(way)]
+    if way.net_benefit is not None and way.transformation_cost is not None:
+        said.append(
+            f"Over {_span(way.problem.horizon_s)} it saves "
+            f"{_amount((now.cost_per_s - then.cost_per_s) * way.problem.horizon_s)} of routing and "
+            f"the way there costs {_amount(way.transformation_cost)}: a net benefit of "
+            f"{_amount(way.net_benefit)}, counted in messages over one link."
+        )
+    if way.disturbed is not None:
+        pause = "" if way.pause_s is None else f", for {figure(way.pause_s)} s in all at least"
+        said.append(
+            f"Topics of {counted(way.disturbed, 'consumer')} pause while a link that they cross "
+            f"moves{pause}; reliable topics lose nothing."
+        )
+    said.append(way.traffic_detail)
+    return tuple(said)
+
+
+def _routed(way: Way, now: Routing, then: Routing) -> str:
+    return (
+        f"{way.goal_title} carries {figure(then.link_messages_per_s)} msg/s over its links with "
+        f"{figure(then.in_flight)} messages in flight; {way.overlay_name} carries "
+        f"{figure(now.link_messages_per_s)} msg/s with {figure(now.in_flight)} "
+        f"({_change(now.link_messages_per_s, then.link_messages_per_s)} and "
+        f"{_change(now.in_flight, then.in_flight)})."
+    )
+
+
+def _loaded(now: Routing, then: Routing) -> list[str]:
+    if not now.highest_broker or not then.highest_broker:
+        return []
+    return [
+        f"The busiest broker is {then.highest_broker} with {percent(then.highest_load)} of its "
+        f"capacity, instead of {now.highest_broker} with {percent(now.highest_load)}."
+    ]
+
+
+def _length(way: Way) -> str:
+    actions = counted(way.actions, "action")
+    steps = counted(len(way.steps), "step")
+    if way.actions == way.lower_bound_actions:
+        proof = "no plan has fewer actions"
+    else:
+        proof = f"at least {counted(way.lower_bound_actions, 'action is', 'actions are')} needed"
+    if len(way.steps) == way.lower_bound_steps:
+        proof += " or fewer steps" if "no plan" in proof else ", and no plan has fewer steps"
+    return f"{actions} in {steps} lead there; {proof}."
+
+
+def _change(before: float, after: float) -> str:
+    return percent((after - before) / before, 1, signed=True) if before > 0 else "from nothing"
+
+
+def _span(seconds: float) -> str:
+    for size, noun in ((86_400.0, "day"), (3600.0, "hour"), (60.0, "minute")):
+        if seconds >= size:
+            count = seconds / size
+            return f"1 {noun}" if count == 1 else f"{figure(count)} {noun}s"
+    return f"{figure(seconds)} s"
+
+
+def _amount(messages: float) -> str:
+    return f"{messages:,.0f}"
+
+
+def promise(way: Way) -> tuple[Promise, ...]:
+    """Messages in flight, traffic on links and the highest load, before and after."""
+    now, then = before_after(way)
+    rows = [
+        ("messages in flight", "messages", now.in_flight, then.in_flight),
+        ("traffic on links", "msg/s", now.link_messages_per_s, then.link_messages_per_s),
+    ]
+    if now.highest_broker and then.highest_broker:
+        rows.append(("highest broker load", "share", now.highest_load, then.highest_load))
+    return tuple(
+        Promise(name=name, unit=unit, before=float(before), after=float(after))
+        for name, unit, before, after in rows
+    )
+
+
+def envelope(problem: EvaluationProblem, offered: Mapping[str, float]) -> tuple[Bound, ...]:
+    """Between which published rates the promise stands; a bound's name is the topic's."""
+    bounds = []
+    for row in problem.traffic:
+        expected = sum(row.published.values())
+        measured = offered.get(row.topic)
+        if not expected and not measured:
+            continue
+        most = max(expected, measured or 0.0)
+        low = 0.0
+        if measured is not None:
+            low = max(0.0, (1 - ENVELOPE_BAND) * measured - NOISE * math.sqrt(measured))
+        bounds.append(
+            Bound(
+                name=row.topic,
+                unit="msg/s",
+                low=low,
+                high=(1 + ENVELOPE_BAND) * most + NOISE * math.sqrt(most),
+                measured=measured,
+            )
+        )
+    return tuple(bounds)
+
+
+def plan_steps(way: Way) -> tuple[Step, ...]:
+    """The steps as the plan document holds them, each action with what it does to the traffic."""
+    tree = neighbours(way.problem.today, way.problem.today_brokers)
+    work = len(way.problem.brokers) * max(1, len(way.problem.traffic)) * way.actions
+    told = work <= MOST_FIGURES
+    steps = []
+    for step in way.steps:
+        actions = [_action(way.problem, tree, move, told=told) for move in step]
+        for move in step:
+            apply(tree, move)
+        steps.append(Step(actions=tuple(actions)))
+    return tuple(steps)
+
+
+def _action(problem: EvaluationProblem, tree: Neighbours, move: Move, *, told: bool) -> Action:
+    target = {
+        "shift": {"i": move.broker, "j": move.source, "k": move.to},
+        "append": {"broker": move.broker, "to": move.to},
+        "detach": {"broker": move.broker, "from": move.source},
+    }[move.op]
+    return Action(
+        kind=KINDS[move.op],
+        target={name: broker for name, broker in target.items() if broker is not None},
+        effect=_effect(problem, tree, move) if told else "",
+    )
+
+
+def _effect(problem: EvaluationProblem, tree: Neighbours, move: Move) -> str:
+    """By itself, on the tree before its step."""
+    done = change(tree, move)
+    before = frozenset(edge(a, b) for a, others in tree.items() for b in others)
+    after = before - {done.removes} | ({done.makes} if done.makes else set())
+    after = frozenset(pair for pair in after if pair is not None)
+    if not before or not after:
+        return ""
+    was, will = loads(problem, before), loads(problem, after)
+    total = sum(will.links.values()) - sum(was.links.values())
+    parts = []
+    if done.removes is not None:
+        parts.append(
+            f"{figure(was.links.get(done.removes, 0.0))} msg/s leave {'-'.join(done.removes)}"
+        )
+    if done.makes is not None:
+        parts.append(f"{figure(will.links.get(done.makes, 0.0))} msg/s take {'-'.join(done.makes)}")
+    verb = "more" if total > 0 else "fewer"
+    net = (
+        f"{figure(abs(total))} msg/s {verb} on links"
+        if abs(total) >= 0.005
+        else ("as much on links as before")
+    )
+    return f"{' and '.join(parts)}: {net}."

@@ -1,0 +1,78 @@
+"""Evaluations and candidates as lists show them, and what a caller may do with them now."""
+
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+
+from apps.evaluations.models import Candidate, CandidateKind, Evaluation
+from apps.plans.models import Plan
+from apps.plans.selectors.staleness import with_state_now
+from weir.lifecycle.plans import PlanState
+
+SOURCE = "overlay_candidate"
+"""`source.kind` of the plans that are made of candidates."""
+
+LARGE = ("edges", "links", "brokers", "steps", "moments")
+
+
+def evaluation_rows() -> QuerySet[Evaluation]:
+    """Evaluations with all that their representation shows."""
+    chosen = Candidate.objects.filter(evaluation=OuterRef("pk"), chosen=True)
+    return (
+        Evaluation.objects.select_related(
+            "system", "overlay", "author", "continues", "run__snapshot", "run__system"
+        )
+        .defer("run__snapshot__payload", "edges", "subscribers")
+        .annotate(
+            candidates_count=Count("candidates"),
+            chosen_id=Subquery(chosen.values("public_id")[:1]),
+        )
+    )
+
+
+def candidate_rows() -> QuerySet[Candidate]:
+    """Candidates of a comparison, without their trees."""
+    return candidates_in_full().defer(*LARGE, "evaluation__edges")
+
+
+def candidates_in_full() -> QuerySet[Candidate]:
+    """Candidates with all that a detail shows.
+
+    Annotated: `last_begun`, the state of the newest plan of it that was begun.
+    """
+    begun = (
+        Plan.objects.filter(source_kind=SOURCE, source_id=OuterRef("public_id"))
+        .exclude(execution=None)
+        .order_by("-id")
+    )
+    return (
+        Candidate.objects.select_related("goal", "evaluation__system", "evaluation__run__snapshot")
+        .defer("evaluation__run__snapshot__payload", "evaluation__subscribers")
+        .annotate(last_begun=Subquery(begun.values("state")[:1]))
+    )
+
+
+def is_current(evaluation: Evaluation) -> bool:
+    """The model is the one that the evaluation saw: its candidates may become plans."""
+    return evaluation.run.snapshot.model_version == evaluation.system.model_version
+
+
+def candidate_plans(candidate: Candidate) -> list[Plan]:
+    """Plans that were made of the candidate, newest first, as they stand now."""
+    rows = list(
+        with_state_now(
+            Plan.objects.filter(source_kind=SOURCE, source_id=candidate.public_id)
+            .defer("document")
+            .order_by("-id")
+        )
+    )
+    for row in rows:
+        row.state = row.state_now  # type: ignore[attr-defined]
+    return rows
+
+
+def candidate_commands(candidate: Candidate) -> list[str]:
+    """`plan` on the model that was evaluated; `plan_again` after a plan of it was broken off."""
+    if candidate.kind == CandidateKind.TODAY or not candidate.steps_count:
+        return []
+    commands = ["plan"] if is_current(candidate.evaluation) else []
+    broken_off = getattr(candidate, "last_begun", None) == PlanState.STALE
+    return [*commands, *(["plan_again"] if broken_off else [])]

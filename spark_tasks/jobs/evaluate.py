@@ -1,0 +1,213 @@
+"""The shape `evaluate`: many goal topologies compared, two rounds of many small pieces.
+
+First every method and seed designs a candidate, then every planner and seed plans the way to every
+different one, in a few tasks per core. News goes home in batches while the tasks run (`Outbox`);
+the job's output holds all of it.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import functions
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
+
+from spark_tasks.io import ANSWER_SCHEMA, read_snapshot, write_answer
+from spark_tasks.outbox import Outbox
+from spark_tasks.partitions import cores
+from spark_tasks.progress import Reporter
+from weir import __version__
+from weir.codec.evaluation import evaluation_from_json, evaluation_hash
+from weir.codec.evaluation_result import (
+    candidate_from_dict,
+    candidate_to_dict,
+    evaluation_result_to_dict,
+    plan_row_from_dict,
+    plan_row_to_dict,
+)
+from weir.errors import WeirError
+from weir.evaluation.portfolio import (
+    DESIGN_SHARE,
+    Choice,
+    Unit,
+    design,
+    designs,
+    evaluate,
+    gather,
+    named,
+    portfolio_from_dict,
+    share_s,
+    solve_unit,
+    units,
+)
+from weir.model.evaluation import Candidate, EvaluationProblem, EvaluationResult, PlanRow
+from weir.routing.cost import routing
+
+TASKS_PER_CORE = 3
+SHARES_SCHEMA = StructType([StructField("id", LongType()), StructField("share", BinaryType())])
+PIECES_SCHEMA = StructType([StructField("payload", BinaryType())])
+
+
+def build(spark: Any, input_uri: str, output_uri: str, parameters: dict[str, Any]) -> None:
+    """Read the snapshot, compare in tasks, write the answer."""
+    answer, error = _spread(spark, input_uri, parameters)
+    row = [(None if answer is None else bytearray(answer), error)]
+    write_answer(spark.createDataFrame(row, ANSWER_SCHEMA).coalesce(1), output_uri)
+
+
+def evaluate_payload(payload: bytes, parameters: dict[str, Any]) -> tuple[bytes | None, str | None]:
+    """A whole evaluation in this process: the answer that Spark gives, too."""
+    with _outbox(parameters) as outbox:
+        try:
+            problem = evaluation_from_json(payload)
+            result = evaluate(
+                problem,
+                portfolio_from_dict(parameters["parameters"]),
+                clock=time.monotonic,
+                cancelled=lambda: outbox.told_to_stop,
+                limit_s=parameters.get("time_limit_s"),
+                on_row=lambda row: outbox.add(_news(row)),
+            )
+        except WeirError as error:
+            return None, str(error)
+    return _answer(problem, result), None
+
+
+def _spread(
+    spark: Any, input_uri: str, parameters: dict[str, Any]
+) -> tuple[bytes | None, str | None]:
+    """Two rounds on the cluster; what they need and give in between passes through here."""
+    payload = bytes(read_snapshot(spark, input_uri).collect()[0].payload)
+    try:
+        problem = evaluation_from_json(payload)
+        portfolio = portfolio_from_dict(parameters["parameters"])
+    except WeirError as error:
+        return None, str(error)
+    asked = [{"at": at} for at in range(len(designs(portfolio)))]
+    today = routing(problem, problem.today)
+    with Reporter(
+        parameters.get("progress_url", ""), parameters.get("progress_token", "")
+    ) as reporter:
+        rounds = _Rounds(spark, input_uri, parameters, reporter)
+        made = [candidate_from_dict(row) for row in rounds.pieces("design", asked)]
+        candidates = named(made, today)
+        work = units(problem, portfolio, candidates)
+        rows = rounds.pieces("plan", [_unit_to_dict(unit) for unit in work])
+    found = [plan_row_from_dict(row) for row in rows]
+    result = gather(problem, candidates, found, today=today, objective=portfolio.objective)
+    return _answer(problem, result), None
+
+
+class _Rounds:
+    """Pieces spread over tasks, every n-th to the same one."""
+
+    def __init__(
+        self, spark: Any, input_uri: str, parameters: dict[str, Any], reporter: Reporter
+    ) -> None:
+        self._spark, self._input_uri = spark, input_uri
+        self._parameters, self._reporter = parameters, reporter
+        self._tasks = TASKS_PER_CORE * cores(spark)
+
+    def pieces(self, kind: str, given: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The answers to all of them, in order."""
+        if not given:
+            return []
+        tasks = min(len(given), self._tasks)
+        text = json.dumps(self._parameters)
+
+        def in_task(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+            for frame in frames:
+                for share, payload in zip(frame["share"], frame["payload"], strict=True):
+                    asked = json.loads(bytes(share))
+                    rows = solve_share(bytes(payload), json.loads(text), asked)
+                    yield pd.DataFrame({"payload": [json.dumps(rows).encode()]})
+
+        shares = [self._share(kind, given, task, tasks) for task in range(tasks)]
+        told = self._spark.createDataFrame(list(enumerate(shares)), SHARES_SCHEMA)
+        # One partition per task number; what is broadcast joins it without moving it.
+        frame = self._spark.range(0, tasks, 1, tasks)
+        frame = frame.join(functions.broadcast(told), "id")
+        snapshot = read_snapshot(self._spark, self._input_uri)
+        frame = frame.crossJoin(functions.broadcast(snapshot)).mapInPandas(in_task, PIECES_SCHEMA)
+        found: list[tuple[int, dict[str, Any]]] = []
+        for row in frame.toLocalIterator():
+            found += [(at, plain) for at, plain in json.loads(bytes(row.payload))]
+            self._reporter.offer({"phase": kind, "done": len(found), "total": len(given)})
+        return [plain for _, plain in sorted(found, key=lambda pair: pair[0])]
+
+    @staticmethod
+    def _share(kind: str, given: Sequence[dict[str, Any]], task: int, tasks: int) -> bytearray:
+        pieces = [[at, given[at]] for at in range(task, len(given), tasks)]
+        share = {"kind": kind, "count": len(given), "tasks": tasks, "pieces": pieces}
+        return bytearray(json.dumps(share).encode())
+
+
+def solve_share(
+    payload: bytes, parameters: dict[str, Any], share: dict[str, Any]
+) -> list[tuple[int, dict[str, Any]]]:
+    """What one task does: its pieces one after the other, each with its number."""
+    problem = evaluation_from_json(payload)
+    portfolio = portfolio_from_dict(parameters["parameters"])
+    designing = share["kind"] == "design"
+    part = DESIGN_SHARE if designing else 1 - DESIGN_SHARE
+    limit_s = share_s(parameters.get("time_limit_s"), share["count"], share["tasks"], part)
+    asked = designs(portfolio)
+    found = []
+    with _outbox(parameters) as outbox:
+        told: dict[str, Any] = {
+            "clock": time.monotonic,
+            "cancelled": lambda: outbox.told_to_stop,
+            "limit_s": limit_s,
+        }
+        for at, piece in share["pieces"]:
+            if designing:
+                candidate = design(problem, asked[piece["at"]], **told)
+                found.append((at, candidate_to_dict(candidate)))
+                outbox.add(_news(candidate))
+            else:
+                row = solve_unit(problem, _unit_from_dict(at, piece), **told)
+                found.append((at, plan_row_to_dict(row)))
+                outbox.add(_news(row))
+            if outbox.told_to_stop:  # whoever stopped it knows why and drops the answer
+                break
+    return found
+
+
+def _outbox(parameters: dict[str, Any]) -> Outbox:
+    return Outbox(parameters.get("points_url", ""), parameters.get("progress_token", ""))
+
+
+def _news(row: Candidate | PlanRow) -> dict[str, Any]:
+    """What is posted early: figures; trees and steps are large and travel once, at the end."""
+    if isinstance(row, Candidate):
+        return {"kind": "candidate", **candidate_to_dict(row), "edges": None}
+    return {"kind": "plan", **plan_row_to_dict(row), "plan": None}
+
+
+def _unit_to_dict(unit: Unit) -> dict[str, Any]:
+    return {
+        "candidate": candidate_to_dict(unit.candidate),
+        "planner": unit.planner.name,
+        "parameters": dict(unit.planner.parameters),
+        "objective": unit.objective,
+        "seed": unit.seed,
+    }
+
+
+def _unit_from_dict(index: int, plain: dict[str, Any]) -> Unit:
+    return Unit(
+        index=index,
+        candidate=candidate_from_dict(plain["candidate"]),
+        planner=Choice(name=plain["planner"], parameters=plain["parameters"]),
+        objective=plain["objective"],
+        seed=plain["seed"],
+    )
+
+
+def _answer(problem: EvaluationProblem, result: EvaluationResult) -> bytes:
+    """One spelling of the same numbers; the hash says which problem it belongs to."""
+    plain = evaluation_result_to_dict(result)
+    told = {**plain, "problem_hash": evaluation_hash(problem), "kernel_version": __version__}
+    return json.dumps(told, sort_keys=True).encode()

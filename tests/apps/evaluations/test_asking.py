@@ -1,0 +1,213 @@
+"""Asking for an evaluation: what is frozen, and what is refused with its reason."""
+
+import json
+
+import pytest
+from django.utils import timezone
+
+from apps.accounts.domain.roles import Role
+from apps.audit.models import AuditEntry
+from apps.evaluations.models import Evaluation, TrafficSource
+from apps.evaluations.selectors.traffic import traffic_now
+from apps.evaluations.services import evaluation_request
+from apps.runs.models import Run
+from apps.telemetry.models import Sample
+from tests.factories import make_broker, make_system
+from tests.factories.overlays import Row, make_row, make_tree
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def row() -> Row:
+    return make_row()
+
+
+def post(api, body, **headers):
+    return api.post("/api/v1/overlay-evaluations", body, format="json", headers=headers)
+
+
+def measure(row: Row, **brokers) -> None:
+    """One sample of every broker, now; those not named measured nothing."""
+    for name, broker in row.brokers.items():
+        payload = {"interval_s": 1.0, "flows": {}, "classes": {}, "links": {}}
+        Sample.objects.create(
+            broker=broker, at=timezone.now(), payload={**payload, **brokers.get(name, {})}
+        )
+
+
+def test_traffic_of_the_model_is_what_topics_send_and_classes_want(row):
+    reading = traffic_now(row.system)
+    assert reading.source == TrafficSource.MODEL
+    assert "a and 4 more measure nothing now" in reading.detail
+    assert reading.pairs() == {("a", "e"): 100.0, ("b", "c"): 10.0}
+    assert reading.subscribers == {"news": {"e": 10}, "local": {"c": 10}}
+
+
+def test_measured_traffic_is_the_mean_over_the_window(row):
+    sent = {"flows": {"news": {"passed_per_s": 30.0}}}
+    heard = {"classes": {"readers-news": {"admitted": 4, "delivered_per_s": 120.0}}}
+    measure(row, a=sent, e=heard)
+    Sample.objects.create(
+        broker=row.brokers["a"],
+        at=timezone.now(),
+        payload={"interval_s": 3.0, "flows": {"news": {"passed_per_s": 10.0}}},
+    )
+    reading = traffic_now(row.system)
+    assert reading.source == TrafficSource.MEASURED
+    assert reading.pairs() == {("a", "e"): 15.0}
+    assert reading.subscribers == {"news": {"e": 4}}
+
+
+def test_one_silent_broker_makes_the_model_speak(row):
+    measure(row)
+    Sample.objects.filter(broker=row.brokers["c"]).delete()
+    reading = traffic_now(row.system)
+    assert reading.source == TrafficSource.MODEL
+    assert "c measures nothing now" in reading.detail
+
+
+def test_snapshot_holds_overlay_links_and_traffic(row, admin):
+    evaluation = evaluation_request(system=row.system, actor=admin, goals=[row.goal])
+    frozen = json.loads(bytes(evaluation.run.snapshot.payload))
+    assert frozen["today"] == [["a", "b"], ["b", "c"], ["c", "d"], ["d", "e"]]
+    latency = {(x["a"], x["b"]): x["latency_s"] for x in frozen["links"]}
+    assert latency["a", "b"] == 0.01
+    assert latency["a", "e"] == pytest.approx(0.04)  # the way over the links that are known
+    assert {t["topic"]: t["published"] for t in frozen["traffic"]} == {
+        "news": {"a": 100.0},
+        "local": {"b": 10.0},
+    }
+    assert evaluation.run.snapshot.model_version == row.fresh().model_version
+    assert evaluation.run.parameters["goals"] == {
+        "short": [["a", "b"], ["a", "e"], ["b", "c"], ["c", "d"]]
+    }
+
+
+def test_request_is_accepted_with_its_run(api, row):
+    answer = post(
+        api,
+        {
+            "system": str(row.system.public_id),
+            "goals": [str(row.goal.public_id)],
+            "seeds": [1, 2],
+            "options": {"max_degree": 3},
+            "note": "Singapore is slow",
+        },
+    )
+    assert answer.status_code == 202, answer.json()
+    body = answer.json()
+    assert answer.headers["Location"] == f"/api/v1/overlay-evaluations/{body['id']}"
+    assert (body["name"], body["state"], body["overlay_name"]) == ("O-1", "queued", "v1")
+    assert body["current"] is True
+    assert body["options"] == {"max_degree": 3}
+    assert body["traffic"]["source"] == "model"
+    assert body["allowed_commands"] == ["cancel"]
+    run = Run.objects.get(public_id=body["run"])
+    assert (run.kind, run.task, run.seed) == ("overlay", "overlays.evaluate", 1)
+    entry = AuditEntry.objects.get(object_kind="overlay_evaluation")
+    assert (entry.action, str(entry.object_id)) == ("start", body["id"])
+    shown = api.get(f"/api/v1/runs/{body['run']}").json()
+    assert shown["overlay_evaluation"] == body["id"]
+
+
+def test_same_idempotency_key_asks_once(api, row):
+    body = {"system": str(row.system.public_id)}
+    first, second = (post(api, body, **{"Idempotency-Key": "k"}) for _ in range(2))
+    assert first.json()["id"] == second.json()["id"]
+    assert Evaluation.objects.count() == 1
+
+
+def test_system_without_an_overlay_is_refused_with_the_next_move(api):
+    answer = post(api, {"system": str(make_system("empty").public_id)})
+    assert (answer.status_code, answer.json()["code"]) == (409, "no_overlay_in_force")
+
+
+def test_goal_that_frozen_parts_forbid_is_refused(api, row):
+    for frozen, named in ((["e"], '"e" is frozen'), ([["d", "e"]], "d-e is frozen")):
+        answer = post(
+            api,
+            {
+                "system": str(row.system.public_id),
+                "goals": [str(row.goal.public_id)],
+                "options": {"frozen": frozen},
+            },
+        )
+        assert answer.status_code == 422
+        body = answer.json()
+        assert body["code"] == "invalid_problem"
+        assert body["errors"][0]["field"] == "goals[0]"
+        assert named in body["errors"][0]["message"]
+    assert not Evaluation.objects.exists()
+
+
+def test_goals_over_different_brokers_are_refused(api, row):
+    extra = {**row.brokers, "f": make_broker(row.system, "f")}
+    wider = make_tree(row.system, extra, "wider", ("ab", "bc", "cd", "de", "ef"), purpose="goal")
+    goals = [str(goal.public_id) for goal in (row.goal, wider)]
+    answer = post(api, {"system": str(row.system.public_id), "goals": goals})
+    assert (answer.status_code, answer.json()["code"]) == (422, "goals_differ")
+    assert "f" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("member", "field"),
+    [
+        ({"methods": [{"name": "magic"}]}, "methods[0].name"),
+        ({"planners": [{"name": "magic"}]}, "planners[0].name"),
+        ({"options": {"max_degree": 1}}, "options.max_degree"),
+        ({"options": {"frozen": ["x"]}}, "options.frozen[0]"),
+        ({"options": {"colour": "red"}}, "options"),
+        ({"weights": {"per_second": -1}}, "weights.per_second"),
+        ({"horizon_s": 0}, "horizon_s"),
+        ({"window_s": 3600}, "window_s"),
+        ({"seeds": []}, "seeds"),
+        ({"goals": ["00000000-0000-4000-8000-000000000000"]}, "goals"),
+    ],
+)
+def test_what_does_not_fit_names_its_field(api, row, member, field):
+    answer = post(api, {"system": str(row.system.public_id), **member})
+    assert answer.status_code in (400, 422)
+    assert field in [error["field"] for error in answer.json()["errors"]]
+    assert not Evaluation.objects.exists()
+
+
+def test_viewer_reads_and_does_not_ask(row, as_role):
+    evaluation_request(system=row.system, actor=None)
+    viewer = as_role(Role.VIEWER)
+    listed = viewer.get(f"/api/v1/overlay-evaluations?system={row.system.public_id}").json()
+    assert [each["allowed_commands"] for each in listed["results"]] == [[]]
+    assert post(viewer, {"system": str(row.system.public_id)}).status_code == 403
+
+
+def test_evaluation_is_cancelled_and_asked_again(api, row, admin):
+    evaluation = evaluation_request(system=row.system, actor=admin)
+    path = f"/api/v1/overlay-evaluations/{evaluation.public_id}"
+    assert api.post(f"{path}/rerun").json()["code"] == "run_is_active"
+    stopped = api.post(f"{path}/cancel")
+    assert (stopped.status_code, stopped.json()["state"]) == (202, "cancelled")
+    again = api.post(f"{path}/rerun")
+    assert (again.status_code, again.json()["state"]) == (202, "queued")
+    assert again.json()["run"] != stopped.json()["run"]
+
+
+def test_traffic_shows_pairs_links_and_brokers(api, row):
+    found = api.get(f"/api/v1/systems/{row.system.public_id}/traffic").json()
+    assert found["source"] == "model"
+    assert found["overlay_name"] == "v1"
+    assert found["traffic_per_s"] == pytest.approx(4 * 100 + 10)
+    assert found["in_flight"] == pytest.approx(410 * 0.01)
+    assert found["pairs"][0] == {"source": "a", "target": "e", "rate_per_s": 100.0}
+    at = {each["broker"]: each for each in found["brokers"]}
+    assert (at["c"]["relayed_per_s"], at["c"]["received_per_s"]) == (100.0, 10.0)
+    assert at["e"]["delivered_per_s"] == 1000.0
+    links = {(each["a"], each["b"]): each for each in found["links"]}
+    assert links["b", "c"]["traffic_per_s"] == pytest.approx(110.0)
+    assert links["b", "c"]["measured_per_s"] is None
+
+
+def test_planners_and_methods_describe_their_parameters(api):
+    for path in ("topology-planners", "topology-methods"):
+        rows = api.get(f"/api/v1/{path}").json()["results"]
+        assert rows
+        assert {"name", "title", "summary", "parameters"} <= rows[0].keys()
