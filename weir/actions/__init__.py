@@ -52,37 +52,38 @@ def protocol(action: Action) -> ProtocolName:
 
 
 def brokers(action: Action) -> tuple[str, ...]:
-    """The brokers concerned, by name."""
+    """Return the names of the brokers that the action concerns."""
     return kind_of(action).brokers(action)
 
 
 def absent(action: Action) -> frozenset[str]:
-    """Those of its brokers that take no part because they are gone for good."""
+    """Return the brokers of the action that take no part because they are gone for good."""
     return kind_of(action).absent(action)
 
 
 def is_final(action: Action) -> bool:
-    """Whether there is no way back; `inverse` then raises InvalidProblem."""
+    """Return whether the action cannot be undone; `inverse` then raises InvalidProblem."""
     return kind_of(action).FINAL
 
 
 def roles(action: Action) -> Mapping[str, str]:
-    """Role -> broker of a tree action; empty for settings."""
+    """Map each role of a tree action to its broker; a setting returns an empty mapping."""
     return kind_of(action).roles(action)
 
 
 def title(action: Action) -> str:
-    """What the action does, in one line for people."""
+    """Say in one line what the action does."""
     return kind_of(action).title(action)
 
 
 def undo_title(action: Action) -> str:
-    """What undoing the action does, in one line for people."""
+    """Say in one line what undoing the action does."""
     return kind_of(action).undo_title(action)
 
 
 def inverse(action: Action) -> Action:
-    """The action that undoes this one; twice gives the action itself."""
+    """Return the action that undoes this one; raise InvalidProblem where it is final. The inverse
+    of the inverse is the action itself."""
     return kind_of(action).inverse(action)
 
 
@@ -92,7 +93,7 @@ def validate(action: Action) -> None:
 
 
 def is_takeaway(action: Action) -> bool:
-    """Whether it only lowers what a flow or class is allowed."""
+    """Return whether the action only lowers what a flow or class is allowed."""
     return kind_of(action).is_takeaway(action)
 
 

@@ -28,27 +28,27 @@ class ActionKind(Protocol):
     """Whether there is no way back: `inverse` raises, and a rollback leaves it as it is."""
 
     def brokers(self, action: Action) -> tuple[str, ...]:
-        """The brokers concerned."""
+        """Return the names of the brokers that the action concerns."""
         ...
 
     def absent(self, action: Action) -> frozenset[str]:
-        """Those of them that take no part because they are gone for good."""
+        """Return those brokers that take no part because they are gone for good."""
         ...
 
     def roles(self, action: Action) -> Mapping[str, str]:
-        """Role -> broker for the shift protocol; empty for settings."""
+        """Map each role of the shift protocol to its broker; a setting returns an empty mapping."""
         ...
 
     def title(self, action: Action) -> str:
-        """What the action does, in one line for people, with units."""
+        """Say in one line, with units, what the action does."""
         ...
 
     def undo_title(self, action: Action) -> str:
-        """What undoing it does."""
+        """Say in one line what undoing the action does."""
         ...
 
     def inverse(self, action: Action) -> Action:
-        """The action that undoes this one; InvalidProblem where the kind is FINAL."""
+        """Return the action that undoes this one; raise InvalidProblem where the kind is FINAL."""
         ...
 
     def validate(self, action: Action) -> None:
@@ -56,9 +56,11 @@ class ActionKind(Protocol):
         ...
 
     def is_takeaway(self, action: Action) -> bool:
-        """Whether it only lowers what is allowed; such settings go first. False for trees."""
+        """Return whether a setting only lowers what is allowed: such settings are applied first.
+        Tree actions return False."""
         ...
 
     def apply_edges(self, edges: Set[Edge], action: Action) -> frozenset[Edge]:
-        """The edges after a tree action; InvalidProblem where it does not fit. Settings: as is."""
+        """Return the edges after a tree action; raise InvalidProblem where it does not fit. A
+        setting returns the edges unchanged."""
         ...

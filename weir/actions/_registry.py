@@ -1,4 +1,4 @@
-"""The kinds by name."""
+"""Find the modules of `weir.actions` by the kind of action that they define."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @cache
 def kinds() -> Mapping[str, ActionKind]:
-    """Every kind by name."""
+    """Map the name of every kind of action to its module."""
     modules = discover("weir.actions").values()
     return {module.KIND: cast("ActionKind", module) for module in modules}
 
 
 def kind_of(action: Action) -> ActionKind:
-    """The module of the action's kind. Raises InvalidProblem for an unknown one."""
+    """Return the module of the action's kind. Raise InvalidProblem for an unknown kind."""
     found = kinds().get(action.kind)
     if found is None:
         known = ", ".join(kinds())

@@ -23,7 +23,7 @@ UNDOES = "Undoes: "
 
 
 def target_key(target: Mapping[str, str]) -> str:
-    """One text per target, however its members are ordered: compact JSON with sorted keys."""
+    """Write a target as compact JSON with sorted keys, so that equal targets have equal keys."""
     return json.dumps(dict(target), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -34,24 +34,24 @@ def target_of(key: SettingKey) -> dict[str, str]:
 
 
 def setting_key(action: Action) -> SettingKey:
-    """Under which name the setting that the action changes is kept."""
+    """Return the name under which the setting that the action changes is stored."""
     return action.kind, target_key(action.target)
 
 
 def edge(a: str, b: str) -> Edge:
-    """The edge between two brokers, the same whichever comes first."""
+    """Return the edge between two brokers, whichever is given first."""
     return (a, b) if a <= b else (b, a)
 
 
 def check_target(action: Action, *names: str) -> None:
-    """Exactly these members, each a name."""
+    """Raise InvalidProblem unless the target has exactly these members and each is a name."""
     check_members(action.target, "target", *names)
     for name in names:
         check_name(action.target[name], f"target.{name}")
 
 
 def check_name(value: object, path: str) -> None:
-    """A name: text of 1 to `MAX_NAME_LENGTH` characters."""
+    """Raise InvalidProblem unless the value is a text of 1 to `MAX_NAME_LENGTH` characters."""
     if not isinstance(value, str):
         raise InvalidProblem(path, f"must be a name, not {shown(value)}")
     if not value or len(value) > MAX_NAME_LENGTH:
@@ -59,7 +59,7 @@ def check_name(value: object, path: str) -> None:
 
 
 def check_members(obj: object, path: str, *names: str) -> None:
-    """Exactly these members."""
+    """Raise InvalidProblem unless `obj` is an object with exactly these members."""
     if not isinstance(obj, Mapping):
         raise InvalidProblem(path, f"must be an object, not {shown(obj)}")
     wanted = ", ".join(names)
@@ -72,20 +72,20 @@ def check_members(obj: object, path: str, *names: str) -> None:
 
 
 def check_different(action: Action) -> None:
-    """A setting's action has to change something."""
+    """Raise InvalidProblem where the values before and after are equal."""
     if action.before == action.after:
         raise InvalidProblem("after", "equals before; leave the action out")
 
 
 def check_no_values(action: Action) -> None:
-    """Tree actions have no values: the target says everything."""
+    """Raise InvalidProblem where a tree action has values: its target says everything."""
     for name, value in (("before", action.before), ("after", action.after)):
         if value is not None:
             raise InvalidProblem(name, f"must be null, not {shown(value)}")
 
 
 def not_negative(value: object, path: str) -> float:
-    """A finite number of at least 0."""
+    """Return the value as a finite number of at least 0; raise InvalidProblem otherwise."""
     amount = number(value, path)
     if amount < 0:
         raise InvalidProblem(path, f"must not be negative, but is {amount:g}")
@@ -93,7 +93,7 @@ def not_negative(value: object, path: str) -> float:
 
 
 def undone_effect(effect: str) -> str:
-    """The effect of the inverse; twice gives the first text."""
+    """Describe the effect of the inverse; applied twice, it returns the first text."""
     if not effect:
         return ""
     if effect.startswith(UNDOES) and effect != UNDOES:
@@ -102,14 +102,15 @@ def undone_effect(effect: str) -> str:
 
 
 def swapped(action: Action) -> Action:
-    """The inverse of a setting: before and after change places."""
+    """Return the inverse of a setting, with the values before and after exchanged."""
     return replace(
         action, before=action.after, after=action.before, effect=undone_effect(action.effect)
     )
 
 
 def plain(amount: float) -> str:
-    """A number for a title: six digits at most, thousands apart, no exponent where avoidable."""
+    """Format a number for a title: with thousands separators, and an exponent only below 0.001 or
+    from 1e15."""
     if amount == int(amount) and abs(amount) < 1e15:
         return f"{int(amount):,}"
     if 0.001 <= abs(amount) < 1e15:

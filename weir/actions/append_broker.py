@@ -22,38 +22,38 @@ FINAL = False
 
 
 def brokers(action: Action) -> tuple[str, ...]:
-    """The new leaf and its neighbour."""
+    """Return the new leaf and its neighbour, in this order."""
     return action.target["broker"], action.target["to"]
 
 
 def absent(action: Action) -> frozenset[str]:
-    """Nobody."""
+    """Return no broker: both brokers take part."""
     return frozenset()
 
 
 def roles(action: Action) -> Mapping[str, str]:
-    """`i` is the new leaf, `k` its neighbour."""
+    """Map the role `i` to the new leaf and `k` to its neighbour."""
     return {"i": action.target["broker"], "k": action.target["to"]}
 
 
 def title(action: Action) -> str:
-    """Such as `Append b7 to b2`."""
+    """Describe the action, such as `Append b7 to b2`."""
     return f"Append {action.target['broker']} to {action.target['to']}"
 
 
 def undo_title(action: Action) -> str:
-    """Such as `Detach b7 from b2`."""
+    """Describe the inverse action, such as `Detach b7 from b2`."""
     return f"Detach {action.target['broker']} from {action.target['to']}"
 
 
 def inverse(action: Action) -> Action:
-    """Detach the leaf again."""
+    """Return the action that detaches the leaf again."""
     target = {"broker": action.target["broker"], "from": action.target["to"]}
     return replace(action, kind="detach_broker", target=target, effect=undone_effect(action.effect))
 
 
 def validate(action: Action) -> None:
-    """Two different brokers, no values."""
+    """Check that the leaf and its neighbour differ and that the action has no values."""
     check_target(action, "broker", "to")
     check_no_values(action)
     if action.target["broker"] == action.target["to"]:
@@ -61,12 +61,13 @@ def validate(action: Action) -> None:
 
 
 def is_takeaway(action: Action) -> bool:
-    """Trees have no order of taking and giving."""
+    """Return False: only settings are ordered by what they take away."""
     return False
 
 
 def apply_edges(edges: Set[Edge], action: Action) -> frozenset[Edge]:
-    """One edge more. Where no edges are, the neighbour is the overlay's only broker."""
+    """Add the leaf's edge. An overlay without edges accepts any neighbour: it is the only broker.
+    Raise InvalidProblem where the leaf is attached already or the neighbour is not."""
     leaf, neighbour = brokers(action)
     attached = {broker for pair in edges for broker in pair}
     if leaf in attached:

@@ -1,4 +1,4 @@
-"""Carry one flow: with which promise about delivery, and from which ingress broker on."""
+"""Carry one flow: set its delivery promise and its ingress broker."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ NOWHERE = ""
 
 
 def brokers(action: Action) -> tuple[str, ...]:
-    """The ingress before and after; a flow that enters nowhere is nobody's to confirm."""
+    """Return the ingress brokers before and after the change. A flow without an ingress has no
+    broker that confirms the change."""
     ingresses = [value["broker"] for value in (action.before, action.after) if value is not None]
     return tuple(dict.fromkeys(broker for broker in ingresses if broker != NOWHERE))
 
 
 def absent(action: Action) -> frozenset[str]:
-    """Nobody."""
+    """Return no broker: a setting is confirmed by a broker that is there."""
     return frozenset()
 
 
 def roles(action: Action) -> Mapping[str, str]:
-    """A setting has no roles."""
+    """Return no roles: only the shift protocol assigns them."""
     return {}
 
 
 def title(action: Action) -> str:
-    """Such as `Carry tides from a, reliable`, or `Carry tides from b instead of a`."""
+    """Describe the change, such as `Carry tides from a, reliable`."""
     flow, before, after = action.target["flow"], action.before, action.after
     if after is None:
         return f"Stop carrying {flow}{_from(before)}"
@@ -57,17 +58,18 @@ def title(action: Action) -> str:
 
 
 def undo_title(action: Action) -> str:
-    """The title of the inverse."""
+    """Return the title of the inverse action."""
     return title(inverse(action))
 
 
 def inverse(action: Action) -> Action:
-    """Back to the former ingress and promise."""
+    """Return the action that restores the former ingress and promise."""
     return swapped(action)
 
 
 def validate(action: Action) -> None:
-    """Flow named; values with a known promise and the ingress broker, or "" for none."""
+    """Check that the target names a flow, and that each value holds a known promise and an ingress
+    broker, or "" for none."""
     check_target(action, "flow")
     for name, value in (("before", action.before), ("after", action.after)):
         if value is None:
@@ -84,7 +86,7 @@ def validate(action: Action) -> None:
 
 
 def is_takeaway(action: Action) -> bool:
-    """A flow that is carried no longer."""
+    """Return whether the flow is no longer carried."""
     return action.after is None
 
 

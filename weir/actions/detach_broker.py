@@ -22,38 +22,38 @@ FINAL = False
 
 
 def brokers(action: Action) -> tuple[str, ...]:
-    """The leaf and its neighbour."""
+    """Return the leaf and its neighbour, in this order."""
     return action.target["broker"], action.target["from"]
 
 
 def absent(action: Action) -> frozenset[str]:
-    """Nobody."""
+    """Return no broker: the leaf takes part in its own removal."""
     return frozenset()
 
 
 def roles(action: Action) -> Mapping[str, str]:
-    """`i` is the leaf, `j` its neighbour."""
+    """Map the role `i` to the leaf and `j` to its neighbour."""
     return {"i": action.target["broker"], "j": action.target["from"]}
 
 
 def title(action: Action) -> str:
-    """Such as `Detach b7 from b2`."""
+    """Describe the action, such as `Detach b7 from b2`."""
     return f"Detach {action.target['broker']} from {action.target['from']}"
 
 
 def undo_title(action: Action) -> str:
-    """Such as `Append b7 to b2`."""
+    """Describe the inverse action, such as `Append b7 to b2`."""
     return f"Append {action.target['broker']} to {action.target['from']}"
 
 
 def inverse(action: Action) -> Action:
-    """Append the leaf again."""
+    """Return the action that appends the leaf to the same neighbour again."""
     target = {"broker": action.target["broker"], "to": action.target["from"]}
     return replace(action, kind="append_broker", target=target, effect=undone_effect(action.effect))
 
 
 def validate(action: Action) -> None:
-    """Two different brokers, no values."""
+    """Check that the leaf and its neighbour differ and that the action has no values."""
     check_target(action, "broker", "from")
     check_no_values(action)
     if action.target["broker"] == action.target["from"]:
@@ -61,12 +61,13 @@ def validate(action: Action) -> None:
 
 
 def is_takeaway(action: Action) -> bool:
-    """Trees have no order of taking and giving."""
+    """Return False: only settings are ordered by what they take away."""
     return False
 
 
 def apply_edges(edges: Set[Edge], action: Action) -> frozenset[Edge]:
-    """One edge less; the broker must be a leaf on that edge."""
+    """Remove the leaf's edge. Raise InvalidProblem where the edge is missing or the broker is not a
+    leaf."""
     leaf, neighbour = brokers(action)
     if edge(leaf, neighbour) not in edges:
         raise InvalidProblem("target", f"no link {leaf}-{neighbour} in the overlay; plan again")

@@ -1,7 +1,7 @@
 """Remove brokers that are gone for good, and link their neighbours with each other instead.
 
-The only action whose brokers do not all take part: who is gone is asked nothing. The target's
-members are the roles, see `weir.coordination.removal`.
+This is the only action in which not all brokers take part. The target's members
+are the roles; see `weir.coordination.removal`.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ FINAL = True
 
 
 def brokers(action: Action) -> tuple[str, ...]:
-    """Who takes part, then who is gone."""
+    """Return the brokers that take part, then those that are gone."""
     return tuple(action.target[role] for role in sorted(action.target, key=removal.is_gone))
 
 
 def absent(action: Action) -> frozenset[str]:
-    """Who is gone."""
+    """Return the brokers that are gone for good."""
     return frozenset(b for role, b in action.target.items() if removal.is_gone(role))
 
 
 def roles(action: Action) -> Mapping[str, str]:
-    """Role -> broker, those that are gone too."""
+    """Map each role to its broker, including the brokers that are gone."""
     return dict(action.target)
 
 
 def title(action: Action) -> str:
-    """Such as `Remove b4, which is gone; link b2-b1 and b5-b1`."""
+    """Describe the removal, such as `Remove b4, which is gone; link b2-b1 and b5-b1`."""
     gone = _listed(sorted(absent(action)))
     verb = "is" if len(absent(action)) == 1 else "are"
     new = [f"{action.target[a]}-{action.target[b]}" for a, b in removal.links(action.target)]
@@ -52,18 +52,18 @@ def title(action: Action) -> str:
 
 
 def undo_title(action: Action) -> str:
-    """There is no way back."""
+    """Say that a removal cannot be undone and what to do instead."""
     gone = _listed(sorted(absent(action)))
     return f"No way back: enrol an agent for {gone} again and append it"
 
 
 def inverse(action: Action) -> Action:
-    """Raises InvalidProblem: what is gone does not come back by a plan."""
+    """Raise InvalidProblem: a plan cannot bring back a broker that is gone."""
     raise InvalidProblem("kind", f"{title(action)}: {undo_title(action).lower()}")
 
 
 def validate(action: Action) -> None:
-    """Roles that make a tree, all brokers different, no values."""
+    """Check that the roles form a tree, all brokers differ and the action has no values."""
     why = removal.misfit(action.target)
     if why:
         raise InvalidProblem("target", why)
@@ -74,14 +74,15 @@ def validate(action: Action) -> None:
 
 
 def is_takeaway(action: Action) -> bool:
-    """Trees have no order of taking and giving."""
+    """Return False: only settings are ordered by what they take away."""
     return False
 
 
 def apply_edges(edges: Set[Edge], action: Action) -> frozenset[Edge]:
-    """Every link of the gone goes, the neighbours' new ones come.
+    """Remove every link of the brokers that are gone and link their neighbours instead.
 
-    The gone must be connected with each other, and the neighbours be all the others they have.
+    Raise InvalidProblem unless the brokers that are gone are linked with each other and the
+    target names all their neighbours.
     """
     gone = absent(action)
     out = {pair for pair in edges if gone.intersection(pair)}

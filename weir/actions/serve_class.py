@@ -20,22 +20,22 @@ FINAL = False
 
 
 def brokers(action: Action) -> tuple[str, ...]:
-    """The broker that the class is attached to."""
+    """Return the broker that the class is attached to."""
     return (action.target["broker"],)
 
 
 def absent(action: Action) -> frozenset[str]:
-    """Nobody."""
+    """Return no broker: a setting is confirmed by a broker that is there."""
     return frozenset()
 
 
 def roles(action: Action) -> Mapping[str, str]:
-    """A setting has no roles."""
+    """Return no roles: only the shift protocol assigns them."""
     return {}
 
 
 def title(action: Action) -> str:
-    """Such as `Serve gulls at c with tides`."""
+    """Describe the change, such as `Serve gulls at c with tides`."""
     who = f"{action.target['class']} at {action.target['broker']}"
     if action.after is None:
         return f"Stop serving {who}"
@@ -45,17 +45,17 @@ def title(action: Action) -> str:
 
 
 def undo_title(action: Action) -> str:
-    """The title of the inverse."""
+    """Return the title of the inverse action."""
     return title(inverse(action))
 
 
 def inverse(action: Action) -> Action:
-    """Back to the former flow."""
+    """Return the action that restores the former flow."""
     return swapped(action)
 
 
 def validate(action: Action) -> None:
-    """Class, broker and flow named."""
+    """Check that the target names a class and its broker, and each value a flow."""
     check_target(action, "class", "broker")
     for name, value in (("before", action.before), ("after", action.after)):
         if value is None:
@@ -66,7 +66,7 @@ def validate(action: Action) -> None:
 
 
 def is_takeaway(action: Action) -> bool:
-    """A class whose consumers have to leave."""
+    """Return whether the class is no longer served, so that its consumers have to leave."""
     return action.after is None
 
 

@@ -30,22 +30,22 @@ LEAST_BURST = 1.0
 
 
 def brokers(action: Action) -> tuple[str, ...]:
-    """The ingress broker."""
+    """Return the ingress broker, which applies the limit."""
     return (action.target["broker"],)
 
 
 def absent(action: Action) -> frozenset[str]:
-    """Nobody."""
+    """Return no broker: a setting is confirmed by a broker that is there."""
     return frozenset()
 
 
 def roles(action: Action) -> Mapping[str, str]:
-    """A setting has no roles."""
+    """Return no roles: only the shift protocol assigns them."""
     return {}
 
 
 def title(action: Action) -> str:
-    """Such as `Set orders at b1 from 90 msg/s to 120 msg/s, burst 12`."""
+    """Describe the change, such as `Set orders at b1 from 90 msg/s to 120 msg/s, burst 12`."""
     flow, broker = action.target["flow"], action.target["broker"]
     if action.after is None:
         return f"Stop limiting {flow} at {broker} (was {_rate(action.before)})"
@@ -54,17 +54,18 @@ def title(action: Action) -> str:
 
 
 def undo_title(action: Action) -> str:
-    """The title of the inverse."""
+    """Return the title of the inverse action."""
     return title(inverse(action))
 
 
 def inverse(action: Action) -> Action:
-    """Back to the former rate and burst."""
+    """Return the action that restores the former rate and burst."""
     return swapped(action)
 
 
 def validate(action: Action) -> None:
-    """Flow and broker named; rates finite, not negative; bursts of at least one message."""
+    """Check that the target names flow and broker, that rates are finite and not negative, and that
+    a burst holds at least one message."""
     check_target(action, "flow", "broker")
     for name, value in (("before", action.before), ("after", action.after)):
         if value is None:
@@ -79,7 +80,8 @@ def validate(action: Action) -> None:
 
 
 def is_takeaway(action: Action) -> bool:
-    """A lower rate, or the same rate with a smaller burst; a first limit takes away too."""
+    """Return whether the rate falls, or the burst shrinks at the same rate. A first limit counts
+    too."""
     if action.after is None:
         return False
     if action.before is None:

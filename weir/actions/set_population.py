@@ -30,22 +30,22 @@ FINAL = False
 
 
 def brokers(action: Action) -> tuple[str, ...]:
-    """The broker that the class is attached to."""
+    """Return the broker that the class is attached to."""
     return (action.target["broker"],)
 
 
 def absent(action: Action) -> frozenset[str]:
-    """Nobody."""
+    """Return no broker: a setting is confirmed by a broker that is there."""
     return frozenset()
 
 
 def roles(action: Action) -> Mapping[str, str]:
-    """A setting has no roles."""
+    """Return no roles: only the shift protocol assigns them."""
     return {}
 
 
 def title(action: Action) -> str:
-    """Such as `Admit 40 consumers of gold at b2 (was 55)`."""
+    """Describe the change, such as `Admit 40 consumers of gold at b2 (was 55)`."""
     who = f"{action.target['class']} at {action.target['broker']}"
     before = "no limit" if action.before is None else plain(action.before["limit"])
     if action.after is None:
@@ -56,17 +56,18 @@ def title(action: Action) -> str:
 
 
 def undo_title(action: Action) -> str:
-    """The title of the inverse."""
+    """Return the title of the inverse action."""
     return title(inverse(action))
 
 
 def inverse(action: Action) -> Action:
-    """Back to the former limit."""
+    """Return the action that restores the former limit."""
     return swapped(action)
 
 
 def validate(action: Action) -> None:
-    """Class, flow and broker named; limits whole and not negative."""
+    """Check that the target names class, flow and broker, and that limits are whole numbers from 0
+    to `MAX_LIMIT`."""
     check_target(action, "class", "flow", "broker")
     for name, value in (("before", action.before), ("after", action.after)):
         if value is None:
@@ -82,7 +83,7 @@ def validate(action: Action) -> None:
 
 
 def is_takeaway(action: Action) -> bool:
-    """A smaller limit, or a first one."""
+    """Return whether the limit falls, or is the first one."""
     if action.after is None:
         return False
     return action.before is None or _limit(action.after) < _limit(action.before)

@@ -25,39 +25,39 @@ FINAL = False
 
 
 def brokers(action: Action) -> tuple[str, ...]:
-    """i, j and k."""
+    """Return the brokers in the roles i, j and k, in this order."""
     return tuple(action.target[role] for role in ("i", "j", "k"))
 
 
 def absent(action: Action) -> frozenset[str]:
-    """Nobody."""
+    """Return no broker: all three take part in the shift."""
     return frozenset()
 
 
 def roles(action: Action) -> Mapping[str, str]:
-    """Role `i`, `j`, `k` -> broker."""
+    """Map the roles `i`, `j` and `k` to their brokers."""
     return {role: action.target[role] for role in ("i", "j", "k")}
 
 
 def title(action: Action) -> str:
-    """Such as `Shift link b1-b2 to b1-b3`."""
+    """Describe the shift, such as `Shift link b1-b2 to b1-b3`."""
     i, j, k = brokers(action)
     return f"Shift link {i}-{j} to {i}-{k}"
 
 
 def undo_title(action: Action) -> str:
-    """The title of the inverse."""
+    """Return the title of the inverse action."""
     return title(inverse(action))
 
 
 def inverse(action: Action) -> Action:
-    """SHIFT(i, k, j)."""
+    """Return SHIFT(i, k, j), which moves the link back."""
     i, j, k = brokers(action)
     return replace(action, target={"i": i, "j": k, "k": j}, effect=undone_effect(action.effect))
 
 
 def validate(action: Action) -> None:
-    """Three different brokers, no values."""
+    """Check that i, j and k are three different brokers and that the action has no values."""
     check_target(action, "i", "j", "k")
     check_no_values(action)
     if len(set(brokers(action))) < 3:
@@ -65,12 +65,13 @@ def validate(action: Action) -> None:
 
 
 def is_takeaway(action: Action) -> bool:
-    """Trees have no order of taking and giving."""
+    """Return False: only settings are ordered by what they take away."""
     return False
 
 
 def apply_edges(edges: Set[Edge], action: Action) -> frozenset[Edge]:
-    """Edge i-j replaced by i-k; both old edges must be there."""
+    """Replace the edge i-j by i-k. Raise InvalidProblem unless i-j and j-k are there and i-k is
+    not."""
     i, j, k = brokers(action)
     for a, b in ((i, j), (j, k)):
         if edge(a, b) not in edges:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def routing_to_dict(routing: Routing) -> dict[str, Any]:
-    """Field by field."""
+    """Write a routing with its overloaded brokers and links as lists."""
     return {
         **_flat(routing),
         "overloaded": list(routing.overloaded),
@@ -27,14 +27,14 @@ def routing_to_dict(routing: Routing) -> dict[str, Any]:
 
 
 def routing_from_dict(obj: object) -> Routing:
-    """As it was written."""
+    """Read what `routing_to_dict` wrote."""
     row = _members(obj, Routing, "routing")
     links = tuple((str(a), str(b)) for a, b in row["overloaded_links"])
     return Routing(**{**row, "overloaded": tuple(row["overloaded"]), "overloaded_links": links})
 
 
 def candidate_to_dict(candidate: Candidate) -> dict[str, Any]:
-    """Links in order of name; a candidate without a tree has no routing."""
+    """Write a candidate with its links sorted by name; without a tree, its routing is null."""
     routing = candidate.routing
     return {
         **_flat(candidate),
@@ -44,7 +44,7 @@ def candidate_to_dict(candidate: Candidate) -> dict[str, Any]:
 
 
 def candidate_from_dict(obj: object) -> Candidate:
-    """As it was written."""
+    """Read what `candidate_to_dict` wrote."""
     row = _members(obj, Candidate, "candidate")
     routing = row["routing"]
     return Candidate(
@@ -57,7 +57,7 @@ def candidate_from_dict(obj: object) -> Candidate:
 
 
 def plan_row_to_dict(row: PlanRow) -> dict[str, Any]:
-    """The plan in the form of the topology format, with its price."""
+    """Write a row with its plan in the topology format, price included."""
     plan = row.plan
     return {
         **_flat(row),
@@ -66,14 +66,14 @@ def plan_row_to_dict(row: PlanRow) -> dict[str, Any]:
 
 
 def plan_row_from_dict(obj: object) -> PlanRow:
-    """As it was written."""
+    """Read what `plan_row_to_dict` wrote."""
     row = _members(obj, PlanRow, "row")
     plan = row["plan"]
     return PlanRow(**{**row, "plan": None if plan is None else transformation_plan_from_dict(plan)})
 
 
 def evaluation_result_to_dict(result: EvaluationResult) -> dict[str, Any]:
-    """The whole answer."""
+    """Write the result of an evaluation with all its candidates and rows."""
     return {
         "today": routing_to_dict(result.today),
         "candidates": [candidate_to_dict(each) for each in result.candidates],
@@ -87,12 +87,12 @@ def evaluation_result_to_dict(result: EvaluationResult) -> dict[str, Any]:
 
 
 def evaluation_result_to_json(result: EvaluationResult) -> bytes:
-    """One spelling of the same numbers, so that answers can be compared byte for byte."""
+    """Write the result as JSON with sorted keys, so that equal results are equal byte for byte."""
     return json.dumps(evaluation_result_to_dict(result), sort_keys=True).encode()
 
 
 def evaluation_result_from_dict(obj: object) -> EvaluationResult:
-    """As it was written."""
+    """Read what `evaluation_result_to_dict` wrote."""
     row = _members(obj, EvaluationResult, "")
     return EvaluationResult(
         **{

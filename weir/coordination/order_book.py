@@ -1,4 +1,4 @@
-"""All actions that one agent takes part in, one at a time; what an agent's runtime talks to.
+"""Keep all actions that one agent takes part in; the agent's runtime talks to this module only.
 
 A broker takes part in one attempt at a time. A second order (an older action that waits for its
 outcome, then the next) stays in the document and begins when the first has ended. Commits are
@@ -32,7 +32,7 @@ _EARLY_MARKS = 64
 
 
 class OrderBook:
-    """Routes inputs to the participant that they concern; every method returns effects."""
+    """Route each input to the participant that it concerns; every `on_` method returns effects."""
 
     participant: type[Participant] = Participant
     termination: type[Termination] = Termination
@@ -42,7 +42,7 @@ class OrderBook:
         `remembers` False: nothing was, since the state directory is new."""
         self._participants = {state.action: self.participant(state) for state in states}
         self.doubts = self.termination(self._participants, self.participant, remembers=remembers)
-        """What is done about attempts without an outcome."""
+        """The termination protocol for attempts without an outcome."""
         self._remembers = remembers
         self._orders: tuple[Order, ...] = ()
         self._early: dict[Mark, None] = {}
@@ -51,12 +51,12 @@ class OrderBook:
 
     @property
     def orders(self) -> tuple[Order, ...]:
-        """Those of the last document."""
+        """Return the orders of the last document."""
         return self._orders
 
     @property
     def states(self) -> tuple[ParticipantState, ...]:
-        """Where each participant stands."""
+        """Return the state of every participant, to be persisted."""
         return tuple(p.state for p in self._participants.values())
 
     @property
@@ -72,12 +72,12 @@ class OrderBook:
 
     @property
     def next_tick(self) -> float:
-        """When `tick` has something to do; infinity for never."""
+        """Return the time at which `tick` has something to do; infinity for never."""
         ticks = (p.next_tick for p in self._participants.values())
         return min((self._again_at, self.doubts.next_tick, *ticks))
 
     def on_restart(self, here: Here) -> list[Effect]:
-        """Pause, links and votes as they were."""
+        """Restore pauses, links and votes from the persisted states."""
         return [e for p in self._participants.values() for e in p.on_restart(here)]
 
     def on_orders(self, orders: Iterable[Order], here: Here) -> list[Effect]:
@@ -135,7 +135,8 @@ class OrderBook:
         return effects
 
     def on_mark(self, mark: Mark, here: Here) -> list[Effect]:
-        """See `Participant.on_mark`."""
+        """Pass a mark to its participant. Keep it where its order has not come yet: the newest
+        `_EARLY_MARKS` marks are kept."""
         participant = self._participants.get(mark.action)
         if participant is not None:
             return participant.on_mark(mark, here)
@@ -146,12 +147,12 @@ class OrderBook:
         return []
 
     def on_drained(self, action: str, attempt: int, here: Here) -> list[Effect]:
-        """See `Participant.on_drained`."""
+        """Tell the participant that its link is drained; ignore an unknown action."""
         participant = self._participants.get(action)
         return participant.on_drained(attempt, here) if participant else []
 
     def on_link_ready(self, broker: str, here: Here) -> list[Effect]:
-        """See `Participant.on_link_ready`."""
+        """Tell every participant with this peer that the link to it is ready."""
         return [
             e
             for p in self._participants.values()
@@ -160,7 +161,8 @@ class OrderBook:
         ]
 
     def on_link_failed(self, broker: str, why: str, here: Here) -> list[Effect]:
-        """See `Participant.on_link_failed`."""
+        """Tell every participant with this peer why the link to it failed, then begin waiting
+        orders."""
         return [
             e
             for p in self._participants.values()
@@ -169,28 +171,30 @@ class OrderBook:
         ] + self._start(here)
 
     def on_carried(self, action: str, attempt: int, to: str, why: str, here: Here) -> list[Effect]:
-        """See `Participant.on_carried`."""
+        """Tell the participant how the transfer to a broker ended (`why`), then begin waiting
+        orders."""
         participant = self._participants.get(action)
         if participant is None:
             return []
         return participant.on_carried(attempt, to, why, here) + self._start(here)
 
     def tick(self, here: Here) -> list[Effect]:
-        """See `Participant.tick`; begins what had to wait for the agent."""
+        """Advance all timers, and begin orders that waited until the agent knew its links."""
         effects = [e for p in self._participants.values() for e in p.tick(here)]
         effects += self.doubts.tick(here)
         return effects + self._start(here) if self._again_at <= here.now else effects
 
     def on_question(self, question: Question, here: Here) -> tuple[list[Effect], Answer]:
-        """See `Termination.on_question`."""
+        """Answer another broker's question about an attempt without an outcome."""
         return self.doubts.on_question(question, here)
 
     def on_answer(self, answer: Answer, here: Here) -> list[Effect]:
-        """See `Termination.on_answer`."""
+        """Apply another broker's answer about an attempt without an outcome."""
         return self.doubts.on_answer(answer, here)
 
     def _start(self, here: Here) -> list[Effect]:
-        """Begin what waits in the document, unless this broker is in the middle of something."""
+        """Begin the orders that wait in the document, unless this broker takes part in an attempt
+        already."""
         effects: list[Effect] = []
         self._again_at = float("inf")
         if not here.known:
@@ -218,7 +222,7 @@ class OrderBook:
 
 
 def _not_known(order: Order) -> Report:
-    """What to say of an order that this agent cannot carry out: it has begun nothing."""
+    """Report that this agent cannot carry out the order and has begun nothing."""
     return Report(
         action=order.action,
         attempt=order.attempt,

@@ -1,7 +1,7 @@
-"""The state that changes are tried on: values, loads and utility, kept up to date move by move.
+"""Hold the state that changes are tried on: values and loads, updated with every change.
 
-Loads are sums over the few places that a flow or class touches, so trying one change costs as
-much as it touches, however large the problem is.
+A change updates only the places that its flow or class loads, so its cost does not grow with the
+size of the problem.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MARGIN = 5e-10
 
 
 class Ground:
-    """The problem's structure, and the limits that no enacted state may exceed."""
+    """Hold the problem's structure, and the limits that no enacted state may exceed."""
 
     def __init__(self, problem: Problem, proposal: Values) -> None:
         self.problem = problem
@@ -56,7 +56,7 @@ class Ground:
         }
         capacity.update({("", link.id): link.capacity for link in problem.links})
         proposed = self.loads(proposal)
-        # What the proposal itself loads is never refused, be it by a last digit.
+        # The proposal itself must fit, even where rounding lifts a load above a capacity.
         self.limit = {
             place: max(amount * (1 + MARGIN), proposed.get(place, 0.0))
             for place, amount in capacity.items()
@@ -64,7 +64,7 @@ class Ground:
         self._worth: dict[tuple[str, float], float] = {}
 
     def loads(self, values: Values) -> dict[Place, float]:
-        """Every load, summed exactly."""
+        """Compute the load of every node resource and link afresh from the values."""
         nodes, links = loads(self.problem, values.rates, values.populations)
         found: dict[Place, float] = {
             (node, resource): load for node, of in nodes.items() for resource, load in of.items()
@@ -73,14 +73,14 @@ class Ground:
         return found
 
     def worth(self, name: str, rate: float) -> float:
-        """Utility of one consumer of the class at this rate."""
+        """Return the utility of one consumer of the class at this rate."""
         key = name, rate
         if key not in self._worth:
             self._worth[key] = float(self.classes[name].utility.value(rate))
         return self._worth[key]
 
     def utility(self, values: Values) -> float:
-        """Utility of all admitted consumers, summed exactly."""
+        """Return the utility of all admitted consumers, summed exactly."""
         return math.fsum(
             values.populations[row.id] * self.worth(row.id, values.rates[row.flow])
             for row in self.problem.classes
@@ -88,13 +88,13 @@ class Ground:
         )
 
     def fits(self, values: Values) -> bool:
-        """Whether no place is above its limit."""
+        """Return whether no load exceeds its limit."""
         found = self.loads(values)
         return all(found.get(place, 0.0) <= limit for place, limit in self.limit.items())
 
 
 class State:
-    """Values with their loads and utility; `set` moves one value."""
+    """Hold values with their loads and work per flow; `set` changes one value."""
 
     def __init__(self, ground: Ground, values: Values) -> None:
         self.ground = ground
@@ -110,12 +110,12 @@ class State:
         }
 
     def value(self, change: Change) -> float:
-        """What the value is now."""
+        """Return the current value of what the change concerns."""
         table: Mapping[str, float] = self.rates if change.kind == RATE else self.populations
         return table[change.id]
 
     def effect(self, change: Change, value: float) -> tuple[float, dict[Place, float]]:
-        """Utility and loads that setting the value would add."""
+        """Return the utility and the loads that setting the value would add."""
         ground = self.ground
         if change.kind == RATE:
             old = self.rates[change.id]
@@ -134,7 +134,7 @@ class State:
         )
 
     def set(self, change: Change, value: float) -> None:
-        """Move the value; loads follow."""
+        """Set the value and update the loads that it affects."""
         _, added = self.effect(change, value)
         if change.kind == POPULATION:
             flow = self.ground.classes[change.id].flow
@@ -148,7 +148,8 @@ class State:
             self.loads[place] = self.loads.get(place, 0.0) + load
 
     def over(self, added: Mapping[Place, float] | None = None) -> list[Place]:
-        """The places above their limit, after adding these loads: of those alone, if given."""
+        """List the places above their limit. With `added`, list only the places where it adds load,
+        after adding it."""
         if added is None:
             return [p for p, limit in self.ground.limit.items() if self.loads.get(p, 0.0) > limit]
         return [
@@ -158,7 +159,7 @@ class State:
         ]
 
     def room(self, work: Mapping[Place, float]) -> float:
-        """How many units of this work fit into what is free."""
+        """Return how many units of this work fit into the free capacity."""
         return min(
             (
                 max(0.0, self.ground.limit.get(p, math.inf) - self.loads.get(p, 0.0)) / w
@@ -169,12 +170,12 @@ class State:
         )
 
     def values(self) -> Values:
-        """The values alone."""
+        """Return a copy of the current values."""
         return Values(rates=dict(self.rates), populations=dict(self.populations))
 
 
 def charge(policy: Judgement, change: Change, value: float) -> float:
-    """What moving from before to this value costs."""
+    """Return what changing the value from `change.before` to `value` costs."""
     if change.kind == POPULATION:
         return policy.charge_per_consumer * abs(value - change.before)
     larger = max(value, change.before)

@@ -25,7 +25,8 @@ slides waiting."""
 
 
 class Queue(NamedTuple):
-    """Arrays of a sweep."""
+    """Hold the arrays of a sweep over a plan: the doubly linked queue, the lists per broker and the
+    current tree."""
 
     control: Ints
     slides: Int32s  # (places, 3): broker, source, to
@@ -44,7 +45,7 @@ class Queue(NamedTuple):
 
 
 def empty_queue(brokers: int, places: int) -> Queue:
-    """Room for so many slides."""
+    """Allocate a queue of `places` slides for an overlay of `brokers` brokers."""
     return Queue(
         control=np.zeros(8, np.int64),
         slides=np.zeros((places, 3), np.int32),
@@ -65,7 +66,7 @@ def empty_queue(brokers: int, places: int) -> Queue:
 
 @compiled
 def fill(queue: Queue, plan: Int32s, parent: Ints, degree: Ints) -> None:
-    """Put a whole plan in, before the first slide of which the tree is `parent`."""
+    """Load a whole plan; `parent` and `degree` describe the tree before its first slide."""
     places = len(queue.stamp)
     queue.parent[:] = parent
     queue.degree[:] = degree
@@ -82,7 +83,7 @@ def fill(queue: Queue, plan: Int32s, parent: Ints, degree: Ints) -> None:
 
 @compiled
 def push_front(queue: Queue, i: int, j: int, k: int) -> None:
-    """The slide becomes the head."""
+    """Insert the slide i, j, k at the head of the queue and of its brokers' lists."""
     control = queue.control
     control[FREE] -= 1
     s = queue.free[control[FREE]]
@@ -111,7 +112,7 @@ def push_front(queue: Queue, i: int, j: int, k: int) -> None:
 
 @compiled
 def remove(queue: Queue, s: int) -> None:
-    """The slide leaves the queue."""
+    """Remove slide `s` from the queue and from its brokers' lists, and free its place."""
     control = queue.control
     left, right = queue.before[s], queue.after[s]
     if left >= 0:
@@ -138,7 +139,7 @@ def remove(queue: Queue, s: int) -> None:
 
 @compiled
 def pass_head(queue: Queue) -> None:
-    """Carry the head out: it is done."""
+    """Apply the head slide to the tree and move it from the queue to the slides done."""
     s = queue.control[HEAD]
     i, j, k = queue.slides[s, 0], queue.slides[s, 1], queue.slides[s, 2]
     if queue.parent[i] == j:
@@ -156,7 +157,7 @@ def pass_head(queue: Queue) -> None:
 
 @compiled
 def as_plan(queue: Queue) -> Int32s:
-    """All slides in order, those passed and those waiting."""
+    """Return all slides in order: those done, then those waiting."""
     done = queue.control[DONE]
     plan = np.empty((done + queue.control[WAITING], 3), np.int32)
     plan[:done] = queue.done[:done]
