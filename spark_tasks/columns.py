@@ -20,14 +20,14 @@ KNOT_COLUMNS = ("knot_x", "knot_y", "knot_slope")
 
 
 def write_shared(folder: str, whole: Layout, capacity: np.ndarray) -> None:
-    """What every part needs."""
+    """Write the shapes, knots and capacities that every part needs."""
     write_columns(f"{folder}/shapes", {name: getattr(whole, name) for name in SHAPE_COLUMNS})
     write_columns(f"{folder}/knots", {name: getattr(whole, name) for name in KNOT_COLUMNS})
     write_columns(f"{folder}/capacity", {"capacity": capacity})
 
 
 def write_flow_part(folder: str, number: int, at: FlowPart) -> None:
-    """One part of the flows."""
+    """Write flow part `number`: its flows, their costs and their classes by flow."""
     layout = at.layout
     block = np.searchsorted(at.starts, np.arange(len(layout.rate_min)), side="right") - 1
     write_columns(
@@ -46,14 +46,14 @@ def write_flow_part(folder: str, number: int, at: FlowPart) -> None:
 
 
 def write_node_part(folder: str, number: int, at: NodePart) -> None:
-    """One part of the nodes."""
+    """Write node part `number`: its nodes and their classes by node."""
     write_columns(f"{folder}/nodes-{number}", {"classes": np.diff(at.node_start)})
     columns = {**_classes(at.layout), "flow": at.class_flow, "pair": at.class_pair}
     write_columns(f"{folder}/admissions-{number}", columns)
 
 
 def read_flow_part(folder: str, number: int, pairs: int) -> FlowPart:
-    """As it was written."""
+    """Read what `write_flow_part` wrote; `pairs` is the number of pairs of the part."""
     flows = read_columns(f"{folder}/flows-{number}")
     costs = read_columns(f"{folder}/costs-{number}")
     classes = read_columns(f"{folder}/classes-{number}")
@@ -98,7 +98,7 @@ def read_node_part(folder: str, number: int, pairs: int) -> NodePart:
 
 
 def read_capacity(folder: str) -> np.ndarray:
-    """Of every row."""
+    """Read the capacity of every row of the whole problem."""
     return read_columns(f"{folder}/capacity")["capacity"]
 
 

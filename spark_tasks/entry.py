@@ -27,7 +27,7 @@ JOBS = {
 
 
 class JobError(Exception):
-    """The job ran and failed."""
+    """Signal that the job ran and failed."""
 
 
 def run(

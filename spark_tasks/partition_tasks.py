@@ -41,7 +41,7 @@ def answer_task(folder: str, number: int, pairs: int, prices: np.ndarray) -> byt
 
 
 def admission_task(folder: str, number: int, pairs: int, asked: Admission) -> bytes:
-    """Sums of the admitted consumers."""
+    """Admit the consumers of one node part and return their sums per pair as bytes."""
     at = kept(folder, "nodes", number, lambda: read_node_part(folder, number, pairs))
     populations = _admitted(folder, at, asked)
     admitted = sums(at.layout, at.class_pair, pairs, populations)
@@ -49,7 +49,7 @@ def admission_task(folder: str, number: int, pairs: int, asked: Admission) -> by
 
 
 def population_task(folder: str, number: int, pairs: int, asked: Admission) -> bytes:
-    """Admitted consumers per class."""
+    """Admit the consumers of one node part and return their number per class as bytes."""
     at = kept(folder, "nodes", number, lambda: read_node_part(folder, number, pairs))
     return _admitted(folder, at, asked).tobytes()
 

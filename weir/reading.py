@@ -78,7 +78,7 @@ def members(
 
 
 def items(obj: object, path: str) -> list[Any]:
-    """A list."""
+    """Return the value as a list; raise InvalidProblem that names `path` otherwise."""
     if not isinstance(obj, list | tuple):
         raise InvalidProblem(path, f"must be a list, not {shown(obj)}")
     return list(obj)
@@ -120,7 +120,7 @@ def amount(value: object, path: str) -> float:
 
 
 def whole(value: object, path: str, *, least: int = 0, most: int | None = None) -> int:
-    """A whole number within bounds."""
+    """Return the value as an integer from `least` to `most`; raise InvalidProblem otherwise."""
     found = number(value, path)
     if found != int(found):
         raise InvalidProblem(path, f"must be a whole number, not {shown(value)}")
@@ -132,7 +132,7 @@ def whole(value: object, path: str, *, least: int = 0, most: int | None = None) 
 
 
 def boolean(value: object, path: str) -> bool:
-    """True or false."""
+    """Return the value as a boolean; raise InvalidProblem that names `path` otherwise."""
     if not isinstance(value, bool):
         raise InvalidProblem(path, f"must be true or false, not {shown(value)}")
     return value

@@ -6,4 +6,4 @@ class StackError(Exception):
 
 
 class PartError(StackError):
-    """One part cannot start."""
+    """Signal that one part cannot start."""

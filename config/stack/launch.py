@@ -28,7 +28,7 @@ LEFTOVER_GRACE_S = 5.0
 
 
 class Stopping(Exception):
-    """We were asked to stop."""
+    """Interrupt the start because the user asked to stop."""
 
 
 class Launcher:
@@ -65,7 +65,7 @@ class Launcher:
             os.read(self._wake, 4096)
 
     def pause(self, seconds: float) -> None:
-        """Sleep, unless asked to stop."""
+        """Sleep for some seconds; raise `Stopping` where a stop was requested."""
         deadline = time.monotonic() + seconds
         while (rest := deadline - time.monotonic()) > 0:
             if self.stopping:

@@ -313,7 +313,7 @@ class Stack:
                 self.supervisor.stop_parts(PARTS[name] for name in self._started)
 
     def restart(self, part: str) -> None:
-        """Stop and start one part."""
+        """Stop and start one part, and wait until it is ready."""
         with interruptible(), self.site.lock(self.console.say):
             self._started = [part]
             self.supervisor.stop_parts([PARTS[part]])

@@ -8,7 +8,7 @@ from config.stack.site import Site
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How one part is."""
+    """Describe the current state of one part."""
 
     part: str
     state: str

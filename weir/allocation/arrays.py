@@ -70,7 +70,7 @@ class Arrays:
         )
 
     def utility(self, rates: FloatArray, populations: FloatArray) -> float:
-        """The objective, equation 1."""
+        """Return the objective, the total utility of the admitted consumers (equation 1)."""
         return float(np.sum(populations * self.worth(rates)))
 
 

@@ -20,7 +20,7 @@ DIGITS = 4
 
 
 def capacities_sentence(changes: Sequence[Change]) -> str:
-    """Raise what is short."""
+    """Say which capacities to raise, from what to what."""
     named = [
         f"{_place(change)} from {rounded(change.before)} to {rounded(change.after, up=True)}"
         for change in changes
@@ -37,7 +37,7 @@ def all_rates_sentence(factor: float) -> str:
 
 
 def few_rates_sentence(changes: Sequence[Change]) -> str:
-    """Cut a few minimum rates."""
+    """Say which minimum rates to lower, from what to what, and how far they fall together."""
     named = [
         f"{change.id} from {rounded(change.before)} to {rounded(change.after)}"
         for change in sorted(changes, key=_kept)

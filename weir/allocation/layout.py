@@ -72,7 +72,7 @@ class Blocks:
 
     @property
     def count(self) -> int:
-        """How many blocks there are."""
+        """Return the number of blocks."""
         return len(self.start) - 1
 
 
@@ -88,7 +88,7 @@ def class_order(arrays: Arrays) -> IntArray:
 
 
 def capacities(arrays: Arrays) -> FloatArray:
-    """Capacity of every row."""
+    """Return the capacity of every row: node resources first, then links."""
     return np.concatenate([arrays.node_capacity.reshape(-1), arrays.link_capacity])
 
 

@@ -51,7 +51,7 @@ class SolveOnce(Protocol):
         on_progress: Callable[[Progress], None] | None,
         start: Start | None,
     ) -> Result:
-        """One stage."""
+        """Solve the problem of one stage of pruning."""
         ...
 
 

@@ -18,7 +18,7 @@ POWER = int(Family.POWER)
 
 @compiled
 def value_at(at: Layout, s: int, rate: float) -> float:
-    """Height of shape s."""
+    """Return the utility shape `s` at this rate, without the scale of a class."""
     family = at.family[s]
     if family == LOG:
         return math.log1p(rate)

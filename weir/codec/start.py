@@ -14,7 +14,7 @@ _KEYS = ("node_prices", "link_prices", "rates", "populations")
 
 
 def start_of(result: Result) -> Start:
-    """Where this result left off."""
+    """Return a start at the prices, rates and populations with which the result ended."""
     return Start(
         node_prices=result.node_prices,
         link_prices=result.link_prices,
@@ -24,7 +24,7 @@ def start_of(result: Result) -> Start:
 
 
 def start_to_dict(start: Start) -> dict[str, Any]:
-    """Field by field."""
+    """Write a start as a plain dict with one member per field."""
     return {
         "node_prices": {node: dict(prices) for node, prices in start.node_prices.items()},
         "link_prices": dict(start.link_prices),

@@ -91,13 +91,13 @@ def decide(
 
 
 class Coordinator:
-    """The rules, one method each."""
+    """Apply the rules of the coordinator, one method per rule."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         self.limits = limits
 
     def decide(self, view: ExecutionView, now: float) -> tuple[Decision, ...]:
-        """See the function `decide`."""
+        """Return all decisions that the view allows now, as the function `decide` documents."""
         decisions: list[Decision] = []
         while True:
             following = self._following(view, now)

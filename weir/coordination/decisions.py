@@ -101,7 +101,7 @@ class CommitAction(_OfAction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishAction(_OfAction):
-    """Everybody has carried it out."""
+    """Finish the action: every participant has carried it out."""
 
     command: ClassVar[ActionCommand] = ActionCommand.FINISH
 

@@ -1,4 +1,4 @@
-"""Keep all actions that one agent takes part in; the agent's runtime talks to this module only.
+"""Keep all actions that one agent takes part in; the agent's runtime talks to it.
 
 A broker takes part in one attempt at a time. A second order (an older action that waits for its
 outcome, then the next) stays in the document and begins when the first has ended. Commits are
@@ -32,7 +32,7 @@ _EARLY_MARKS = 64
 
 
 class OrderBook:
-    """Route each input to the participant that it concerns; every `on_` method returns effects."""
+    """Route each input to the participant that it concerns and collect the effects."""
 
     participant: type[Participant] = Participant
     termination: type[Termination] = Termination
@@ -171,8 +171,8 @@ class OrderBook:
         ] + self._start(here)
 
     def on_carried(self, action: str, attempt: int, to: str, why: str, here: Here) -> list[Effect]:
-        """Tell the participant how the transfer to a broker ended (`why`), then begin waiting
-        orders."""
+        """Tell the participant that the messages for the brokers that are gone now wait for `to` as
+        well, or in `why` that they never will; then begin waiting orders."""
         participant = self._participants.get(action)
         if participant is None:
             return []

@@ -195,14 +195,15 @@ class Participant:
         return [*self._carry(here), *self._vote(here)]
 
     def on_carried(self, attempt: int, to: str, why: str, here: Here) -> list[Effect]:
-        """What waited for who is gone waits for `to` as well; `why`: why it never will."""
+        """Note that the messages for the brokers that are gone now wait for `to` as well; `why`
+        says why they never will, and refuses the action."""
         if attempt != self.state.attempt or self.state.phase is not Phase.PREPARING:
             return []
         self._carrying.carried(to)
         return self._refuse(why, here) if why else self._vote(here)
 
     def on_link_failed(self, broker: str, why: str, here: Here) -> list[Effect]:
-        """A new link cannot be made."""
+        """Refuse the action: a new link to the broker cannot be made."""
         if self.state.phase is not Phase.PREPARING or broker in self._links_ready:
             return []
         return self._refuse(f"cannot reach {broker}: {why}", here)

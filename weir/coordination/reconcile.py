@@ -24,7 +24,7 @@ class EnsureChannel:
 
 @dataclass(frozen=True, slots=True)
 class SetGate:
-    """Pass this flow through a token bucket at this ingress."""
+    """Set a token bucket that this flow has to pass at this ingress."""
 
     flow: str
     gate: Gate
@@ -32,7 +32,7 @@ class SetGate:
 
 @dataclass(frozen=True, slots=True)
 class ClearGate:
-    """Pass everything of this flow."""
+    """Remove the token bucket of this flow, so that every message passes."""
 
     flow: str
 

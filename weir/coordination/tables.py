@@ -70,7 +70,7 @@ class Tables:
         return replace(self, links=self.links | {neighbour})
 
     def without_link(self, neighbour: str) -> Tables:
-        """The tables without this link."""
+        """Return the tables without the link to this neighbour, its interest and its epoch."""
         return replace(
             self,
             links=self.links - {neighbour},

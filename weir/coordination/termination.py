@@ -106,12 +106,12 @@ class Termination:
     # --- time
 
     def heard(self, now: float) -> None:
-        """The control plane has answered."""
+        """Note the time at which the control plane last answered."""
         self._heard_at = max(self._heard_at, now)
 
     @property
     def next_tick(self) -> float:
-        """When `tick` has something to do; infinity for never."""
+        """Return the time at which `tick` has something to do; infinity for never."""
         return min(
             (self._due(p) for p in self._participants.values() if p.state.phase in BUSY),
             default=float("inf"),

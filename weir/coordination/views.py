@@ -22,7 +22,7 @@ class Protocol(StrEnum):
 
 
 class Direction(StrEnum):
-    """Which way a step goes."""
+    """Distinguish steps that carry out a plan from steps that undo it."""
 
     FORWARD = "forward"
     UNDO = "undo"
@@ -62,12 +62,12 @@ class ActionView:
 
     @property
     def brokers(self) -> frozenset[str]:
-        """Everybody concerned."""
+        """Return the brokers of all roles and those that are awaited."""
         return self.awaited | frozenset(self.participants.values())
 
     @property
     def voting_roles(self) -> frozenset[str]:
-        """Tree: the roles of whoever takes part."""
+        """Return the roles of a tree action whose brokers take part."""
         return frozenset(role for role in self.participants if not removal.is_gone(role))
 
     @property

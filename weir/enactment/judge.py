@@ -63,7 +63,7 @@ NOTHING = Past()
 
 @dataclass(slots=True)
 class _Outcome:
-    """What one judgement found."""
+    """Hold the outcome of one judgement."""
 
     values: Values
     options: list[Option]

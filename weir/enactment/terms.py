@@ -61,7 +61,7 @@ class Judgement:
 
     @property
     def idle(self) -> bool:
-        """Judges nothing."""
+        """Return whether every threshold and charge is zero, so that nothing is judged."""
         return not (
             self.band or self.dwell_s or self.charge_per_consumer or self.charge_per_rate_change
         )

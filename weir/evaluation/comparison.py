@@ -24,7 +24,8 @@ def gather(
     today: Routing,
     objective: Objective,
 ) -> EvaluationResult:
-    """The same whatever order the rows come in. Doing nothing is a row without actions."""
+    """Combine the rows into one result that does not depend on their order. A row without actions
+    stands for doing nothing."""
     order = {candidate.name: at for at, candidate in enumerate(candidates)}
     idle = [
         _nothing(candidate)
@@ -60,7 +61,7 @@ def gather(
 
 
 def _nothing(candidate: Candidate) -> PlanRow:
-    """The way to today's tree."""
+    """Return the empty plan that keeps today's tree."""
     return PlanRow(
         candidate=candidate.name,
         planner="",
@@ -108,7 +109,7 @@ def _stay(
     best: dict[str, dict[str, int]],
     objective: Objective,
 ) -> str:
-    """Why doing nothing is best."""
+    """Explain why doing nothing is best."""
     others = [
         each
         for each in candidates

@@ -65,7 +65,7 @@ DESIGN_SHARE = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """One plan to be made."""
+    """Hold one plan to be made: candidate, planner, objective and seed."""
 
     index: int
     candidate: Candidate

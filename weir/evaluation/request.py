@@ -55,7 +55,7 @@ class Portfolio:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
-    """One candidate to be made."""
+    """Hold one candidate to be designed: its method, parameters and seed, or its given edges."""
 
     name: str
     method: str

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Kind(StrEnum):
-    """What a coefficient multiplies."""
+    """Name what a coefficient multiplies."""
 
     IDLE = "idle"
     """Nothing: the load of a broker without messages."""

@@ -65,11 +65,11 @@ class Total:
 
     @property
     def mean(self) -> float:
-        """Weighted mean."""
+        """Return the weighted mean; 0 where the weight is 0."""
         return self.amount / self.weight if self.weight > 0 else 0.0
 
     def plus(self, other: Total) -> Total:
-        """Both together."""
+        """Add the other total to this one."""
         return Total(
             amount=self.amount + other.amount,
             weight=self.weight + other.weight,
@@ -131,7 +131,7 @@ def totals_of(lines: Iterable[str | bytes], *, window_s: float) -> Totals:
 
 
 def merged(parts: Iterable[Totals]) -> Totals:
-    """Sums of several partitions together."""
+    """Add up the totals of several partitions, slot by slot."""
     whole: Totals = {}
     for part in parts:
         for slot, total in part.items():

@@ -20,7 +20,7 @@ from weir.lifecycle.machine import Machine
 
 
 class ExecutionState(StrEnum):
-    """Where an execution stands."""
+    """Name the states of an execution."""
 
     PENDING = "pending"
     RUNNING = "running"

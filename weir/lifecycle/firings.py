@@ -18,7 +18,7 @@ from weir.lifecycle.machine import Machine
 
 
 class FiringState(StrEnum):
-    """Where a firing stands."""
+    """Name the states of a firing."""
 
     WAITING = "waiting"
     COMPUTING = "computing"

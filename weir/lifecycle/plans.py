@@ -20,7 +20,7 @@ from weir.lifecycle.machine import Machine
 
 
 class PlanState(StrEnum):
-    """Where a plan stands."""
+    """Name the states of a plan."""
 
     DRAFT = "draft"
     PENDING_REVIEW = "pending_review"

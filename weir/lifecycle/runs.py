@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class RunState(StrEnum):
-    """Where a run stands."""
+    """Name the states of a run."""
 
     QUEUED = "queued"
     RUNNING = "running"

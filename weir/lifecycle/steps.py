@@ -30,7 +30,7 @@ from weir.lifecycle.machine import Machine
 
 
 class StepState(StrEnum):
-    """Where a step stands."""
+    """Name the states of a step."""
 
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
@@ -52,7 +52,7 @@ class StepCommand(StrEnum):
 
 
 class ActionState(StrEnum):
-    """Where an action stands."""
+    """Name the states of an action."""
 
     PENDING = "pending"
     PREPARING = "preparing"

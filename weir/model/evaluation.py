@@ -68,7 +68,7 @@ class MissingLinks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """What routing costs."""
+    """Weigh messages, their time on links and overloads in the cost of a routing."""
 
     per_message: float = 1.0
     """Per message and link."""
@@ -107,7 +107,7 @@ class EvaluationProblem:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The goal's brokers."""
+        """Return the names of the goal's brokers."""
         return tuple(site.broker for site in self.brokers)
 
     @property

@@ -30,7 +30,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Actions that may run together."""
+    """Hold actions that may run together."""
 
     actions: tuple[Action, ...]
 

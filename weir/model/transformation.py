@@ -99,12 +99,12 @@ class Transformation:
 
     @property
     def added(self) -> frozenset[str]:
-        """Brokers to append."""
+        """Return the brokers of the goal that the plan must append."""
         return self.goal_brokers - self.initial_brokers
 
     @property
     def removed(self) -> frozenset[str]:
-        """Brokers to detach."""
+        """Return the initial brokers that the plan must detach."""
         return self.initial_brokers - self.goal_brokers
 
     @property

@@ -46,7 +46,7 @@ class Optimizer(Protocol):
 
 @cache
 def methods() -> Mapping[str, Optimizer]:
-    """Every optimizer by name."""
+    """Map the name of every optimizer to its module."""
     modules = discover("weir.optimizers").values()
     return {module.NAME: cast("Optimizer", module) for module in modules}
 

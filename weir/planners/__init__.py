@@ -61,7 +61,7 @@ class Planner(Protocol):
 
 @cache
 def planners() -> Mapping[str, Planner]:
-    """Every planner by name."""
+    """Map the name of every planner to its module."""
     modules = discover("weir.planners").values()
     return {module.NAME: cast("Planner", module) for module in modules}
 

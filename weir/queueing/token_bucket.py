@@ -60,12 +60,12 @@ class TokenBucket:
 
     @property
     def rate_per_s(self) -> float:
-        """Tokens per second."""
+        """Return the rate at which the bucket fills, in tokens per second."""
         return self._rate
 
     @property
     def burst(self) -> float:
-        """Tokens that the bucket holds."""
+        """Return the number of tokens that the full bucket holds."""
         return self._burst
 
     def level(self, now: float) -> float:

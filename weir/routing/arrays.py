@@ -120,7 +120,7 @@ class LinkBook:
         return self._missing.latency_s + self._missing.latency_s_per_unit * self._distance(pair)
 
     def capacity_per_s(self, pair: Edge) -> float:
-        """inf where not known."""
+        """Return the link's capacity per second, infinite where none is known."""
         option = self._options.get(pair)
         found = self._missing if option is None else option
         known = None if found is None else found.capacity_per_s

@@ -25,7 +25,7 @@ from weir.compiled import compiled
 
 @compiled
 def rooted(brokers: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Parent of every broker (-1 of the root 0) and an order with parents first."""
+    """Return the parent of every broker (-1 for the root 0) and an order with parents first."""
     degree = np.zeros(brokers + 1, dtype=np.int64)
     for e in range(len(edges)):
         degree[edges[e, 0] + 1] += 1
@@ -57,7 +57,7 @@ def rooted(brokers: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def below(
     parent: np.ndarray, order: np.ndarray, sent: np.ndarray, wants: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sums over every broker's subtree."""
+    """Sum `sent` and `wants` over every broker's subtree, the broker included."""
     sums, count = sent.copy(), wants.copy()
     for at in range(len(order) - 1, 0, -1):
         v = order[at]
@@ -72,7 +72,8 @@ def below(
 def crossing(
     near_sent: np.ndarray, near_wants: np.ndarray, sent: np.ndarray, wants: np.ndarray
 ) -> tuple[float, float]:
-    """Messages per second out of the near side and into it; `sent` and `wants` are of all."""
+    """Return messages per second that leave and enter the near side; `sent` and `wants` are totals
+    over all brokers."""
     out, into = 0.0, 0.0
     for g in range(len(sent)):
         if wants[g] > near_wants[g]:
@@ -108,7 +109,7 @@ def arrivals(parent: np.ndarray, order: np.ndarray, up: np.ndarray, down: np.nda
 
 @compiled
 def excess(amount: float, capacity: float) -> float:
-    """What is above the capacity."""
+    """Return the amount above the capacity, at least 0."""
     return max(0.0, amount - capacity)
 
 

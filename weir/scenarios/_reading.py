@@ -47,7 +47,7 @@ def ids(obj: object, path: str) -> tuple[str, ...]:
 
 
 def ids_or_all(obj: object, path: str) -> tuple[str, ...] | None:
-    """Ids, or None for `"all"`."""
+    """Return the ids, or None for `"all"`."""
     return None if obj == "all" else ids(obj, path)
 
 

@@ -39,7 +39,7 @@ GROWTH = (1.1, 1.4, 2.0, 4.0)
 
 
 class Lever(StrEnum):
-    """What is moved."""
+    """Name what has to change for more consumers to be admitted."""
 
     WORTH = "worth"
     RATE = "rate"

@@ -27,7 +27,7 @@ class Axis:
     values: tuple[Value, ...]
 
     def at(self, value: Value) -> Edit:
-        """The edit with this value."""
+        """Return the edit with this value in the axis' field."""
         given: Any = value
         if isinstance(value, str) and self.field not in _SINGLE:
             given = [value]

@@ -44,7 +44,7 @@ class Selection:
         return cls() if chosen is None else cls(by=by, ids=chosen)
 
     def plain(self) -> dict[str, Any]:
-        """The form that `read` takes."""
+        """Write the selection in the form that `read` accepts."""
         return {"classes": "all"} if self.by is None else {self.by: list(self.ids)}
 
     def refers_to(self) -> Iterator[tuple[str, str, str]]:

@@ -69,7 +69,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A named list of edits."""
+    """Hold a labelled list of edits."""
 
     label: str
     edits: tuple[Edit, ...]

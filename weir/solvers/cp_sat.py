@@ -35,7 +35,7 @@ def minimise(
     seed: int,
     stop: Callable[[], bool],
 ) -> BinaryAnswer:
-    """See `weir.solvers.BinarySolver`."""
+    """Solve with CP-SAT, as `weir.solvers.BinarySolver` describes."""
     scale, rounding = _scale(program.cost)
     model = _model(program, scale, start)
     solver = cp_model.CpSolver()

@@ -35,7 +35,7 @@ OPTIONS: dict[str, bool | int | float] = {
 def maximise(
     program: MixedProgram, *, start: FloatArray, nodes: int, stop: Callable[[], bool]
 ) -> FloatArray | None:
-    """See `weir.solvers.Solver`."""
+    """Solve with HiGHS, as `weir.solvers.Solver` describes."""
     solver: Any = highspy.Highs()
     for name, setting in OPTIONS.items():
         solver.setOptionValue(name, setting)

@@ -40,7 +40,7 @@ def minimise(
     seed: int,
     stop: Callable[[], bool],
 ) -> BinaryAnswer:
-    """See `weir.solvers.BinarySolver`."""
+    """Solve with HiGHS, as `weir.solvers.BinarySolver` describes."""
     solver: Any = highspy.Highs()
     for name, setting in {**OPTIONS, "random_seed": seed % 2**31}.items():
         solver.setOptionValue(name, setting)

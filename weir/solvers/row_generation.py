@@ -43,7 +43,7 @@ OPTIONS: dict[str, bool | int | float | str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minimum:
-    """Where a program is least."""
+    """Hold the minimum of a program, where it lies, and the multipliers of its rows."""
 
     value: float
     at: FloatArray

@@ -27,7 +27,7 @@ class NoTree(WeirError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignProgress:
-    """How far a design is."""
+    """Report how far a design has come."""
 
     round: int
     cost_per_s: float | None
@@ -60,7 +60,7 @@ class Designer(Protocol):
 
 @cache
 def designers() -> Mapping[str, Designer]:
-    """Every method by name."""
+    """Map the name of every method to its module."""
     modules = discover("weir.topologies").values()
     members = [module for module in modules if hasattr(module, "NAME")]
     return {module.NAME: cast("Designer", module) for module in members}

@@ -89,7 +89,7 @@ class Ground:
             tree.exchange(*best[1:])
 
     def edges(self, tree: Tree) -> frozenset[Edge]:
-        """The tree's links by name."""
+        """Return the tree's links by broker name."""
         names = self.traffic.names
         return frozenset((names[a], names[b]) for a, b in tree.rows)
 

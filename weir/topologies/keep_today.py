@@ -24,7 +24,7 @@ SEEDED = False
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """None."""
+    """Hold no parameters: the method has none."""
 
 
 def design(

@@ -39,7 +39,7 @@ SLIDERS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """How far it goes."""
+    """Limit how many links the search exchanges."""
 
     max_exchanges: int = field(
         default=1000, metadata=about(help="Links exchanged at most", min=1, max=100_000)

@@ -61,7 +61,7 @@ FLOW_UNITS = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """How long it searches."""
+    """Limit how long and how widely the method searches."""
 
     rounds: int = field(
         default=20,

@@ -219,7 +219,7 @@ def star(brokers: int) -> list[Pair]:
 
 
 def path(brokers: int) -> list[Pair]:
-    """Brokers in a row."""
+    """Return the edges of a path through all brokers in order of their numbers."""
     return [(b - 1, b) for b in range(1, brokers)]
 
 

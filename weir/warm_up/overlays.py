@@ -6,7 +6,7 @@ from weir.warm_up import slides, steps, topologies
 
 
 def warm_up() -> None:
-    """Each in turn."""
+    """Warm up the topologies, the slides planner and the steps in turn."""
     topologies.warm_up()
     slides.warm_up()
     steps.warm_up()

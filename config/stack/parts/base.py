@@ -54,7 +54,7 @@ class Layer(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One supervised server or process."""
+    """Describe one supervised server or process."""
 
     name: str
     layer: Layer

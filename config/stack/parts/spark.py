@@ -103,7 +103,7 @@ def write_files(home: Path, values: dict[str, str]) -> None:
 
 
 def command_line(home: Path, program: Path, memory: str) -> list[str]:
-    """Java directly on Spark's jars."""
+    """Return the command that runs Java directly on Spark's jars."""
     return [
         str(program),
         f"-Xmx{memory}",

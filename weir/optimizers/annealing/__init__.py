@@ -1,4 +1,4 @@
-"""Simulated annealing (docs/algorithms/annealing.md)."""
+"""Allocate by simulated annealing (docs/algorithms/annealing.md)."""
 
 from weir.optimizers.annealing.solve import NAME, SUMMARY, TITLE, Params, solve
 

@@ -194,7 +194,7 @@ def _solve_once(
 
 
 class _Walk:
-    """A random walk that cools."""
+    """Run a random walk whose temperature falls."""
 
     def __init__(
         self,

@@ -49,7 +49,7 @@ def uniform(state: Chance) -> float:
 
 @compiled
 def add_up(at: Layout, rates: FloatArray, populations: FloatArray, load: FloatArray) -> None:
-    """Load of every row."""
+    """Compute the load of every row afresh into `load`."""
     load[:] = 0.0
     for i in range(len(rates)):
         _add_flow(at, i, rates[i], populations, load)

@@ -44,7 +44,7 @@ class Pairs(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Of some consumers, per pair."""
+    """Hold sums over consumers, one entry per pair."""
 
     scale: FloatArray
     """Sum of population x scale."""
@@ -53,7 +53,7 @@ class Sums(NamedTuple):
 
 
 class FlowPart(NamedTuple):
-    """Whole blocks of flows."""
+    """Hold a part of the flows, made of whole blocks."""
 
     layout: Layout
     starts: IntArray

@@ -45,7 +45,7 @@ class Admission(NamedTuple):
 
 
 class Parts(Protocol):
-    """Where the classes are."""
+    """Answer for the parts of a problem, wherever they are stored."""
 
     def answers(self, prices: FloatArray) -> list[tuple[Answer, Sums]]:
         """What every flow part makes of the prices, in order; `Answer.wanted` may be empty."""
@@ -61,7 +61,7 @@ class Parts(Protocol):
 
 
 class LocalParts:
-    """All parts in this process."""
+    """Keep all parts in this process."""
 
     def __init__(
         self, flows: Sequence[FlowPart], nodes: Sequence[NodePart], capacity: FloatArray

@@ -133,7 +133,7 @@ class Search:
         return self.bound - self.least_dual <= CLOSED * abs(self.bound)
 
     def populations(self, candidate: Candidate) -> FloatArray:
-        """In the order of `arrays`."""
+        """Return the candidate's populations in the order of `arrays`."""
         populations = np.empty(len(self.order))
         populations[self.order] = candidate.populations
         return populations

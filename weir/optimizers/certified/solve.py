@@ -83,7 +83,7 @@ and there is no polishing: no consumer is large enough to matter."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """The defaults suit every size."""
+    """Hold the limits of the search; the defaults suit problems of every size."""
 
     max_iterations: int = field(
         default=80, metadata=about(help="Iterations of the prices at most", min=1, max=1_000_000)
@@ -185,7 +185,7 @@ class _Run:
         return self.ended
 
     def progress(self) -> Progress:
-        """As of the last iteration."""
+        """Describe the state after the last iteration."""
         return Progress(
             iteration=len(self.trace),
             utility=self.trace[-1],
@@ -194,7 +194,7 @@ class _Run:
         )
 
     def asked_to_stop(self) -> bool:
-        """For work between iterations."""
+        """Ask the caller during long work between iterations whether to stop."""
         self.stopped = self.stopped or self._stop(self.progress())
         return self.stopped
 

@@ -1,4 +1,4 @@
-"""Gryphon's greedy (docs/algorithms/greedy.md)."""
+"""Allocate by Gryphon's greedy algorithm (docs/algorithms/greedy.md)."""
 
 from weir.optimizers.greedy.solve import NAME, SUMMARY, TITLE, Params, solve
 

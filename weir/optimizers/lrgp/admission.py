@@ -34,7 +34,7 @@ LARGEST_RATIO = 1e100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
-    """Outcome of one admission."""
+    """Hold the outcome of one admission at all nodes."""
 
     populations: FloatArray
     used: FloatArray

@@ -48,14 +48,14 @@ if TYPE_CHECKING:
 
 
 class _Rhythm:
-    """When each of some parts updates."""
+    """Draw for each part the period and phase at which it updates."""
 
     def __init__(self, chance: np.random.Generator, count: int, max_period: int) -> None:
         self._period = chance.integers(1, max_period + 1, count)
         self._phase = chance.integers(0, self._period) if count else self._period
 
     def due(self, iteration: int) -> np.ndarray:
-        """Whose turn it is."""
+        """Return which parts update in this iteration, as booleans."""
         return np.asarray((iteration + self._phase) % self._period == 0)
 
 

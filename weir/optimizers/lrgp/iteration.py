@@ -47,7 +47,7 @@ class Synchronous:
         self._admitted_at: FloatArray = self.nodes.values
 
     def advance(self) -> None:
-        """Rates, then populations, then prices."""
+        """Run one iteration: set the rates, admit consumers, then move the prices."""
         weights = self._rate_step.weights(self._populations)
         self.rates = self._rate_step(weights, self._price_per_message())
         self._admitted = self.admit(self.rates, self.nodes.values, rounds=self.rounds)
@@ -77,7 +77,7 @@ class Synchronous:
         return price
 
     def _move_prices(self, rates: FloatArray, admitted: Admitted, flow_load: FloatArray) -> None:
-        """Equations 12 and 13."""
+        """Move the node prices (equation 12) and the link prices (equation 13)."""
         arrays = self.arrays
         capacity = arrays.node_capacity
         load = np.asarray(arrays.link_costs @ rates)

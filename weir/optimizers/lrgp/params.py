@@ -1,4 +1,4 @@
-"""The parameters of LRGP."""
+"""Define and check the parameters of LRGP, and derive the step rules of its prices."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Params:
                 raise InvalidProblem(name, f"{low:g} is above the largest step {high:g}")
 
     def node_rule(self) -> StepRule:
-        """Steps of node prices."""
+        """Return the rule by which node prices adapt their step size."""
         return StepRule(
             start=self.gamma_start,
             low=self.gamma_min,
@@ -128,7 +128,7 @@ class Params:
         )
 
     def link_rule(self) -> StepRule:
-        """Steps of link prices."""
+        """Return the rule by which link prices adapt their step size."""
         return StepRule(
             start=self.link_gamma_start,
             low=self.link_gamma_min,

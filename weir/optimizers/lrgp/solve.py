@@ -88,7 +88,7 @@ class _Best:
 
 
 class _Enactment:
-    """What would be enacted after each iteration, and at which prices."""
+    """Compute what would be enacted after each iteration, and at which prices."""
 
     def __init__(self, state: Synchronous | Asynchronous, window: int) -> None:
         self._state = state
@@ -97,7 +97,7 @@ class _Enactment:
         self._links: deque[FloatArray] = deque(maxlen=window)
 
     def __call__(self) -> tuple[FloatArray, FloatArray]:
-        """Feasible rates and populations."""
+        """Record the iterate and return feasible rates and populations."""
         state = self._state
         self._rates.append(state.rates)
         self._nodes.append(state.nodes.values)
@@ -112,12 +112,12 @@ class _Enactment:
 
     @property
     def node_prices(self) -> FloatArray:
-        """Mean of the window."""
+        """Return the mean of the node prices over the window."""
         return _mean(self._nodes)
 
     @property
     def link_prices(self) -> FloatArray:
-        """Mean of the window."""
+        """Return the mean of the link prices over the window."""
         return _mean(self._links)
 
     def _repaired(self, rates: FloatArray) -> tuple[FloatArray, FloatArray]:

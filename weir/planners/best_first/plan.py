@@ -81,12 +81,12 @@ class Params:
     )
 
     def __post_init__(self) -> None:
-        """Raise InvalidProblem naming the field."""
+        """Check the limits of every field; raise InvalidProblem that names the field."""
         check_fields(self)
 
 
 class _Ended(Exception):
-    """The caller wants no more."""
+    """End the search because the caller asked to stop."""
 
 
 def plan(
@@ -187,7 +187,7 @@ class _Search:
         self.expanded = 0
 
     def moves(self, slides: tuple[Slide, ...]) -> tuple[Move, ...]:
-        """The slides by name."""
+        """Translate slides from broker numbers to moves with broker names."""
         name = self._names.names
         return tuple(
             Move(op="shift", broker=name[i], source=name[j], to=name[k]) for i, j, k in slides

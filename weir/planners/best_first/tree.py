@@ -52,7 +52,7 @@ class Tree:
             self.slide(slide)
 
     def slide(self, slide: Slide) -> None:
-        """Carry one out."""
+        """Replace the link i-j by i-k, and update the loose and missing links."""
         i, j, k = slide
         old, new = link(i, j), link(i, k)
         self.near[i].remove(j)

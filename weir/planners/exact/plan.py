@@ -61,7 +61,7 @@ class Params:
     )
 
     def __post_init__(self) -> None:
-        """Raise InvalidProblem naming the field."""
+        """Check the limits of every field; raise InvalidProblem that names the field."""
         check_fields(self)
 
 
@@ -143,7 +143,7 @@ class _Run:
         )
 
     def steps(self) -> TransformationPlan:
-        """The fewest steps."""
+        """Search the plan with the fewest steps."""
         if self.best is None:  # any plan, or the proof that there is none
             any_plan = cheapest(self.problem, stop=self._is_over)
             if any_plan.moves is None and any_plan.bound == float("inf"):

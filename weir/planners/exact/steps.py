@@ -40,7 +40,7 @@ class FoundSteps:
 
 
 class _Ended(Exception):
-    """The caller wants no more."""
+    """End the search because the caller asked to stop."""
 
 
 def fewest_steps(problem: Transformation, *, stop: Callable[[int], bool], below: int) -> FoundSteps:

@@ -73,7 +73,7 @@ class Params:
     )
 
     def __post_init__(self) -> None:
-        """Raise InvalidProblem naming the field."""
+        """Check every field; raise InvalidProblem that names the field."""
         check_fields(self)
         for name, known in (("action_set", ACTION_SETS), ("solver", SOLVERS)):
             value = getattr(self, name)
@@ -91,7 +91,7 @@ def plan(
     on_progress: Callable[[PlanProgress], None] | None = None,
     start: Steps | None = None,
 ) -> TransformationPlan:
-    """See `weir.planners.Planner`."""
+    """Plan as `weir.planners.Planner` describes, with an integer program per number of steps."""
     run = Run(problem, params, objective=objective, seed=seed, start=start)
 
     def progress() -> PlanProgress:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class TooLarge(Exception):
-    """More coefficients than allowed."""
+    """Signal that the program would have more coefficients than allowed."""
 
 
 class Rows:
@@ -38,30 +38,31 @@ class Rows:
         return row
 
     def row_of(self, what: np.ndarray) -> np.ndarray:
-        """The row about each of these, among those remembered last."""
+        """Return the row about each of these, among the rows remembered last."""
         found: np.ndarray = self._place[what]
         return found
 
     def put(self, rows: np.ndarray, columns: np.ndarray, factor: float) -> None:
-        """One coefficient per row and column."""
+        """Add one coefficient at each row and column; negative columns are skipped."""
         there = columns >= 0
         self._rows.append(rows[there])
         self._columns.append(columns[there])
         self._factors.append(np.full(int(there.sum()), factor))
 
     def limit(self, least: FloatArray, most: FloatArray) -> None:
-        """Limits of the newest rows."""
+        """Set the lower and upper limits of the newest rows."""
         self._least.append(least)
         self._most.append(most)
 
     def expect(self, terms: int) -> None:
-        """Raise TooLarge where so many coefficients more are too many, before they are made."""
+        """Raise TooLarge where `terms` more coefficients would exceed the limit. Call it before
+        building them."""
         have = sum(map(len, self._columns))
         if self._most_terms is not None and have + terms > self._most_terms:
             raise TooLarge
 
     def stacked(self, columns: int) -> tuple[sparse.csr_array, FloatArray, FloatArray]:
-        """Matrix, lower and upper limits."""
+        """Return the sparse matrix of all rows with their lower and upper limits."""
         where = (np.concatenate(self._rows), np.concatenate(self._columns))
         shape = (self._count, columns)
         matrix = sparse.coo_array((np.concatenate(self._factors), where), shape=shape)

@@ -31,7 +31,7 @@ NEARLY = 1e-6
 
 
 class Ended(Exception):
-    """The caller wants no more."""
+    """End the search because the caller asked to stop."""
 
 
 def _solver(name: str) -> BinarySolver:
@@ -46,7 +46,7 @@ def _solver(name: str) -> BinarySolver:
 
 
 class Settings(Protocol):
-    """What `weir.planners.ipitt.Params` says."""
+    """Name the fields of `weir.planners.ipitt.Params` that a run reads."""
 
     @property
     def action_set(self) -> str: ...

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """Of an integer program."""
+    """Count the slides, variables and constraints of an integer program."""
 
     slides: int
     variables: int

@@ -26,7 +26,7 @@ UNIT = 1.0 / 9007199254740992.0  # 2 ** -53
 
 @compiled
 def count(x: np.uint64) -> int:
-    """How many bits are set."""
+    """Return the number of bits that are set."""
     x = x - ((x >> ONE) & M1)
     x = (x & M2) + ((x >> TWO) & M2)
     x = (x + (x >> FOUR)) & M4

@@ -208,5 +208,5 @@ class Engine:
 
 
 def reverse(plan: Slides) -> Slides:
-    """The plan that leads back."""
+    """Return the slides that undo the plan, in order."""
     return np.ascontiguousarray(plan[::-1][:, [0, 2, 1]])

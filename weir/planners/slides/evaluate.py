@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @compiled
 def cost_of(ground: Ground, plan: Int32s) -> float:
-    """The price of all slides."""
+    """Return the total price of the slides."""
     total = 0.0
     for at in range(len(plan)):
         total += price_of_slide(ground, plan[at, 0], plan[at, 1], plan[at, 2])

@@ -44,7 +44,7 @@ class Case(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """A state spread out."""
+    """Hold a state as arrays: its tree, its links that go, and the goals that cross each link."""
 
     order: Ints  # brokers, each after its parent
     parent: Ints
@@ -64,7 +64,7 @@ class Expansion(NamedTuple):
 
 @compiled
 def new_expansion(brokers: int, width: int) -> Expansion:
-    """Scratch room."""
+    """Allocate the arrays of an expansion; `spread` fills them."""
     sets = 2 * brokers + 2 * width + 8
     return Expansion(
         np.empty(brokers, np.int64),

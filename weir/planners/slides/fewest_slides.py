@@ -107,7 +107,7 @@ class FewestSlides:
 
     @property
     def looked(self) -> int:
-        """Trees looked at."""
+        """Return the number of trees that the search has examined."""
         return int(self.table.control[LOOKED])
 
     @property

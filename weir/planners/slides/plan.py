@@ -49,7 +49,7 @@ class Params:
     )
 
     def __post_init__(self) -> None:
-        """Raise InvalidProblem naming the field."""
+        """Check the limits of every field; raise InvalidProblem that names the field."""
         check_fields(self)
 
 
@@ -63,7 +63,7 @@ def plan(
     on_progress: Callable[[PlanProgress], None] | None = None,
     start: Steps | None = None,
 ) -> TransformationPlan:
-    """See `weir.planners.Planner`."""
+    """Plan by slides of links, as `weir.planners.Planner` describes."""
     # numba is imported with the engine: whoever only lists planners need not wait for it
     from weir.planners.slides.search import Search
 

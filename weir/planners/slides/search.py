@@ -41,7 +41,7 @@ EPS = 1e-6
 
 
 class Search:
-    """One call of the planner."""
+    """Hold the state of one call of the planner."""
 
     def __init__(
         self,

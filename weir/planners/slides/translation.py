@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def as_moves(arrays: Arrays, slides: NDArray[np.int32]) -> list[Move]:
-    """The slides by name."""
+    """Translate slides from broker numbers to moves with broker names."""
     names = arrays.names.names
     return [
         Move(op="shift", broker=names[i], source=names[j], to=names[k])

@@ -76,7 +76,7 @@ def price_of_link(ground: Ground, a: int, b: int) -> float:
 
 @compiled
 def price_of_slide(ground: Ground, i: int, j: int, k: int) -> float:
-    """What the slide costs."""
+    """Return the price of a slide: its action, its three brokers and its new link."""
     own = ground.price + ground.broker_price[i] + ground.broker_price[j] + ground.broker_price[k]
     return own + price_of_link(ground, i, k)
 

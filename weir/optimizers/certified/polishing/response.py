@@ -60,7 +60,7 @@ def marginal(grid: Grid, weight: FloatArray, i: int, rate: float) -> float:
 
 @compiled
 def curvature(grid: Grid, weight: FloatArray, i: int, rate: float) -> float:
-    """-W'' of flow i."""
+    """Return -W'' of flow i: the negative second derivative of its weighted utility at `rate`."""
     total = 0.0
     for t in range(grid.term_start[i], grid.term_start[i + 1]):
         if weight[t] > 0.0:

@@ -78,7 +78,7 @@ class Search:
         self._chance = np.random.default_rng(seed)
 
     def run(self) -> None:
-        """All stages."""
+        """Run all stages until nothing improves, the result is proved or the caller stops."""
         self.state.shift(SHIFT_ROUNDS, self.done)
         self.rounds += 1
         self._climb(self.state, pairs=True)

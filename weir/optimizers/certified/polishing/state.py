@@ -50,7 +50,7 @@ class State:
         refresh(self.grid, self.population, self.coef, self.weight)
 
     def copy(self) -> State:
-        """An independent one."""
+        """Return an independent copy; only the grid is shared."""
         return State(
             grid=self.grid,
             population=self.population.copy(),
