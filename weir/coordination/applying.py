@@ -1,4 +1,4 @@
-"""A decision carried out on a view: what the executor does in the database, as a pure function."""
+"""Apply a decision to a view: what the executor does in the database, as a pure function."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _with_action(step: StepView, decision: ActionDecision) -> StepView:
 
 
 def action_after(action: ActionView, decision: ActionDecision) -> ActionView:
-    """The action after a decision about it."""
+    """Return the action as it is after a decision about it."""
     action = replace(action, state=ACTIONS.advance(action.state, decision.command))
     match decision:
         case PrepareAction():

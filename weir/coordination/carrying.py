@@ -16,7 +16,7 @@ from weir.coordination.parts import Part
 
 
 class Carrying:
-    """What one attempt has copied so far. With nobody gone there is nothing to do."""
+    """Track what one attempt has copied so far. Without a broker that is gone nothing is copied."""
 
     def __init__(self, state: ParticipantState, part: Part) -> None:
         self._state = state
@@ -40,12 +40,12 @@ class Carrying:
         ]
 
     def carried(self, to: str) -> None:
-        """Everything that waits for who is gone waits for `to` as well."""
+        """Note that every message for the brokers that are gone waits for `to` as well."""
         self._done |= {to}
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is left to copy."""
+        """Return whether nothing is left to copy."""
         return not self._gone or self._done >= self._new
 
     def objection(self, here: Here) -> str:

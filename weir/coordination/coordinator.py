@@ -63,7 +63,7 @@ ENDED_ACTION = frozenset({_A.DONE, _A.ABORTED, _A.DEAD})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How long the coordinator waits, in seconds, and how often it tries."""
+    """Limit how long the coordinator waits, in seconds, and how often it tries."""
 
     prepare_timeout_s: float = 2.5
     """Of the first attempt at a tree action; twice as long for each one after it."""
@@ -110,7 +110,7 @@ class Coordinator:
                 view = applied(view, decision, now)
 
     def _following(self, view: ExecutionView, now: float) -> tuple[Decision, ...]:
-        """The next decision, with those that must be applied together with it."""
+        """Return the next decision, with those that must be applied together with it."""
         for step in view.steps:
             for action in step.actions:
                 deadline = now + self.limits.bury_after_s
@@ -297,7 +297,8 @@ class Coordinator:
         return action.attempt < self.limits.max_attempts and not by_hand
 
     def _has_room(self, view: ExecutionView, step: StepView, action: ActionView) -> bool:
-        """One more may run: the limit is not reached and no tree action uses its brokers."""
+        """Return whether one more action may run: the limit is not reached and no tree action uses
+        its brokers."""
         running = [a for a in step.actions if a.state in UNDER_WAY]
         if len(running) >= max(1, view.max_parallel):
             return False
@@ -308,7 +309,8 @@ class Coordinator:
     # --- reports
 
     def _reports(self, action: ActionView, broker: str) -> Iterator[Report]:
-        """Those of the running attempt; late ones of earlier attempts prove nothing."""
+        """Return the reports of the running attempt; late reports of earlier attempts prove
+        nothing."""
         return (r for r in action.reports.get(broker, ()) if r.attempt == action.attempt)
 
     def _said(self, action: ActionView, *phases: ReportPhase) -> dict[str, Report]:
@@ -339,7 +341,7 @@ def _skipped(steps: Iterable[StepView]) -> Iterator[Decision]:
 
 
 def _why_failed(step: StepView) -> str:
-    """A sentence: which step, and what each failed action said."""
+    """Say in a sentence which step failed and what each failed action reported."""
     which = "rollback step" if step.direction is Direction.UNDO else "step"
     said = [
         f"{action.title or action.kind}: {action.detail}"

@@ -26,7 +26,7 @@ class _OfAction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveExecution:
-    """The execution as a whole. `reason` with `fail`: a sentence for people."""
+    """Change the state of the whole execution. With `fail`, `reason` is a sentence for people."""
 
     command: ExecutionCommand
     reason: str = ""
@@ -34,42 +34,42 @@ class MoveExecution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginStep(_OfStep):
-    """The step's actions may be prepared now."""
+    """Begin the step: its actions may be prepared now."""
 
     command: ClassVar[StepCommand] = StepCommand.BEGIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompleteStep(_OfStep):
-    """Every action is done; the time is the step's end."""
+    """Complete the step: every action is done, and the time is the step's end."""
 
     command: ClassVar[StepCommand] = StepCommand.COMPLETE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortStep(_OfStep):
-    """An action failed for good: nothing new begins in this step, what runs comes to its end."""
+    """Abort the step: an action failed for good. Nothing new begins, and running actions end."""
 
     command: ClassVar[StepCommand] = StepCommand.ABORT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettleStep(_OfStep):
-    """The aborted step's last action has ended."""
+    """Mark the aborted step as ended: its last action has ended."""
 
     command: ClassVar[StepCommand] = StepCommand.SETTLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuryStep(_OfStep):
-    """An action of the step is dead: a person has to look."""
+    """Mark the step as dead: one of its actions is dead, and a person has to look."""
 
     command: ClassVar[StepCommand] = StepCommand.BURY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkipStep(_OfStep):
-    """The step will not be carried out. Its actions are skipped by decisions of their own."""
+    """Skip the step. Separate decisions skip its actions."""
 
     command: ClassVar[StepCommand] = StepCommand.SKIP
 
@@ -119,21 +119,22 @@ class AbortAction(_OfAction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettleAction(_OfAction):
-    """The abort was carried out by everybody who is alive."""
+    """Mark the abort as complete: every participant that is alive has carried it out."""
 
     command: ClassVar[ActionCommand] = ActionCommand.SETTLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryAction(_OfAction):
-    """Back to pending; the next `PrepareAction` names the next attempt."""
+    """Return the action to pending; the next `PrepareAction` names the next attempt."""
 
     command: ClassVar[ActionCommand] = ActionCommand.RETRY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuryAction(_OfAction):
-    """Committed, and an agent has been silent since. Its order stays; an answer still finishes."""
+    """Mark a committed action as dead because an agent stays silent. Its order remains, and a late
+    answer still finishes it."""
 
     command: ClassVar[ActionCommand] = ActionCommand.BURY
     reason: str
@@ -152,7 +153,7 @@ class AdoptAction(_OfAction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevertAction(_OfAction):
-    """Every participant has released by hand what was committed here: swap the edges back."""
+    """Swap the edges back: every participant has released by hand what was committed here."""
 
     command: ClassVar[ActionCommand] = ActionCommand.REVERT
     reason: str
@@ -160,7 +161,7 @@ class RevertAction(_OfAction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkipAction(_OfAction):
-    """It will not be carried out."""
+    """Skip the action: it will not be carried out."""
 
     command: ClassVar[ActionCommand] = ActionCommand.SKIP
 

@@ -1,4 +1,4 @@
-"""What a participant asks of the agent around it. An agent carries effects out in their order.
+"""Define the effects that a participant asks of its agent, which carries them out in order.
 
 `Persist` must be durable before the next effect begins: marks and votes are promises that a
 restart may not break. All effects may be asked for again; carrying one out twice is once.
@@ -57,14 +57,14 @@ class PauseIntake:
 
 @dataclass(frozen=True, slots=True)
 class HoldLink:
-    """Read nothing further from this neighbour; takes effect before its next message."""
+    """Stop reading from this neighbour, before its next message."""
 
     broker: str
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeIntake:
-    """Read everything again: the ingress and every link of the tables."""
+    """Read again from the ingress and from every link of the tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class SwapTables:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """Report to the control plane. It may get lost: the participant says it again on `tick`."""
+    """Report to the control plane. It may get lost: the participant repeats it on `tick`."""
 
     report: Report
 

@@ -64,7 +64,8 @@ RESEND_MAX_S = 4.0
 
 
 class Participant:
-    """The state machine; every method returns effects to carry out in their order."""
+    """Run the state machine of one participant; every method returns effects, to be carried out in
+    order."""
 
     def __init__(self, state: ParticipantState) -> None:
         self.state = state
@@ -79,7 +80,7 @@ class Participant:
 
     @classmethod
     def begin(cls, order: Order, here: Here) -> tuple[Participant, list[Effect]]:
-        """A participant from the first order that is heard of an action."""
+        """Create a participant from the first order about an action."""
         participant = cls(replace(state_of(order, Phase.RELEASED), attempt=0))
         return participant, participant.on_order(order, here)
 
@@ -97,7 +98,7 @@ class Participant:
         return participant, [*effects, *participant._said(here)]
 
     def on_order(self, order: Order, here: Here) -> list[Effect]:
-        """The document's order for this action; the same order again changes nothing."""
+        """Follow the document's order for this action; a repeated order changes nothing."""
         state = self.state
         if order.attempt < state.attempt:
             return []
@@ -119,7 +120,7 @@ class Participant:
                 return [] if same and state.phase is Phase.RELEASED else self._release(order, here)
 
     def on_absent(self, here: Here) -> list[Effect]:
-        """The document has no order of this action any more: it is over."""
+        """End the action: the document has no order for it any more."""
         effects: list[Effect] = []
         if self.state.phase in BUSY:
             effects = self._released(here)
@@ -145,7 +146,7 @@ class Participant:
         return [Persist(self.state), *undo, *self._said(here)]
 
     def on_restart(self, here: Here) -> list[Effect]:
-        """Called once, on what was persisted, before anything is forwarded."""
+        """Resume from the persisted state. Call it once, before anything is forwarded."""
         state = self.state
         effects: list[Effect] = []
         match state.phase:
@@ -169,7 +170,7 @@ class Participant:
     # --- the data plane
 
     def on_drained(self, attempt: int, here: Here) -> list[Effect]:
-        """Everything read before the pause has been published and settled."""
+        """Note that everything read before the pause has been published and settled."""
         preparing = attempt == self.state.attempt and self.state.phase is Phase.PREPARING
         if not preparing or self._drained:
             return []
@@ -178,7 +179,7 @@ class Participant:
         return [*self._own_marks(), *self._carry(here), *self._vote(here)]
 
     def on_mark(self, mark: Mark, here: Here) -> list[Effect]:
-        """A mark was read, after all that came before it on its link was published and settled."""
+        """Note a mark: everything before it on its link has been published and settled."""
         state = self.state
         if mark.action != state.action or mark.attempt < state.attempt:
             return []
@@ -188,7 +189,7 @@ class Participant:
         return [*self._relay(mark.origin), *self._hold(), *self._vote(here)]
 
     def on_link_ready(self, broker: str, here: Here) -> list[Effect]:
-        """Both directions of a new link can be used."""
+        """Note that both directions of a new link can be used."""
         if self.state.phase is not Phase.PREPARING:
             return []
         self._links_ready.add(broker)
@@ -203,13 +204,13 @@ class Participant:
         return self._refuse(why, here) if why else self._vote(here)
 
     def on_link_failed(self, broker: str, why: str, here: Here) -> list[Effect]:
-        """Refuse the action: a new link to the broker cannot be made."""
+        """Refuse the action, unless the new link that failed was ready already."""
         if self.state.phase is not Phase.PREPARING or broker in self._links_ready:
             return []
         return self._refuse(f"cannot reach {broker}: {why}", here)
 
     def tick(self, here: Here) -> list[Effect]:
-        """Repeat what may have been lost. Call it when `next_tick` has come, or more often."""
+        """Repeat effects that may have been lost. Call it at `next_tick`, or more often."""
         if here.now < self._resend_at:
             return []
         self._resend_at = here.now + self._resend_s
@@ -228,7 +229,7 @@ class Participant:
 
     @property
     def next_tick(self) -> float:
-        """When `tick` has something to do."""
+        """Return the time at which `tick` has something to do."""
         return self._resend_at
 
     # --- steps
@@ -327,7 +328,7 @@ class Participant:
         return [*effects, *self._said(here), Persist(self.state)]
 
     def _released(self, here: Here) -> list[Effect]:
-        """As if the attempt had never been."""
+        """Undo the attempt as if it had never begun."""
         self.state = replace(
             self.state, phase=Phase.RELEASED, pause_s=self._paused_for(here), interest=()
         )

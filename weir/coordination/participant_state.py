@@ -1,4 +1,4 @@
-"""What a participant remembers over a restart, and what it sees of its agent."""
+"""Define what a participant persists over a restart, and what it sees of its agent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weir.errors import InvalidProblem
 
 
 class Phase(StrEnum):
-    """How far a participant is with its attempt."""
+    """Name how far a participant is with its attempt."""
 
     PREPARING = "preparing"
     READY = "ready"
@@ -31,7 +31,7 @@ BUSY = frozenset({Phase.PREPARING, Phase.READY, Phase.FORGOTTEN})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParticipantState:
-    """What is persisted: enough to go on after a restart without breaking a promise."""
+    """Hold what is persisted: enough to continue after a restart and keep every promise."""
 
     action: str
     attempt: int
@@ -65,7 +65,7 @@ SAYS: Mapping[Phase, ReportPhase] = {
 
 
 def report_of(state: ParticipantState) -> Report:
-    """What a participant says of where it stands."""
+    """Return the report that tells the participant's state."""
     return Report(
         action=state.action,
         attempt=state.attempt,
@@ -79,7 +79,7 @@ def report_of(state: ParticipantState) -> Report:
 
 
 def state_of(order: Order, phase: Phase) -> ParticipantState:
-    """How a participant begins that knows its action from this order alone."""
+    """Return the first state of a participant that knows its action from this order alone."""
     return ParticipantState(
         action=order.action,
         attempt=order.attempt,
@@ -117,12 +117,12 @@ def after_switch(
 
 
 def state_to_dict(state: ParticipantState) -> dict[str, Any]:
-    """The plain form, for the agent's state directory."""
+    """Write the state as a plain dict for the agent's state directory."""
     return asdict(state)
 
 
 def state_from_dict(plain: Mapping[str, Any]) -> ParticipantState:
-    """A state from its plain form. Raises InvalidProblem when it has another shape."""
+    """Read a state from a plain dict; raise InvalidProblem where it has another shape."""
     try:
         interests = {role: tuple(flows) for role, flows in plain.get("interests", {}).items()}
         return ParticipantState(
@@ -139,7 +139,7 @@ def state_from_dict(plain: Mapping[str, Any]) -> ParticipantState:
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """What a participant sees of its agent at the moment of an input."""
+    """Hold what a participant sees of its agent at the moment of an input."""
 
     local: frozenset[str]
     """Flows that this broker wants itself."""

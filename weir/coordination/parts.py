@@ -1,4 +1,4 @@
-"""Who does what in each kind of action that changes the tree.
+"""Define which role does what in each kind of action that changes the tree.
 
 | kind | role | reads on | new link | relays marks | must have | must not have |
 |---|---|---|---|---|---|---|
@@ -27,7 +27,7 @@ from weir.errors import InvalidProblem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What one role does; all names are roles."""
+    """Describe what one role does; all names are roles."""
 
     inside: tuple[str, ...] = ()
     """Neighbours in the action: marks are sent to them, and their links are read while pausing."""
@@ -89,7 +89,7 @@ def part_of(kind: str, role: str, peers: Collection[str] = ()) -> Part:
 
 
 def is_known(kind: str, role: str, peers: Collection[str] = ()) -> bool:
-    """Whether there is such a part here; an agent may be older than the control plane."""
+    """Return whether this version knows the part; an agent may be older than the control plane."""
     try:
         part_of(kind, role, peers)
     except InvalidProblem:
@@ -112,7 +112,7 @@ def whole_links(part: Part, peers: Mapping[str, str], seen: Set[str]) -> list[st
 
 
 def refusal(kind: str, role: str, peers: Mapping[str, str], tables: Tables) -> str:
-    """Why a broker with these tables cannot take this part; empty when it can."""
+    """Say why a broker with these tables cannot take this part; empty when it can."""
     part = part_of(kind, role, peers)
     gone = {peers[other] for other in part.gone}
     if gone and not gone & tables.links:

@@ -1,4 +1,4 @@
-"""What agents in doubt say to each other about one attempt; see `weir.coordination.termination`."""
+"""Define questions between agents about one attempt; see `weir.coordination.termination`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weir.errors import InvalidProblem
 
 
 class Stance(StrEnum):
-    """Where an asked participant stands with an attempt."""
+    """Name where an asked participant stands with an attempt."""
 
     READY = "ready"
     SWITCHED = "switched"
@@ -52,12 +52,12 @@ class Answer:
 
 
 def question_to_dict(question: Question) -> dict[str, Any]:
-    """The plain form, for a message between agents."""
+    """Write the question as a plain dict for a message between agents."""
     return asdict(question)
 
 
 def question_from_dict(plain: Any) -> Question:
-    """A question from its plain form. Raises InvalidProblem when it has another shape."""
+    """Read a question from a plain dict; raise InvalidProblem where it has another shape."""
     try:
         return Question(
             action=str(plain["action"]),
@@ -72,12 +72,12 @@ def question_from_dict(plain: Any) -> Question:
 
 
 def answer_to_dict(answer: Answer) -> dict[str, Any]:
-    """The plain form, for a message between agents."""
+    """Write the answer as a plain dict for a message between agents."""
     return asdict(answer)
 
 
 def answer_from_dict(plain: Any) -> Answer:
-    """An answer from its plain form. Raises InvalidProblem when it has another shape."""
+    """Read an answer from a plain dict; raise InvalidProblem where it has another shape."""
     try:
         return Answer(
             action=str(plain["action"]),

@@ -1,4 +1,4 @@
-"""From what is observed at a broker to what its document wants: the operations, in a safe order.
+"""List the operations, in a safe order, that turn what is observed at a broker into its document.
 
 What takes away comes before what gives: gates and limits are lowered (which evicts), links leave,
 then links come and gates and limits are raised. So no moment between two operations lets
@@ -16,7 +16,7 @@ from weir.coordination.wire import Document, FlowSpec, Gate, Observed, Order, Or
 
 @dataclass(frozen=True, slots=True)
 class EnsureChannel:
-    """Make whatever the driver needs for this flow."""
+    """Create whatever the driver needs for this flow, where it is missing."""
 
     flow: str
     spec: FlowSpec
@@ -54,7 +54,7 @@ class ClearLimit:
 
 @dataclass(frozen=True, slots=True)
 class AddLink:
-    """Take a link into the tables; nothing is known yet of what the neighbour wants."""
+    """Add a link to the tables; nothing is known yet of what the neighbour wants."""
 
     broker: str
     address: str
@@ -62,7 +62,7 @@ class AddLink:
 
 @dataclass(frozen=True, slots=True)
 class RemoveLink:
-    """Take a link out of the tables, once nothing waits on it."""
+    """Remove a link from the tables, once nothing waits on it."""
 
     broker: str
 

@@ -23,12 +23,12 @@ _NEIGHBOUR = re.compile(r"n([1-9]\d{0,3})(?:/n([1-9]\d{0,3}))?")
 
 
 def is_gone(role: str) -> bool:
-    """Whether whoever has this role takes no part."""
+    """Return whether the broker in this role takes no part because it is gone."""
     return _GONE.fullmatch(role) is not None
 
 
 def gone_role(number: int) -> str:
-    """The role of the gone broker with this number, from 1."""
+    """Return the role of the gone broker with this number, from 1."""
     return f"gone{number}"
 
 
@@ -38,7 +38,7 @@ def neighbour_role(number: int, to: int | None) -> str:
 
 
 def misfit(roles: Iterable[str]) -> str:
-    """Why these are not the roles of one removal; empty when they are."""
+    """Say why these are not the roles of one removal; empty when they are."""
     numbers: dict[int, int | None] = {}
     gone = 0
     for role in roles:
@@ -65,7 +65,7 @@ def misfit(roles: Iterable[str]) -> str:
 
 
 def links(roles: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """The links that come, as pairs of roles."""
+    """Return the new links, as pairs of roles."""
     by_head = {role.partition("/")[0]: role for role in roles}
     return tuple(
         (role, by_head[to])
@@ -75,12 +75,12 @@ def links(roles: Iterable[str]) -> tuple[tuple[str, str], ...]:
 
 
 def linked_to(role: str, roles: Iterable[str]) -> tuple[str, ...]:
-    """The roles to which `role` gets a link, sorted."""
+    """Return the roles to which `role` gets a link, sorted."""
     return tuple(sorted(b if a == role else a for a, b in links(roles) if role in (a, b)))
 
 
 def beyond(role: str, other: str, roles: Iterable[str]) -> tuple[str, ...]:
-    """The roles that `role` reaches over its new link to `other`, sorted."""
+    """Return the roles that `role` reaches over its new link to `other`, sorted."""
     every = links(roles)
     reached, todo = {role, other}, [other]
     while todo:

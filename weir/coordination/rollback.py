@@ -1,4 +1,4 @@
-"""Which completed actions a rollback takes back, and in which order."""
+"""Choose the completed actions that a rollback inverts, and their order."""
 
 from __future__ import annotations
 

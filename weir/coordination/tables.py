@@ -42,7 +42,7 @@ class Tables:
 
     @property
     def unheard(self) -> Flows:
-        """The neighbours that have not said yet what they want."""
+        """Return the neighbours that have not said yet what they want."""
         return self.links - self.interest.keys()
 
     @property
@@ -51,13 +51,13 @@ class Tables:
         return self.complete and not self.unheard
 
     def epoch(self, neighbour: str) -> str:
-        """The epoch that interest sent to or from this neighbour must name."""
+        """Return the epoch that interest sent to or from this neighbour must name."""
         return self.epochs.get(neighbour, FIRST_EPOCH)
 
     def with_link(
         self, neighbour: str, flows: Iterable[str] = (), epoch: str = FIRST_EPOCH
     ) -> Tables:
-        """The tables with this link, its interest and epoch set."""
+        """Return the tables with this link, its interest and its epoch set."""
         return replace(
             self,
             links=self.links | {neighbour},
@@ -80,7 +80,8 @@ class Tables:
 
 
 def destinations(flow: str, source: str | None, tables: Tables) -> tuple[str, ...]:
-    """The neighbours that a message goes to, sorted; `source` None came in at this broker."""
+    """Return the neighbours that a message goes to, sorted; `source` None means that it entered at
+    this broker."""
     return tuple(
         sorted(
             n for n in tables.links if n != source and flow in tables.interest.get(n, frozenset())
@@ -89,7 +90,8 @@ def destinations(flow: str, source: str | None, tables: Tables) -> tuple[str, ..
 
 
 def own_side_interest(local: Iterable[str], tables: Tables, without: Collection[str]) -> Flows:
-    """Flows wanted by this broker (`local`) and by its neighbours that are not in `without`."""
+    """Return the flows wanted by this broker (`local`) and by its neighbours that are not in
+    `without`."""
     wanted = set(local)
     for neighbour in tables.links:
         if neighbour not in without:
@@ -98,7 +100,7 @@ def own_side_interest(local: Iterable[str], tables: Tables, without: Collection[
 
 
 def interest_towards(neighbour: str, local: Iterable[str], tables: Tables) -> Flows:
-    """What this agent asks of a neighbour: everything wanted on its own side of the link."""
+    """Return what this agent asks of a neighbour: everything wanted on its own side of the link."""
     return own_side_interest(local, tables, (neighbour,))
 
 
@@ -183,7 +185,7 @@ def tables_after(order: Order, tables: Tables) -> Tables:
 
 
 def tables_to_dict(tables: Tables) -> dict[str, Any]:
-    """The plain form, for the agent's state directory."""
+    """Write the tables as a plain dict for the agent's state directory."""
     return {
         "links": sorted(tables.links),
         "interest": {n: sorted(flows) for n, flows in sorted(tables.interest.items())},
@@ -193,7 +195,7 @@ def tables_to_dict(tables: Tables) -> dict[str, Any]:
 
 
 def tables_from_dict(plain: Mapping[str, Any]) -> Tables:
-    """Tables from their plain form. Raises InvalidProblem when it has another shape."""
+    """Read tables from a plain dict; raise InvalidProblem where it has another shape."""
     try:
         return Tables(
             links=frozenset(plain["links"]),

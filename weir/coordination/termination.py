@@ -1,4 +1,4 @@
-"""What participants do about an attempt whose outcome they do not hear: they ask each other.
+"""End attempts whose outcome a participant does not hear: the participants ask each other.
 
 Cooperative termination of the two-phase commit (D. Skeen, *Nonblocking Commit Protocols*, SIGMOD
 1981; P. Bernstein, V. Hadzilacos, N. Goodman, *Concurrency Control and Recovery in Database
@@ -52,7 +52,7 @@ ENDED_MOST = 256
 
 
 class Outcome(StrEnum):
-    """What a person may decide for a participant in doubt."""
+    """Name what a person may decide for a participant in doubt."""
 
     COMMIT = "commit"
     ABORT = "abort"
@@ -60,7 +60,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """One participant that stays paused because nobody it can ask knows the outcome."""
+    """Describe one participant that stays paused because nobody it can ask knows the outcome."""
 
     action: str
     attempt: int
@@ -81,7 +81,7 @@ class _Doubt:
 
 
 class Termination:
-    """The doubts of one agent's participants; every method returns effects."""
+    """Handle the doubts of one agent's participants."""
 
     doubt_s = DOUBT_S
     patience_s = PATIENCE_S
@@ -128,7 +128,7 @@ class Termination:
         return min(silent, doubt.since + self.patience_s)
 
     def tick(self, here: Here) -> list[Effect]:
-        """Refuse what was not voted for, ask about what was."""
+        """Refuse attempts without a vote of this broker, and ask peers about attempts with one."""
         effects: list[Effect] = []
         for action, participant in self._participants.items():
             if participant.state.phase not in BUSY:
@@ -246,7 +246,7 @@ class Termination:
     # --- people
 
     def waits(self, now: float) -> tuple[Wait, ...]:
-        """Who stays paused for want of an outcome, and for whom each waits."""
+        """List the participants that stay paused without an outcome, and whom each waits for."""
         waiting = []
         for action, participant in self._participants.items():
             doubt, state = self._doubts.get(action), participant.state
@@ -358,7 +358,7 @@ def _end(
     by_hand: str,
     interests: Mapping[str, tuple[str, ...]] | None = None,
 ) -> list[Effect]:
-    """The outcome carried out as if the control plane had ordered it."""
+    """Carry out the outcome as if the control plane had ordered it."""
     state = participant.state
     order = Order(
         action=state.action,

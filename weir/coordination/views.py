@@ -1,4 +1,4 @@
-"""What the coordinator looks at: an execution as plain data, read under its row lock."""
+"""Define what the coordinator reads: an execution as plain data, read under its row lock."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weir.lifecycle.steps import ActionState, StepState
 
 
 class Protocol(StrEnum):
-    """How an action is carried out."""
+    """Name how an action is carried out."""
 
     SETTING = "setting"
     """Desired state is written; agents show that it is in force."""
@@ -72,18 +72,18 @@ class ActionView:
 
     @property
     def voters(self) -> frozenset[str]:
-        """Tree: whoever takes part; who is gone is asked nothing."""
+        """Return the brokers that take part in a tree action; a broker that is gone has no vote."""
         return frozenset(self.participants[role] for role in self.voting_roles)
 
     @property
     def gone(self) -> frozenset[str]:
-        """Tree: brokers that the action removes because they are gone for good."""
+        """Return the brokers that a tree action removes because they are gone for good."""
         return frozenset(self.participants.values()) - self.voters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepView:
-    """One step with its actions, in the order in which they shall begin."""
+    """Hold one step with its actions, in the order in which they begin."""
 
     id: str
     index: int
@@ -95,7 +95,7 @@ class StepView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionView:
-    """An execution; steps in their order, undo steps behind the forward ones."""
+    """Hold an execution with its steps in order, undo steps after the forward ones."""
 
     state: ExecutionState
     steps: tuple[StepView, ...]
@@ -111,6 +111,6 @@ class ExecutionView:
     """Broker -> what people call it; absent: the id itself."""
 
     def called(self, brokers: Iterable[str]) -> str:
-        """What people call them, in a sentence: `a, b and c`."""
+        """List brokers in a sentence by the names that people use: `a, b and c`."""
         names = sorted(self.names.get(broker, broker) for broker in brokers)
         return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

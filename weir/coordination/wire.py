@@ -1,4 +1,4 @@
-"""The words of the agent protocol: what the control plane wants of a broker, what an agent says.
+"""Define the agent protocol: what the control plane wants of a broker and what an agent reports.
 
 A `Document` is level-triggered: it says everything that shall be true at one broker, not what
 changed. An agent that missed ten documents loses nothing by reading the eleventh. `Order`s are
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Delivery(StrEnum):
-    """What is promised about each message."""
+    """Name what is promised about the delivery of each message."""
 
     BEST_EFFORT = "best_effort"
     RELIABLE = "reliable"
@@ -48,7 +48,7 @@ class Unmanaged(StrEnum):
 
 
 class OrderPhase(StrEnum):
-    """What a participant shall do now in an action's running attempt."""
+    """Name what a participant has to do now in an action's running attempt."""
 
     PREPARE = "prepare"
     COMMIT = "commit"
@@ -70,7 +70,8 @@ class ReportPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """The token bucket of one flow at this ingress: at most b + r t messages in any t seconds."""
+    """Describe the token bucket of one flow at this ingress: at most b + r t messages in any t
+    seconds."""
 
     rate_per_s: float
     burst: float
@@ -78,7 +79,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowSpec:
-    """A flow that may pass this broker."""
+    """Describe a flow that may pass this broker."""
 
     delivery: Delivery = Delivery.BEST_EFFORT
     ingress: bool = False
@@ -101,7 +102,7 @@ class ClassSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbour:
-    """A broker at the other end of an overlay link."""
+    """Describe a broker at the other end of an overlay link."""
 
     address: str
     """Where its agent and ours reach it, such as `nats://127.0.0.1:4223`. Empty: nowhere for now,
@@ -137,7 +138,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """Everything that shall be true at one broker."""
+    """Describe everything that must be true at one broker."""
 
     system: str
     broker: str
@@ -169,7 +170,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a participant says about one attempt of one action."""
+    """Report what a participant says about one attempt of one action."""
 
     action: str
     attempt: int
@@ -211,7 +212,7 @@ class Observed:
 
 
 def to_dict(value: Any) -> dict[str, Any]:
-    """The plain form of any dataclass of this module."""
+    """Write any dataclass of this module as a plain dict."""
     return asdict(value)
 
 

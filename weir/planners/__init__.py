@@ -23,7 +23,7 @@ DEFAULT = "slides"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanProgress:
-    """How far a planner is; None: no plan yet."""
+    """Report how far a planner is; None means that there is no plan yet."""
 
     round: int
     actions: int | None
@@ -33,7 +33,7 @@ class PlanProgress:
 
 
 class Planner(Protocol):
-    """What a module of this folder offers."""
+    """Describe what a module of this folder offers."""
 
     NAME: str
     TITLE: str
@@ -67,7 +67,7 @@ def planners() -> Mapping[str, Planner]:
 
 
 def planner(name: str) -> Planner:
-    """The planner of this name; UnknownMethod lists those there are."""
+    """Return the planner of this name; raise UnknownMethod, which lists the known ones."""
     try:
         return planners()[name]
     except KeyError:

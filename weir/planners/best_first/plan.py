@@ -54,7 +54,7 @@ NEARLY = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """When a branch ends, and how much is remembered."""
+    """Limit the branches of the search and the states that it remembers."""
 
     depth_limit: int = field(
         default=0,

@@ -23,12 +23,12 @@ Link = tuple[int, int]
 
 
 def link(a: int, b: int) -> Link:
-    """The same whichever broker comes first."""
+    """Return the link between two brokers, the same whichever is given first."""
     return (a, b) if a < b else (b, a)
 
 
 class Tree:
-    """An overlay on its way to the goal, by broker number."""
+    """Hold an overlay on its way to the goal, by broker number."""
 
     def __init__(self, names: Indexed, options: Options) -> None:
         self._brokers = len(names.names)
@@ -40,7 +40,7 @@ class Tree:
         self.reset(())
 
     def reset(self, slides: Sequence[Slide]) -> None:
-        """Today's tree, and these slides on top of it."""
+        """Return to today's tree and apply these slides."""
         self.near: list[set[int]] = [set() for _ in range(self._brokers)]
         for a, b in self._initial:
             self.near[a].add(b)
@@ -66,22 +66,22 @@ class Tree:
             self.loose.add(new)
 
     def key(self) -> frozenset[Link]:
-        """What tells states apart: the links that may still move."""
+        """Return what distinguishes states: the links that may still move."""
         return frozenset(self.loose)
 
     def after(self, slide: Slide) -> frozenset[Link]:
-        """The key of the tree after the slide."""
+        """Return the key of the tree after the slide."""
         i, j, k = slide
         made = link(i, k)
         rest = self.loose - {link(i, j)}
         return frozenset(rest if made in self.missing else rest | {made})
 
     def estimate(self) -> int:
-        """Slides to go if none were shared."""
+        """Return the number of slides left if no two goals shared one."""
         return sum(len(way) - 2 for way in self._ways())
 
     def slides(self) -> Iterator[tuple[int, Slide]]:
-        """By how much each slide changes the estimate, and the slide."""
+        """List the possible slides, each with its change of the estimate."""
         crossing: dict[Link, int] = defaultdict(int)
         going_on: dict[Slide, int] = defaultdict(int)
         for way in self._ways():

@@ -1,4 +1,4 @@
-"""The cheapest plan, proven: A* over trees.
+"""Find the cheapest plan with a proof, by A* over trees.
 
 A state is the set of links (and with it the brokers), however it was reached, so that actions in
 another order meet in the same state. The estimate of a state is the lower bound of the problem
@@ -34,7 +34,7 @@ State = tuple[frozenset["Edge"], frozenset[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What the search knows when it ends."""
+    """Hold what the search knows when it ends."""
 
     moves: tuple[Move, ...] | None
     """The cheapest plan; None: there is none below the limit, or the search was stopped."""
@@ -103,7 +103,7 @@ def _estimate(problem: Transformation, state: State) -> float:
 
 
 def from_here(problem: Transformation, state: State) -> Transformation:
-    """The problem that is left when the tree is `state`."""
+    """Return the problem that is left when the tree is `state`."""
     return replace(problem, initial=state[0], initial_brokers=state[1])
 
 

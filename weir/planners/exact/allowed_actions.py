@@ -1,4 +1,4 @@
-"""Every action that a tree allows under the rules of a problem, and which may share a step."""
+"""List every action that a tree allows under the rules of a problem, and which may share a step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """An action with what it does and costs."""
+    """Hold an action with its result and its cost."""
 
     move: Move
     change: Change
@@ -47,7 +47,7 @@ def choices(problem: Transformation, tree: Mapping[str, Set[str]]) -> list[Choic
 
 
 def may_share(problem: Transformation, one: Choice, other: Choice) -> bool:
-    """Whether two actions of the same tree may share a step, apart from a maximum degree."""
+    """Return whether two actions of the same tree may share a step, apart from a maximum degree."""
     a, b = one.change, other.change
     if problem.options.parallel == "broker-disjoint":
         return not set(a.participants).intersection(b.participants)

@@ -53,7 +53,7 @@ EXHAUSTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """When it gives up by itself."""
+    """Limit how long the search goes on by itself."""
 
     max_trees: int = field(
         default=5_000_000,
@@ -83,7 +83,7 @@ def plan(
 
 
 def _something_to_beat(problem: Transformation, seed: int) -> Steps | None:
-    """A good plan, else the plainest one, where it keeps to the options."""
+    """Return a first plan within the options: a good one, else the plainest."""
     # numba is imported with the engine: whoever only lists planners need not wait for it
     from weir.planners.slides.quick_plan import quick
 
@@ -114,7 +114,7 @@ class _Run:
         self.trees, self.stopped, self.counts_actions = 0, False, False
 
     def actions(self) -> TransformationPlan:
-        """The least price; without prices that is the fewest actions."""
+        """Search the plan of the least price; without prices that is the fewest actions."""
         self.counts_actions = not self.problem.priced
         most = float("inf") if self.best is None else check(self.problem, self.best)
         found = self._search(most)
@@ -143,7 +143,7 @@ class _Run:
         )
 
     def steps(self) -> TransformationPlan:
-        """Search the plan with the fewest steps."""
+        """Search the plan of the fewest steps."""
         if self.best is None:  # any plan, or the proof that there is none
             any_plan = cheapest(self.problem, stop=self._is_over)
             if any_plan.moves is None and any_plan.bound == float("inf"):
@@ -175,7 +175,7 @@ class _Run:
         return self.stopped or self.trees >= self.params.max_trees
 
     def _cost(self) -> float:
-        """The price of the best plan. Raises NoPlan where there is none."""
+        """Return the price of the best plan; raise NoPlan where there is none."""
         if self.best is None:
             raise NoPlan(
                 f"no plan among the {self.trees:,} trees looked at, and no proof that there is "

@@ -1,4 +1,4 @@
-"""The fewest steps, proven: deeper and deeper search over steps.
+"""Find a plan of the fewest steps with a proof, by iterative deepening over steps.
 
 For T = the lower bound, T + 1, ... every sequence of T steps is tried, depth first: from a tree
 all sets of actions that may share a step, larger ones first, but none after which more steps are
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundSteps:
-    """What the search knows when it ends."""
+    """Hold what the search knows when it ends."""
 
     steps: Steps | None
     """A plan of the fewest steps; None: there is none below the limit, or it was stopped."""
@@ -76,7 +76,7 @@ class _Search:
         return self.needed[state]
 
     def deeper(self, state: State, left: int) -> Steps | None:
-        """Steps from this state to the goal, at most `left`, or None."""
+        """Return the steps from this state to the goal, at most `left`, or None."""
         if state == self.end:
             return ()
         if self.needs(state) > left or self.failed.get(state, -1) >= left:

@@ -1,4 +1,4 @@
-"""The integer program of IPITT: which plans of so many steps there are, the cheapest first.
+"""Plan with the integer program of IPITT: the cheapest plan of a given number of steps.
 
 Source: Salehi, Zhang, Jacobsen: Incremental Topology Transformation for Publish/Subscribe Systems
 Using Integer Programming, sections III to V and appendix A. `actions` has its three action sets,

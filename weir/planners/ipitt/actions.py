@@ -1,4 +1,4 @@
-"""Which slides the integer program may choose from: all, or those near the goal links' paths.
+"""Choose the slides of the integer program: all, or those near the paths of the goal links.
 
 Source: Salehi et al. section IV.B, algorithms 2 and 3. Set N holds every slide, so its optimum is
 one; A and E hold fewer and promise nothing.
@@ -37,19 +37,20 @@ class Slides:
         return len(self.i)
 
     def only(self, which: np.ndarray) -> Slides:
-        """Those chosen by a mask or by places."""
+        """Return those slides that a mask or an array of places selects."""
         return Slides(i=self.i[which], j=self.j[which], k=self.k[which])
 
 
 def goal_paths(problem: Transformation, names: Indexed) -> list[list[int]]:
-    """The brokers between the ends of each missing goal link, ends included, in today's tree."""
+    """Return, for each missing goal link, the brokers on the path between its ends in today's tree,
+    ends included."""
     tree = neighbours(problem.initial, problem.initial_brokers)
     ways = [path(tree, a, b) for a, b in sorted(problem.missing)]
     return [[names.number[broker] for broker in way] for way in ways]
 
 
 def count(brokers: int) -> int:
-    """Slides among so many brokers, P(n, 3)."""
+    """Return the number of slides among so many brokers, P(n, 3)."""
     return brokers * (brokers - 1) * (brokers - 2)
 
 
@@ -64,7 +65,7 @@ def groups(problem: Transformation, names: Indexed, which: ActionSet) -> list[li
 
 
 def slides(members: Sequence[Sequence[int]]) -> Slides:
-    """All slides within a group, for each of the groups, each slide once."""
+    """Return all slides within each of the groups, each slide once."""
     if len(members) == 1:
         return _among(np.array(members[0], dtype=np.int32))
     found = {triple for group in members for triple in permutations(group, BROKERS_OF_A_SLIDE)}

@@ -51,7 +51,7 @@ class Ground:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Horizon:
-    """What plans of T steps can use."""
+    """Hold what plans of T steps can use."""
 
     links: tuple[np.ndarray, ...]
     """Per point of time 0..T a mask over link numbers."""
@@ -62,7 +62,7 @@ class Horizon:
 def ground(
     problem: Transformation, names: Indexed, slides: Slides, *, ask: Callable[[], None]
 ) -> Ground:
-    """Slides that some plan may contain. `ask` is called now and then and may raise."""
+    """Find the slides that some plan may contain. `ask` is called now and then and may raise."""
     n = len(names.names)
     initial, goal, fixed = (np.zeros(n * n, dtype=bool) for _ in range(3))
     initial[_number(names.initial[:, 0], names.initial[:, 1], n)] = True
@@ -104,7 +104,8 @@ def ground(
 
 
 def horizon(of: Ground, steps: int, *, ask: Callable[[], None]) -> Horizon | None:
-    """None where no plan of so many steps exists, by the relaxation alone."""
+    """Return what plans of so many steps can use, or None where the relaxation shows that there is
+    none."""
     before = [of.initial]
     for _ in range(steps):
         before.append(before[-1] | _reached(of.makes, before[-1], of.removes, of.needs))
@@ -126,7 +127,7 @@ def horizon(of: Ground, steps: int, *, ask: Callable[[], None]) -> Horizon | Non
 
 
 def is_reachable(of: Ground, *, ask: Callable[[], None]) -> bool:
-    """Whether any number of steps may do, by the relaxation."""
+    """Return whether, by the relaxation, some number of steps may reach the goal."""
     links = of.initial
     while True:
         grown = links | _reached(of.makes, links, of.removes, of.needs)

@@ -1,4 +1,4 @@
-"""The program of all plans of T steps, its cheapest first, and its answer as steps.
+"""Build the program of all plans of T steps, minimising their cost, and read its answer as steps.
 
 Appendix A of the paper, in fewer variables. Per slide a and step t, x(a, t) says that it runs; per
 link e and time t between the steps, c(e, t) says that it exists. Then
@@ -84,7 +84,7 @@ class Model:
         return chosen, self._first[t - 1] + np.arange(len(chosen))
 
     def _known(self, t: int, links: np.ndarray) -> FloatArray:
-        """The links' constant part at time t: today's tree and the goal; 0 where free."""
+        """Return the constant part of the links at time t (today's tree or goal); 0 where free."""
         if 0 < t < self.steps:
             return np.zeros(len(links))
         tree = self._of.initial if t == 0 else self._of.goal
@@ -148,7 +148,7 @@ class Model:
         rows.limit(np.full(n, -np.inf), room)
 
     def plan(self, values: np.ndarray, names: Indexed) -> Steps:
-        """The steps of an answer, without empty ones."""
+        """Return the steps of an answer, without empty ones."""
         steps = []
         for t in range(1, self.steps + 1):
             chosen, x = self._of_step(t)
@@ -161,7 +161,7 @@ class Model:
         return tuple(step for step in steps if step)
 
     def point(self, steps: Steps, names: Indexed) -> np.ndarray | None:
-        """The column values of a plan of slides; None where it does not fit in."""
+        """Return the column values of a plan of slides; None where it does not fit."""
         if len(steps) > self.steps:
             return None
         n = self._of.brokers
@@ -192,7 +192,8 @@ class Model:
 
 
 def prices(of: Ground, costs: ActionCosts, names: Indexed) -> FloatArray:
-    """What each slide costs: the shift, the brokers that take part, the link that it makes."""
+    """Return the price of each slide: the shift, the brokers that take part and the link that it
+    makes."""
     n = of.brokers
     broker = np.array([costs.brokers.get(name, 0.0) for name in names.names])
     link = np.zeros(n * n)

@@ -47,7 +47,7 @@ SOLVERS = ("highs", "cp_sat")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """What to choose from, who solves it, and when it is enough."""
+    """Choose the slides, the solver and the limits."""
 
     action_set: str = field(
         default="N",

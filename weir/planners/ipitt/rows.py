@@ -1,4 +1,4 @@
-"""Rows of a program, gathered piece by piece and stacked into one sparse matrix."""
+"""Gather the rows of a program piece by piece and stack them into one sparse matrix."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Settings(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A number of steps, and what does not depend on it."""
+    """Hold a number of steps, and what does not depend on it."""
 
     steps: int
     of: Ground
@@ -73,7 +73,7 @@ class Trial:
 
 
 class Run:
-    """One search: what was found, what is proven, and why it ended."""
+    """Run one search and keep what was found, what is proven and why it ended."""
 
     def __init__(
         self,
@@ -108,12 +108,12 @@ class Run:
             self._keep(start)
 
     def why_none(self, is_stopped: bool) -> str:
-        """Why there is no plan, in words."""
+        """Say why there is no plan."""
         return f"stopped while trying {self.steps_tried} steps" if is_stopped else self._why
 
     @property
     def is_proven(self) -> bool:
-        """Whether no plan is better by the objective asked for."""
+        """Return whether no plan is better by the objective asked for."""
         if self.best is None:
             return False
         if self._objective == "steps":
@@ -166,7 +166,7 @@ class Run:
         return known[self._settings.action_set]
 
     def _is_worth(self, steps: int, least: float) -> bool:
-        """Whether a plan of so many steps could be better than the best so far."""
+        """Return whether a plan of so many steps could be better than the best so far."""
         if self.best is None:
             return True
         if self._objective == "steps" or self._settings.first_length_only:
@@ -237,7 +237,7 @@ class Run:
             self.bound_cost = max(self.bound_cost, float(self.bound_actions))
 
     def _keep(self, steps: Steps) -> None:
-        """Remember a plan, if the validator takes it and it is better."""
+        """Validate a plan and keep it if it is better; raise InvalidProblem where it is invalid."""
         cost = check(self._problem, steps)
         is_better = self.best is None or (
             self._rank(cost, len(steps)) < self._rank(self.best_cost, len(self.best))

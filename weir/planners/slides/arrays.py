@@ -1,4 +1,4 @@
-"""A problem over one set of brokers as the arrays that the kernels work on."""
+"""Hold a problem over one set of brokers as the arrays that the kernels work on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_CAP = 1 << 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrays:
-    """Both trees, rooted at broker 0, with what may move and what it costs."""
+    """Hold both trees, rooted at broker 0, with what may move and what it costs."""
 
     names: Indexed
     before: Ints
@@ -41,7 +41,7 @@ class Arrays:
     ground: Ground
 
     def state(self, backwards: bool) -> State:
-        """The tree that a first plan starts from."""
+        """Return the tree that a first plan starts from."""
         if backwards:
             return new_state(
                 self.after, self.before, self.movable_after, self.locked, self.degree_after
@@ -113,7 +113,7 @@ def arrays_of(problem: Transformation) -> Arrays:
 
 
 def _at(array: Ints, index: Ints) -> Ints:
-    """array[index], -1 where the index is -1."""
+    """Return array[index], -1 where the index is -1."""
     return np.where(index >= 0, array[index], -1)
 
 
@@ -139,7 +139,7 @@ def _full_for_good(
 
 
 def _rooted(brokers: int, links: NDArray[np.int32]) -> Ints:
-    """Parents of the tree hung at broker 0."""
+    """Return the parents of the tree rooted at broker 0."""
     around: list[list[int]] = [[] for _ in range(brokers)]
     for a, b in links.tolist():
         around[a].append(b)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def why_impossible(problem: Transformation, arrays: Arrays) -> str:
-    """The reason in a sentence, or nothing where no proof was found."""
+    """Say in a sentence why no plan exists; empty where no proof was found."""
     options = problem.options
     for a, b in sorted(options.frozen_links & problem.initial - problem.goal):
         return f"link {a}-{b} is frozen and not in the goal; thaw it or keep it in the goal"

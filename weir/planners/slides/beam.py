@@ -1,4 +1,4 @@
-"""A beam search over slides on a few brokers: the solver of windows.
+"""Search windows of a plan, a few brokers each, with a beam search over slides.
 
 A tree is kept rooted at broker 0; the link of broker v is the one to its parent. `crossing[v]`
 holds, as bits, the goals whose path crosses that link. Sliding link r over its neighbour f leaves
@@ -39,7 +39,7 @@ U1, U32 = np.uint64(1), np.uint64(32)
 
 @compiled
 def link_key(a: int, b: int) -> np.uint64:
-    """A hash of the undirected link."""
+    """Return a hash of the undirected link."""
     low, high = min(a, b), max(a, b)
     return scrambled((np.uint64(high) << U32) | np.uint64(low))
 

@@ -35,7 +35,7 @@ def count(x: np.uint64) -> int:
 
 @compiled
 def scrambled(x: np.uint64) -> np.uint64:
-    """A number that looks random, the same for the same `x` (splitmix64)."""
+    """Return a number that looks random, the same for the same `x` (splitmix64)."""
     x = (x + ONE) * GOLDEN
     x = (x ^ (x >> S30)) * MIX1
     x = (x ^ (x >> S27)) * MIX2
@@ -44,7 +44,7 @@ def scrambled(x: np.uint64) -> np.uint64:
 
 @compiled
 def chance(state: NDArray[np.uint64]) -> float:
-    """The next number in [0, 1) of the generator kept in `state[0]` (xorshift64*)."""
+    """Return the next number in [0, 1) of the generator kept in `state[0]` (xorshift64*)."""
     x = state[0]
     x ^= x >> S12
     x ^= x << S25

@@ -41,7 +41,7 @@ NOTHING = -1e-9
 
 @compiled
 def _push(keys: Floats, items: Ints, size: int, key: float) -> int:
-    """Room at the right place of the heap (smallest first) for `key`; where."""
+    """Insert `key` into the heap (smallest first); the caller stores its item at the result."""
     at = size
     while at > 0:
         up = (at - 1) // 2
@@ -56,7 +56,7 @@ def _push(keys: Floats, items: Ints, size: int, key: float) -> int:
 
 @compiled
 def _pop(keys: Floats, items: Ints, size: int) -> None:
-    """Take the first of the heap out; `size` is that before."""
+    """Remove the first entry of a heap that has `size` entries."""
     last = size - 1
     key = keys[last]
     item = items[last].copy()
@@ -78,7 +78,7 @@ def _pop(keys: Floats, items: Ints, size: int) -> None:
 
 @compiled
 def _geometry(state: State, r: int, f: int) -> tuple[int, int, int]:
-    """The slide (i, j, k) of link r over its neighbour f."""
+    """Return the slide (i, j, k) of link r over its neighbour f."""
     a, b = state.lower[r], state.lower[f]
     if state.parent[a] == state.parent[b]:
         return a, state.parent[a], b
@@ -89,7 +89,7 @@ def _geometry(state: State, r: int, f: int) -> tuple[int, int, int]:
 
 @compiled
 def _change(state: State, r: int, f: int, power: Floats) -> float:
-    """How the slide of r over f changes the potential."""
+    """Return how the slide of r over f changes the potential."""
     both, over, alone = 0, 0, 0
     for word in range(state.crossing.shape[1]):
         x, y = state.crossing[r, word], state.crossing[f, word]
@@ -110,7 +110,7 @@ def _change(state: State, r: int, f: int, power: Floats) -> float:
 
 @compiled
 def _next_hop(state: State, bit: int, link: int, j: int) -> int:
-    """The link after `link` at broker j on the goal's path, or -1 where it ends at j."""
+    """Return the link after `link` at broker j on the goal's path, or -1 where it ends at j."""
     v = state.lower[link]
     end = -1
     for side in range(2):

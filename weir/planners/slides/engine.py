@@ -1,4 +1,4 @@
-"""Plans in arrays: the first one, then ever better ones, round by round.
+"""Improve plans in arrays: build a first one, then re-plan windows round by round.
 
 A round re-plans a few dozen windows, so that whoever watches may stop after some milliseconds.
 Sweeps go forwards over the plan and backwards over its reverse in turn. Where sweeps no longer
@@ -44,7 +44,7 @@ EPS = 1e-9
 
 
 class Engine:
-    """One problem over one set of brokers, a seed, and the best plan so far."""
+    """Hold one problem over one set of brokers, a seed, and the best plan so far."""
 
     def __init__(self, arrays: Arrays, *, seed: int, window_brokers: int = 24) -> None:
         self.arrays = arrays
@@ -97,11 +97,11 @@ class Engine:
         return made if replays(self.arrays, made) else None
 
     def goal_by_goal(self) -> Slides | None:
-        """A plan that makes one goal after the other, the nearest first."""
+        """Return a plan that makes one goal after the other, the nearest first."""
         return self._descent(backwards=False, beta=1.0, noise=0.0, whole=True)
 
     def offer(self, plan: Slides) -> None:
-        """Go on from a plan that was found elsewhere, if it is one."""
+        """Continue from a plan that was found elsewhere, if it is valid."""
         if replays(self.arrays, plan):
             self._sweeping = False
             self._take(plan)
@@ -111,7 +111,7 @@ class Engine:
         self._keep(plan, self._cost)
 
     def _keep(self, plan: Slides, cost: float) -> bool:
-        """Keep the plan if it is the best so far; among equals the one that takes fewer steps."""
+        """Keep a cheaper plan, or one of fewer steps at equal cost; return if it is cheaper."""
         if cost > self.best_cost + EPS:
             return False
         steps = busy_steps(len(self.arrays.before), plan)
@@ -135,7 +135,7 @@ class Engine:
             self._leave()
 
     def is_finished(self) -> bool:
-        """Whether no round can change anything."""
+        """Return whether no round can change anything."""
         return self._plan is None or len(self._plan) < 2
 
     def steps_guess(self) -> int:

@@ -1,4 +1,4 @@
-"""What a row of slides costs and takes, and whether it leads to the goal by the rules."""
+"""Price a list of slides, count its steps and check that it leads to the goal by the rules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def cost_of(ground: Ground, plan: Int32s) -> float:
 
 @compiled
 def busy_steps(brokers: int, plan: Int32s) -> int:
-    """Steps with disjoint brokers when every slide runs as early as its order allows."""
+    """Count the steps with disjoint brokers when every slide runs as early as its order allows."""
     free = np.zeros(brokers, np.int64)
     steps = 0
     for at in range(len(plan)):
@@ -60,6 +60,6 @@ def _follows(
 
 
 def replays(arrays: Arrays, plan: Int32s) -> bool:
-    """Whether the slides lead from today's tree to the goal by the rules."""
+    """Return whether the slides lead from today's tree to the goal by the rules."""
     parent, degree = arrays.before.copy(), arrays.degree_before.copy()
     return bool(_follows(plan, parent, degree, arrays.locked, arrays.ground, arrays.after))

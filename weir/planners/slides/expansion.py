@@ -30,7 +30,7 @@ U0, U1 = np.uint64(0), np.uint64(1)
 
 
 class Case(NamedTuple):
-    """Two trees over the same brokers."""
+    """Hold two trees over the same brokers."""
 
     brokers: int
     width: int  # links that go, and as many that come
@@ -86,7 +86,7 @@ def new_expansion(brokers: int, width: int) -> Expansion:
 
 @compiled_inside
 def spread(case: Case, table: SearchTable, node: Expansion, state: int) -> bool:
-    """Root the tree and sum the goals below each broker; whether the goal is reached."""
+    """Root the tree and sum the goals below each broker; return whether the goal is reached."""
     for v in range(case.brokers):
         node.degree[v] = 0
         node.parent[v] = -1
@@ -133,7 +133,7 @@ def spread(case: Case, table: SearchTable, node: Expansion, state: int) -> bool:
 
 @compiled_inside
 def _value(node: Expansion, known: int, value: np.uint64) -> int:
-    """The place of a set among the first `known`; `known` if it is none of them."""
+    """Return the place of a set among the first `known`; `known` if it is none of them."""
     at = 0
     while at < known and node.values[at] != value:
         at += 1
@@ -142,7 +142,7 @@ def _value(node: Expansion, known: int, value: np.uint64) -> int:
 
 @compiled_inside
 def _note(node: Expansion, known: int, value: np.uint64) -> int:
-    """A further set, held by nothing yet."""
+    """Add a further set that no link holds yet."""
     node.values[known] = value
     node.resting[known] = 0
     node.moving[known] = 0
@@ -152,20 +152,21 @@ def _note(node: Expansion, known: int, value: np.uint64) -> int:
 
 @compiled_inside
 def stays_for_good(node: Expansion, v: int) -> bool:
-    """Whether the broker's link to its parent never moves any more."""
+    """Return whether the broker's link to its parent never moves any more."""
     slot = node.slot[v]
     return slot < 0 or node.made[slot] >= 0
 
 
 @compiled_inside
 def _missing(node: Expansion, at: int) -> int:
-    """1 where the set has to come up and is not there."""
+    """Return 1 where the set has to come up and is not there."""
     return 1 if (node.resting[at] > 0 or node.alone[at] > 0) and node.moving[at] == 0 else 0
 
 
 @compiled_inside
 def estimate(case: Case, node: Expansion) -> tuple[int, int]:
-    """The state's bound and how many different sets there are, with the sets in their places."""
+    """Return the state's bound and the number of different sets, and store the sets in their
+    places."""
     known, filled = 0, 0
     unmade = (U1 << np.uint64(case.width)) - U1
     for slot in range(case.width):

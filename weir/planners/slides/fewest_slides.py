@@ -1,4 +1,4 @@
-"""The fewest slides of small overlays, proven by the compiled search of `astar`.
+"""Find the fewest slides of small overlays with a proof, by the compiled search of `astar`.
 
 For problems where every action is a slide of the same price: the same brokers today and in the
 goal, no prices, no goal links that move. Others are for `weir.planners.exact.actions`.
@@ -48,7 +48,7 @@ NO_CAP = 1 << 40
 
 
 def fits(problem: Transformation) -> bool:
-    """Whether the compiled search can take it."""
+    """Return whether the compiled search can handle the problem."""
     options = problem.options
     if problem.priced or problem.added or problem.removed or options.move_goal_links:
         return False
@@ -112,7 +112,7 @@ class FewestSlides:
 
     @property
     def is_over(self) -> bool:
-        """Whether going on leads nowhere: a plan is found, there is none, or there is no room."""
+        """Return whether the search has ended: a plan, a proof that there is none, or no room."""
         return self.end in (DONE, NONE) or (self.end == FULL and self.room >= self.most_states)
 
     def look(self, states: int) -> None:
@@ -127,7 +127,7 @@ class FewestSlides:
         self.end = look(self.case, self.table, self.expansion, self.below, states)
 
     def moves(self) -> tuple[Move, ...] | None:
-        """The plan of the fewest slides, if one was found."""
+        """Return the plan of the fewest slides, if one was found."""
         return _moves(self.names, self.table, self.width) if self.end == DONE else None
 
 

@@ -1,4 +1,4 @@
-"""What an exact search has seen: states, the way to each, and those still to be looked at.
+"""Hold what an exact search has seen: states, the way to each, and those still to be examined.
 
 A state is where the links that go are now, each as low broker * 64 + high broker, ascending.
 """
@@ -41,7 +41,7 @@ class SearchTable(NamedTuple):
 
 
 def new_table(states: int, width: int, most: int) -> SearchTable:
-    """Room for so many states; plans of fewer than `most` slides."""
+    """Allocate a table for so many states and for plans of fewer than `most` slides."""
     size = 1 << max(4, int(2 * states - 1).bit_length())
     return SearchTable(
         links=np.empty((states, width), np.uint16),
@@ -58,7 +58,7 @@ def new_table(states: int, width: int, most: int) -> SearchTable:
 
 @compiled_inside
 def place_of(table: SearchTable, links: Codes, width: int) -> tuple[int, int]:
-    """The state with these links, or -1, and its place in the table."""
+    """Return the number of the state with these links, or -1, and its slot in the hash table."""
     value = FNV
     for at in range(width):
         value = (value ^ np.uint64(links[at])) * FNV_PRIME
@@ -81,7 +81,7 @@ def place_of(table: SearchTable, links: Codes, width: int) -> tuple[int, int]:
 
 @compiled_inside
 def enter(table: SearchTable, links: Codes, width: int, cost: int, came: int, rest: int) -> None:
-    """Note a way to a state, unless one as short is known."""
+    """Record a way to a state, unless one as short is known."""
     state, place = place_of(table, links, width)
     if state < 0:
         state = table.control[STATES]
@@ -104,7 +104,7 @@ def enter(table: SearchTable, links: Codes, width: int, cost: int, came: int, re
 
 @compiled
 def open_table(table: SearchTable, links: Codes, width: int) -> None:
-    """Begin with the links where they are; what was in the table is forgotten."""
+    """Begin with the links where they are; forget what was in the table."""
     table.table[:] = -1
     table.head[:] = -1
     table.control[:] = 0
