@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Optimizer(Protocol):
-    """What a module of this folder offers."""
+    """Describe what a module of this folder offers."""
 
     NAME: str
     TITLE: str
@@ -52,7 +52,7 @@ def methods() -> Mapping[str, Optimizer]:
 
 
 def method(name: str) -> Optimizer:
-    """The optimizer of this name; UnknownMethod lists those there are."""
+    """Return the optimizer of this name; raise UnknownMethod, which lists the known ones."""
     try:
         return methods()[name]
     except KeyError:

@@ -222,7 +222,7 @@ class _Walk:
         self._at_once = -(-rounds // MAX_ITERATIONS)
 
     def cool(self) -> bool:
-        """Some rounds; whether that was the last of them."""
+        """Run some rounds; return whether no round is left."""
         from weir.optimizers.annealing.walk import anneal
 
         for _ in range(min(self._at_once, self._left)):
@@ -241,7 +241,7 @@ class _Walk:
         return self._left == 0
 
     def state(self) -> tuple[FloatArray, FloatArray]:
-        """Copies of rates and populations in the order of the arrays."""
+        """Return copies of rates and populations in the order of the arrays."""
         populations = np.empty_like(self._populations)
         populations[self._order] = self._populations
         return self._rates.copy(), populations

@@ -38,7 +38,7 @@ ROOM = 1e-11
 
 @compiled
 def uniform(state: Chance) -> float:
-    """The next number in [0, 1)."""
+    """Return the next number in [0, 1)."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -51,7 +51,7 @@ class Model(NamedTuple):
 
 
 class CuttingPlanes:
-    """Collects answers and asks for the prices at which they say the least."""
+    """Collect answers, and ask for the prices at which their model is least."""
 
     def __init__(self, layout: Layout, capacity: FloatArray, unit: float) -> None:
         """`unit` is about the bound: what worths are measured in."""
@@ -71,11 +71,12 @@ class CuttingPlanes:
 
     @property
     def is_full(self) -> bool:
-        """Whether the program has become too large to be solved again and again."""
+        """Return whether the program has become too large to be solved again and again."""
         return self.entries > MAX_ENTRIES
 
     def add(self, rates: FloatArray, wanted: np.ndarray, worth: FloatArray) -> int:
-        """One answer of every flow; `worth` per class at these rates. How many were new."""
+        """Add one answer of every flow, with `worth` per class at these rates; return how many were
+        new."""
         layout = self._layout
         rows = len(self._capacity)
         flows = len(rates)

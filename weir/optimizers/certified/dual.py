@@ -57,7 +57,7 @@ class Answer(NamedTuple):
 
 
 class Dual(NamedTuple):
-    """D and its subgradient at one price vector."""
+    """Hold D and its subgradient at one price vector."""
 
     bound: float
     loads: FloatArray
@@ -65,7 +65,7 @@ class Dual(NamedTuple):
 
 
 def empty_answer(part: Layout, blocks: int, rows: int) -> Answer:
-    """Room for an answer, so that iterations need not ask for memory anew."""
+    """Allocate an answer, so that iterations need not allocate memory."""
     return Answer(
         values=np.zeros(blocks),
         sizes=np.zeros(blocks),
@@ -76,7 +76,8 @@ def empty_answer(part: Layout, blocks: int, rows: int) -> Answer:
 
 
 def answer(part: Layout, starts: IntArray, prices: FloatArray) -> Answer:
-    """What the flows of a part make of the prices; block b is flows starts[b] to starts[b+1]."""
+    """Compute the answer of a part's flows to the prices; block b is flows starts[b] to
+    starts[b+1]."""
     room = empty_answer(part, len(starts) - 1, len(prices))
     answer_into(part, starts, prices, 0, len(starts) - 1, room)
     return room
@@ -101,12 +102,12 @@ def combined(
 
 
 def largest_flow(part: Layout) -> int:
-    """The largest number of classes of one flow."""
+    """Return the largest number of classes of one flow."""
     return int(np.diff(part.class_start).max(initial=0))
 
 
 class LocalDual:
-    """D in this process; the blocks are shared out to `threads` threads."""
+    """Compute D in this process, with the blocks distributed over `threads` threads."""
 
     def __init__(
         self, whole: Layout, blocks: Blocks, capacity: FloatArray, *, threads: int = 1
@@ -119,7 +120,7 @@ class LocalDual:
         self._room = empty_answer(whole, blocks.count, len(capacity))
 
     def __call__(self, prices: FloatArray) -> Dual:
-        """The dual at these prices; `rates` and `wanted` then hold the flows' answers."""
+        """Return the dual at these prices; `rates` and `wanted` then hold the flows' answers."""
         room = self._room
 
         def some(first: int, last: int) -> None:
@@ -132,12 +133,13 @@ class LocalDual:
 
     @property
     def rates(self) -> FloatArray:
-        """Rates of the last answer; overwritten by the next."""
+        """Return the rates of the last answer; the next answer overwrites them."""
         return self._room.rates
 
     @property
     def wanted(self) -> npt.NDArray[np.uint8]:
-        """Wanted classes of the last answer, in the layout's order; overwritten by the next."""
+        """Return the wanted classes of the last answer, in the layout's order; the next answer
+        overwrites them."""
         return self._room.wanted
 
 

@@ -63,7 +63,7 @@ def one_shape(
     order: np.ndarray,
     wanted: np.ndarray,
 ) -> tuple[float, float, float]:
-    """Value, rate and size of the summands of flow i, whose classes share one shape."""
+    """Return value, rate and size of the summands of flow i, whose classes share one shape."""
     first, last = at.class_start[i], at.class_start[i + 1]
     count = last - first
     low, high = at.rate_min[i], at.rate_max[i]
@@ -121,7 +121,7 @@ def _end(at: Layout, j: int, price: float, outside: float, inside: float) -> flo
 
 @compiled
 def _sum(at: Layout, i: int, own: float, price: FloatArray, rate: float) -> tuple[float, float]:
-    """The sum over all classes worth their price at the rate, and the size of its summands."""
+    """Return the sum over all classes worth their price at the rate, and its summand size."""
     first = at.class_start[i]
     total, size = -own * rate, own * rate
     for j in range(first, at.class_start[i + 1]):
@@ -137,7 +137,7 @@ def _sum(at: Layout, i: int, own: float, price: FloatArray, rate: float) -> tupl
 def _slope(
     at: Layout, i: int, own: float, price: FloatArray, inside: np.ndarray, rate: float
 ) -> float:
-    """Slope of the sum over the classes marked in `inside`."""
+    """Return the slope of the sum over the classes marked in `inside`."""
     first = at.class_start[i]
     slope = -own
     for j in range(first, at.class_start[i + 1]):
@@ -151,7 +151,7 @@ def _slope(
 def many_shapes(
     at: Layout, i: int, own: float, price: FloatArray, wanted: np.ndarray
 ) -> tuple[float, float, float]:
-    """Value (an upper bound to rounding), rate and size of the summands of flow i."""
+    """Return value (an upper bound to rounding), rate and summand size of flow i."""
     first, last = at.class_start[i], at.class_start[i + 1]
     count = last - first
     low, high = at.rate_min[i], at.rate_max[i]

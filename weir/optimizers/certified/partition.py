@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Pairs(NamedTuple):
-    """Every pair, in the order of flow, node, term; `of_class` is in the order of the layout."""
+    """Hold every pair, ordered by flow, node, term; `of_class` is in the layout's order."""
 
     flow: IntArray
     node: IntArray
@@ -64,7 +64,7 @@ class FlowPart(NamedTuple):
 
 
 class NodePart(NamedTuple):
-    """Neighbouring nodes with all their classes."""
+    """Hold neighbouring nodes with all their classes."""
 
     layout: Layout
     """Classes in the order of their nodes; no flow and no cost of a flow."""
@@ -86,7 +86,7 @@ def even_cuts(sizes: IntArray, parts: int) -> IntArray:
 
 
 def pairs_of(arrays: Arrays, order: IntArray) -> Pairs:
-    """The pairs of a problem; `order` is that of the layout's classes."""
+    """Return the pairs of a problem; `order` is that of the layout's classes."""
     key = np.stack(
         [arrays.class_flow[order], arrays.class_node[order], arrays.class_term[order]], axis=1
     )
@@ -95,7 +95,7 @@ def pairs_of(arrays: Arrays, order: IntArray) -> Pairs:
 
 
 def flow_parts(whole: Layout, blocks: Blocks, pairs: Pairs, parts: int) -> list[FlowPart]:
-    """At most so many parts of whole blocks, about the same number of classes in each."""
+    """Cut the flows into at most so many parts of whole blocks with similar numbers of classes."""
     classes = np.diff(whole.class_start[blocks.start])
     cuts = even_cuts(classes + 1, min(parts, blocks.count))
     first_pair = np.searchsorted(pairs.flow, np.arange(len(whole.rate_min) + 1))
@@ -117,7 +117,7 @@ def flow_parts(whole: Layout, blocks: Blocks, pairs: Pairs, parts: int) -> list[
 def node_parts(
     arrays: Arrays, whole: Layout, order: IntArray, pairs: Pairs, parts: int
 ) -> list[NodePart]:
-    """At most so many parts of neighbouring nodes, about the same number of classes in each."""
+    """Cut the nodes into at most so many parts of neighbours with similar numbers of classes."""
     class_node, class_flow = arrays.class_node[order], arrays.class_flow[order]
     by_node = np.argsort(class_node, kind="stable")
     counts = np.bincount(class_node, minlength=len(arrays.node_ids))
@@ -148,7 +148,7 @@ def node_parts(
 
 
 def sums(at: Layout, class_pair: IntArray, pairs: int, populations: FloatArray) -> Sums:
-    """What consumers of each class come to per pair."""
+    """Add up scale and work of the consumers of each class per pair."""
     kinds = at.unit_costs.shape[1]
     work = np.empty((pairs, kinds))
     for k in range(kinds):
@@ -158,7 +158,7 @@ def sums(at: Layout, class_pair: IntArray, pairs: int, populations: FloatArray) 
 
 
 def answer_part(at: FlowPart, prices: FloatArray) -> tuple[Answer, Sums]:
-    """What the flows of a part make of the prices, and the consumers they want."""
+    """Return the answer of a part's flows to the prices, and the consumers they want."""
     found = answer(at.layout, at.starts, prices)
     wanted = np.where(found.wanted, at.layout.population_max, 0.0)
     return found, sums(at.layout, at.class_pair, at.pairs, wanted)

@@ -48,15 +48,16 @@ class Parts(Protocol):
     """Answer for the parts of a problem, wherever they are stored."""
 
     def answers(self, prices: FloatArray) -> list[tuple[Answer, Sums]]:
-        """What every flow part makes of the prices, in order; `Answer.wanted` may be empty."""
+        """Return the answer of every flow part to the prices, in order; `Answer.wanted` may be
+        empty."""
         ...
 
     def admissions(self, asked: Admission) -> list[Sums]:
-        """The consumers that every node part admits, summed up per pair of the part."""
+        """Return the consumers that every node part admits, added up per pair of the part."""
         ...
 
     def populations(self, asked: Admission) -> list[FloatArray]:
-        """The same consumers, per class of the part."""
+        """Return the same consumers, per class of the part."""
         ...
 
 
@@ -83,7 +84,7 @@ class LocalParts:
 
 
 def of_pairs(arrays: Arrays, whole: Layout, pairs: Pairs) -> tuple[Arrays, Layout]:
-    """The problem with a class of one consumer in the place of every pair."""
+    """Return the problem in which a class of one consumer replaces every pair."""
     kinds, count = len(arrays.resources), len(pairs.flow)
     start = np.searchsorted(pairs.flow, np.arange(len(arrays.flow_ids) + 1)).astype(np.int64)
     charged = np.zeros((count, kinds))
@@ -113,7 +114,7 @@ def of_pairs(arrays: Arrays, whole: Layout, pairs: Pairs) -> tuple[Arrays, Layou
 
 
 class PartitionedPrimal(Primal):
-    """As `Primal`, with the consumers of a pair in the place of a class of one."""
+    """Work like `Primal`, with the consumers of a pair in the place of a class of one."""
 
     def __init__(
         self,
@@ -130,7 +131,7 @@ class PartitionedPrimal(Primal):
         """Of the last candidate."""
 
     def allocate(self, rates: FloatArray, wanted: Sums, prices: FloatArray) -> Candidate:
-        """The allocation that these rates lead to; `wanted` is behind them."""
+        """Return the allocation at these rates; `wanted` are the consumers behind them."""
         self._consumers(wanted)
         return self(rates, self._one, prices)
 
@@ -185,16 +186,16 @@ class PartitionedSearch(Search):
 
     @property
     def is_small(self) -> bool:
-        """Never: cutting planes would need the classes."""
+        """Return False: cutting planes would need the classes."""
         return False
 
     def consider(self, candidate: Candidate) -> None:
-        """Keep the better allocation; of equals the first. Populations are those of classes."""
+        """Keep the better allocation, the first of equals. Populations are those of classes."""
         if candidate.utility > self.utility:
             self.best, self._best_asked = candidate, None
 
     def descend(self, *, with_primal: bool) -> None:
-        """One iteration of sign steps; the allocation of these prices if asked for."""
+        """Run one iteration of sign steps; allocate at these prices if asked for."""
         prices = self.steps.prices
         dual, rates, wanted = self._answers(prices)
         if with_primal:
@@ -206,7 +207,7 @@ class PartitionedSearch(Search):
             self.steps.begin(unpriced, begun)
 
     def answer_at_best(self) -> None:
-        """The allocation that the best prices so far lead to."""
+        """Return the allocation that the best prices so far lead to."""
         _, rates, wanted = self._answers(self.best_prices)
         self._allocate(rates, wanted, self.best_prices)
 
@@ -239,7 +240,7 @@ class PartitionedSearch(Search):
         )
 
     def populations(self, candidate: Candidate) -> FloatArray:
-        """Consumers per class, in the order of `arrays`."""
+        """Return the consumers per class, in the order of `arrays`."""
         populations = np.empty(len(self.order))
         if self._best_asked is None:
             populations[self.order] = candidate.populations

@@ -36,7 +36,7 @@ CLOSE = 5e-10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Polished:
-    """A feasible allocation at least as good as the one it came from."""
+    """Hold a feasible allocation at least as good as the one it came from."""
 
     rates: FloatArray
     populations: FloatArray
@@ -108,7 +108,7 @@ def _better(arrays: Arrays, given: Polished, search: Search, order: np.ndarray) 
 
 
 def is_feasible(arrays: Arrays, rates: FloatArray, populations: FloatArray) -> bool:
-    """Whether every bound and every capacity holds, to TOLERANCE of the capacity."""
+    """Return whether every bound and every capacity holds, to TOLERANCE of the capacity."""
     nodes, kinds = arrays.node_capacity.shape
     load = arrays.flow_loads(rates)
     messages = populations * rates[arrays.class_flow]

@@ -45,7 +45,7 @@ SMALLEST_LOAD = 1e-200
 
 
 class SignSteps:
-    """Prices of all rows and how each of them moves."""
+    """Hold the prices of all rows and how each of them moves."""
 
     def __init__(self, capacity: FloatArray, prices: FloatArray) -> None:
         self.prices = prices.copy()
@@ -59,16 +59,16 @@ class SignSteps:
         self.prices[self._shut] = LARGEST_PRICE
 
     def unpriced(self, loads: FloatArray) -> npt.NDArray[np.bool_]:
-        """Overloaded rows that have no price yet."""
+        """Return the overloaded rows that have no price yet."""
         return (self.prices <= 0) & (loads > self._capacity)
 
     def begin(self, rows: npt.NDArray[np.bool_], prices: FloatArray) -> None:
-        """First prices of the given rows."""
+        """Set the first prices of the given rows."""
         self.prices = np.where(rows, np.clip(prices, 1e-100, LARGEST_PRICE), self.prices)
         self._reach[rows], self._response[rows], self._sign[rows] = FIRST_REACH, 1.0, 0.0
 
     def move(self, loads: FloatArray, bound: float) -> None:
-        """One step of every price that is above 0."""
+        """Move every price that is above 0 by one step."""
         with np.errstate(divide="ignore", over="ignore"):
             excess = np.log(np.maximum(loads, SMALLEST_LOAD))
             excess -= np.log(np.maximum(self._capacity, SMALLEST_LOAD))

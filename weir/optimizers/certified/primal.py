@@ -54,7 +54,7 @@ WEIGHT_FLOOR = 0.01
 
 
 class Candidate(NamedTuple):
-    """A feasible allocation; populations in the order of the layout."""
+    """Hold a feasible allocation; populations are in the order of the layout."""
 
     utility: float
     rates: FloatArray
@@ -62,7 +62,7 @@ class Candidate(NamedTuple):
 
 
 class Primal:
-    """Prepared once per problem; called with rates and prices."""
+    """Build allocations from rates and prices; prepared once per problem."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Primal:
     def __call__(
         self, rates: FloatArray, wanted: npt.NDArray[np.uint8], prices: FloatArray
     ) -> Candidate:
-        """The allocation that these rates lead to; `wanted` are the classes behind them."""
+        """Return the allocation that these rates lead to; `wanted` are the classes behind them."""
         rates = np.where(rates < SMALLEST_RATE, self._layout.rate_min, rates)
         rates = self._balanced(rates, wanted, prices)
         rates = fitted(self._arrays, rates)
@@ -104,7 +104,7 @@ class Primal:
         return candidate if grown is None or grown.utility < candidate.utility else grown
 
     def worth(self, rates: FloatArray) -> FloatArray:
-        """What one consumer of each class gains, in the order of the layout."""
+        """Return what one consumer of each class gains, in the order of the layout."""
         worth = np.empty(len(self._worth))
         worths(self._layout, rates, worth)
         return worth
@@ -140,12 +140,12 @@ class Primal:
         return most
 
     def _room(self, loads: FloatArray) -> FloatArray:
-        """Capacity against load; inf where there is no load."""
+        """Return capacity against load; inf where there is no load."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return np.where(loads > 0, self._capacity / loads, np.inf)
 
     def _weights(self, prices: FloatArray) -> FloatArray:
-        """How work on each row counts when consumers are compared."""
+        """Return how work on each row counts when consumers are compared."""
         kinds = self._layout.unit_costs.shape[1]
         if kinds == 1:
             return np.ones(len(prices))

@@ -13,7 +13,7 @@ from weir.utility import FloatArray
 
 @compiled
 def flow_loads(at: Layout, rates: FloatArray, loads: FloatArray) -> None:
-    """What the flows alone load on every row."""
+    """Compute what the flows alone load on every row."""
     loads[:] = 0.0
     for i in range(len(at.rate_min)):
         for c in range(at.cost_start[i], at.cost_start[i + 1]):
@@ -99,7 +99,7 @@ def _mixed_rate(at: Layout, i: int, cost: float, populations: FloatArray) -> flo
 
 @compiled
 def marginal_worth(at: Layout, i: int, populations: FloatArray, rate: float) -> float:
-    """What one more message per second of flow i is worth to these consumers."""
+    """Return what one more message per second of flow i is worth to these consumers."""
     total = 0.0
     for j in range(at.class_start[i], at.class_start[i + 1]):
         if populations[j] > 0.0:
@@ -109,7 +109,7 @@ def marginal_worth(at: Layout, i: int, populations: FloatArray, rate: float) -> 
 
 @compiled
 def worths(at: Layout, rates: FloatArray, worth: FloatArray) -> None:
-    """What one consumer of each class gains at the present rates."""
+    """Compute what one consumer of each class gains at the present rates."""
     for i in range(len(at.rate_min)):
         last, height = -1, 0.0
         for j in range(at.class_start[i], at.class_start[i + 1]):
@@ -121,7 +121,7 @@ def worths(at: Layout, rates: FloatArray, worth: FloatArray) -> None:
 
 @compiled
 def total_utility(populations: FloatArray, worth: FloatArray) -> float:
-    """Sum of population times worth, each addition's loss kept (Neumaier)."""
+    """Return the sum of population times worth, with Neumaier's compensated summation."""
     total, lost = 0.0, 0.0
     for j in range(len(worth)):
         value = populations[j] * worth[j]

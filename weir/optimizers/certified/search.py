@@ -36,7 +36,7 @@ CLOSED = 1e-10
 
 
 class Search:
-    """Best bound, best allocation, and the prices in between."""
+    """Keep the best bound, the best allocation and the present prices."""
 
     def __init__(self, arrays: Arrays, start: Start | None, threads: int) -> None:
         self.arrays = arrays
@@ -59,28 +59,28 @@ class Search:
 
     @property
     def is_small(self) -> bool:
-        """Whether cutting planes can finish the dual."""
+        """Return whether cutting planes can finish the dual."""
         return 0 < len(self.arrays.flow_ids) <= SMALL_FLOWS
 
     @property
     def utility(self) -> float:
-        """Of the best allocation so far."""
+        """Return the utility of the best allocation so far."""
         return self.best.utility if self.best is not None else -np.inf
 
     def consider(self, candidate: Candidate) -> None:
-        """Keep the better allocation; of equals the first."""
+        """Keep the better allocation, the first of equals."""
         if self.best is None or candidate.utility > self.best.utility:
             self.best = candidate
 
     def ask(self, prices: FloatArray) -> Dual:
-        """D at the prices; keeps the best bound."""
+        """Compute D at the prices and keep the best bound."""
         answer = self.dual(prices)
         if answer.bound < self.bound:
             self.bound, self.best_prices = answer.bound, prices.copy()
         return answer
 
     def descend(self, *, with_primal: bool) -> None:
-        """One iteration of sign steps; the allocation of these prices if asked for."""
+        """Run one iteration of sign steps; allocate at these prices if asked for."""
         answer = self.ask(self.steps.prices)
         if with_primal:
             self.consider(self.primal(self.dual.rates, self.dual.wanted, self.steps.prices))
@@ -97,7 +97,7 @@ class Search:
             self.steps.begin(unpriced, prices)
 
     def answer_at_best(self) -> None:
-        """The allocation that the best prices so far lead to."""
+        """Return the allocation that the best prices so far lead to."""
         self.ask(self.best_prices)
         self.consider(self.primal(self.dual.rates, self.dual.wanted, self.best_prices))
 
@@ -129,7 +129,7 @@ class Search:
 
     @property
     def is_closed(self) -> bool:
-        """Whether cutting planes have proved that no prices give a lower bound."""
+        """Return whether cutting planes have proved that no prices give a lower bound."""
         return self.bound - self.least_dual <= CLOSED * abs(self.bound)
 
     def populations(self, candidate: Candidate) -> FloatArray:
@@ -146,7 +146,7 @@ class Search:
 
 
 def start_prices(arrays: Arrays, start: Start | None) -> FloatArray:
-    """Prices of a former answer by row; 0 where there is none."""
+    """Return the prices of a former answer by row; 0 where there is none."""
     if start is None:
         return np.zeros(arrays.node_capacity.size + len(arrays.link_ids))
     prices = [

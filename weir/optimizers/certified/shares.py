@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def in_shares(work: Callable[[int, int], None], count: int, threads: int) -> None:
-    """Calls `work(first, last)` on consecutive shares of 0 to `count` - 1."""
+    """Call `work(first, last)` on consecutive shares of 0 to `count` - 1."""
     shares = max(1, min(threads, count))
     if shares == 1:
         work(0, count)

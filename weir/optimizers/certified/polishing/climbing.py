@@ -55,7 +55,7 @@ def climb_singles(
     chosen: IntArray,
     trials: float,
 ) -> tuple[float, bool]:
-    """The value after so many trials, and whether no single move pays any more."""
+    """Return the value after so many trials, and whether no single move pays any more."""
     gain, share = np.zeros(len(population)), np.zeros(len(population))
     while trials > 0.0:
         margins(grid, price, rate, gain, share)
@@ -131,7 +131,7 @@ def climb_pairs(
     begin: int,
     trials: float,
 ) -> tuple[float, int]:
-    """The value, and where to begin next time: 0 after a pair that pays, -1 if none is left."""
+    """Return the value and where to begin next: 0 after a pair that pays, -1 if none is left."""
     gain, share = np.zeros(len(population)), np.zeros(len(population))
     margins(grid, price, rate, gain, share)
     classes, more, promise = _pairs(grid, population, chosen, gain, share, largest)

@@ -47,7 +47,7 @@ DEPTH = 2048
 
 @compiled
 def _widest(grid: Grid, low: FloatArray, high: FloatArray, rate: FloatArray, free: IntArray) -> int:
-    """The class whose interval spans the largest share of a row; -1 if all are points."""
+    """Return the class whose interval spans the largest share of a row; -1 if all are points."""
     found, widest = -1, -1.0
     for j in free:
         if high[j] <= low[j]:
@@ -77,7 +77,7 @@ def branch(
     waiting: int,
     boxes: int,
 ) -> tuple[float, int]:
-    """The best value after so many boxes, and how many boxes wait in the three stacks."""
+    """Return the best value after so many boxes, and how many boxes wait in the three stacks."""
     wanted, at = np.zeros(len(population)), np.zeros(len(rate))
     n, p, r = population.copy(), price.copy(), rate.copy()
     for _ in range(boxes):
@@ -119,7 +119,7 @@ def branch(
 
 
 def prove(state: State, stop: Callable[[], bool]) -> float | None:
-    """Improve the state to the optimum; the bound it proves, None if boxes are left."""
+    """Improve the state to the optimum; return the bound it proves, None if boxes are left."""
     grid = state.grid
     free = np.flatnonzero(~grid.is_fixed & (grid.most > 0))
     if len(free) > MAX_CLASSES:

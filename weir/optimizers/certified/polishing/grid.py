@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 class Grid(NamedTuple):
-    """Sizes: F flows, M rows, E entries, C classes, K resources, T terms."""
+    """Hold the problem as arrays. Sizes: F flows, M rows, E entries, C classes, K resources, T
+    terms."""
 
     at: Layout
     high: FloatArray
@@ -64,7 +65,7 @@ SEARCH = 30.0
 
 
 def to_grid(arrays: Arrays) -> tuple[Grid, IntArray]:
-    """The grid and the place in `arrays` of each of its classes; O(C log C)."""
+    """Return the grid and the place in `arrays` of each of its classes; O(C log C)."""
     order = class_order(arrays)
     capacity = capacities(arrays)
     rows, flows, kinds = max(1, len(capacity)), len(arrays.flow_ids), len(arrays.resources)
@@ -124,7 +125,7 @@ def to_grid(arrays: Arrays) -> tuple[Grid, IntArray]:
 
 
 def worth_of_rows(arrays: Arrays, node_prices: FloatArray, link_prices: FloatArray) -> FloatArray:
-    """Prices per unit of capacity into the worth of each row's whole capacity."""
+    """Convert prices per unit of capacity into the worth of each row's whole capacity."""
     prices = np.concatenate([node_prices.reshape(-1), link_prices])
     with np.errstate(over="ignore", invalid="ignore"):
         worth = np.maximum(prices, 0.0) * capacities(arrays)

@@ -151,7 +151,7 @@ def _sparse(
     place: IntArray,
     step: FloatArray,
 ) -> None:
-    """Conjugate gradients, preconditioned by the diagonal."""
+    """Solve by conjugate gradients, preconditioned by the diagonal."""
     rows = len(place)
     x, left, image = np.zeros(rows), np.zeros(rows), np.zeros(rows)
     for m in range(rows):

@@ -52,7 +52,7 @@ GAP = 1e-12
 
 @compiled
 def refresh(grid: Grid, population: FloatArray, coef: FloatArray, weight: FloatArray) -> None:
-    """Entries and term weights at these populations."""
+    """Compute the entries and term weights at these populations."""
     coef[:] = grid.entry_base
     weight[:] = 0.0
     for j in range(len(population)):
@@ -99,7 +99,7 @@ def at_prices(
     rate: FloatArray,
     yielding: FloatArray,
 ) -> float:
-    """Every flow's best rate; the value of the (proximal) dual function."""
+    """Set every flow's best rate; return the value of the (proximal) dual function."""
     total = np.sum(price * grid.limit)
     for i in range(len(rate)):
         cost = 0.0
@@ -125,7 +125,7 @@ def slack_of(grid: Grid, coef: FloatArray, rate: FloatArray, slack: FloatArray) 
 
 @compiled
 def _residual(price: FloatArray, slack: FloatArray) -> float:
-    """How far prices and slacks are from complementary, in shares of capacity."""
+    """Measure how far prices and slacks are from complementary, in shares of capacity."""
     largest = 0.0
     for m in range(len(price)):
         largest = max(largest, price[m])
@@ -232,7 +232,7 @@ def give_out(
     rate: FloatArray,
     slack: FloatArray,
 ) -> None:
-    """Grow rates into what is left, flow by flow."""
+    """Grow rates into the capacity that is left, flow by flow."""
     for i in range(len(rate)):
         room = top[i] - rate[i]
         for e in range(grid.entry_start[i], grid.entry_start[i + 1]):
@@ -246,7 +246,7 @@ def give_out(
 
 @compiled
 def utility_of(grid: Grid, weight: FloatArray, rate: FloatArray) -> float:
-    """Sum of W over the flows."""
+    """Return the sum of W over the flows."""
     total = 0.0
     for i in range(len(rate)):
         total += worth(grid, weight, i, rate[i])

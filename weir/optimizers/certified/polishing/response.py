@@ -26,7 +26,7 @@ WIDE = 16.0
 
 @compiled
 def bend_at(at: Layout, s: int, rate: float) -> float:
-    """Second derivative of shape s, never positive; 0 on straight pieces."""
+    """Return the second derivative of shape s, never positive; 0 on straight pieces."""
     if at.family[s] == LOG:
         return -1.0 / ((1.0 + rate) * (1.0 + rate))
     if at.family[s] == POWER:
@@ -40,7 +40,7 @@ def bend_at(at: Layout, s: int, rate: float) -> float:
 
 @compiled
 def worth(grid: Grid, weight: FloatArray, i: int, rate: float) -> float:
-    """W of flow i; `weight` holds consumers times scale, per term."""
+    """Return W of flow i; `weight` holds consumers times scale, per term."""
     total = 0.0
     for t in range(grid.term_start[i], grid.term_start[i + 1]):
         if weight[t] > 0.0:
@@ -50,7 +50,7 @@ def worth(grid: Grid, weight: FloatArray, i: int, rate: float) -> float:
 
 @compiled
 def marginal(grid: Grid, weight: FloatArray, i: int, rate: float) -> float:
-    """W' of flow i, to the right of the rate."""
+    """Return W' of flow i, to the right of the rate."""
     total = 0.0
     for t in range(grid.term_start[i], grid.term_start[i + 1]):
         if weight[t] > 0.0:
@@ -79,7 +79,8 @@ def best_rate(
     pull: float,
     anchor: float,
 ) -> tuple[float, float]:
-    """The best rate from `low` to `top` and -dr/dq there (0 where an end or a kink holds it)."""
+    """Return the best rate from `low` to `top` and -dr/dq there (0 where an end or a kink holds
+    it)."""
     if top <= low:
         return low, 0.0
     first = grid.term_start[i]

@@ -57,7 +57,7 @@ RANDOM_CLASSES = 200
 
 
 class Search:
-    """Improves one state in place; counts what it did."""
+    """Improve one state in place, and count the steps."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class Search:
         return value > than + BETTER * abs(than)
 
     def _climb(self, state: State, *, pairs: bool) -> None:
-        """Hill climbing in groups of classes until none of them improves."""
+        """Climb in groups of classes until none of them improves."""
         while not self.done():
             before = state.value
             for group in self._groups(state):
@@ -136,7 +136,7 @@ class Search:
             failed = 0 if state.value > before else failed + 1
 
     def _groups(self, state: State, whole: int = GROUP) -> Iterator[IntArray]:
-        """Classes that could move, together if they are few, else node by node."""
+        """Group the classes that could move: together if they are few, else node by node."""
         nearness = self._nearness(state)
         movable = np.flatnonzero(np.isfinite(nearness))
         if len(movable) <= whole:
@@ -151,7 +151,7 @@ class Search:
         yield np.sort(nearest)
 
     def _nearness(self, state: State) -> FloatArray:
-        """How far a class is from its margin, relative to its cost; inf if it cannot move."""
+        """Return how far each class is from its margin over its cost; inf if it cannot move."""
         grid = state.grid
         gain, share = np.zeros(len(state.population)), np.zeros(len(state.population))
         margins(grid, state.price, state.rate, gain, share)
@@ -162,7 +162,7 @@ class Search:
         return np.where(grid.is_fixed | (grid.most <= 0), np.inf, ratio)
 
     def _neighbourhoods(self) -> None:
-        """Proposals of the mixed-integer program until none is better."""
+        """Try proposals of the mixed-integer program until none is better."""
         improved = True
         while improved and not self.done():
             improved = False
@@ -176,7 +176,7 @@ class Search:
             self.rounds += 1
 
     def _adopt(self, populations: FloatArray) -> bool:
-        """Take these populations if they are better with the rates that suit them."""
+        """Adopt these populations if they are better with the rates that suit them."""
         trial = self.state.copy()
         trial.population[:] = populations
         trial.refresh()
@@ -192,7 +192,7 @@ class Search:
             self._try([(classes, populations)])
 
     def _flips(self) -> list[tuple[IntArray, FloatArray]]:
-        """Every flip that changes something at the present prices."""
+        """List every flip that changes something at the present prices."""
         state, grid = self.state, self.state.grid
         start = grid.at.class_start
         found: list[tuple[IntArray, FloatArray]] = []
@@ -227,7 +227,7 @@ class Search:
                 failed += 1
 
     def _try(self, changes: list[tuple[IntArray, FloatArray]]) -> bool:
-        """Carry the changes out on a copy, let it settle, and keep it if it is better."""
+        """Apply the changes to a copy, let it settle, and keep it if it is better."""
         trial = self.state.copy()
         for classes, populations in changes:
             trial.population[classes] = populations

@@ -61,14 +61,15 @@ class State:
         )
 
     def solve_rates(self, iterations: int = ITERATIONS) -> bool:
-        """The best rates at the present populations; False if the minimum rates do not fit."""
+        """Find the best rates at the present populations; return False if the minimum rates do not
+        fit."""
         self.value, _ = best_rates(
             self.grid, self.coef, self.weight, self.price, self.rate, -np.inf, iterations
         )
         return bool(self.value > -np.inf)
 
     def shift(self, rounds: int, stop: Callable[[], bool]) -> None:
-        """Consumers against rates at all nodes, until no node moves or the rounds are done."""
+        """Exchange consumers for rates at all nodes, until no node moves or the rounds are done."""
         step, last = np.full(self.nodes, FIRST_STEP), np.zeros(self.nodes)
         per_call = max(1, int(self.trials_per_call / 4))
         while rounds > 0 and not stop():
@@ -92,7 +93,7 @@ class State:
 
     @property
     def trials_per_call(self) -> float:
-        """Solutions of the rates between two questions whether to stop."""
+        """Return how often the rates are solved between two questions whether to stop."""
         grid = self.grid
         one = 10.0 * (60.0 * len(self.rate) + 10.0 * len(self.coef)) + 4.0 * len(self.population)
         trials = min(CHUNK / (one + 5_000.0), SEARCHED / grid.visits, 1_000.0)

@@ -39,7 +39,7 @@ def add(
 
 @compiled
 def flow_dual(grid: Grid, coef: FloatArray, weight: FloatArray, price: FloatArray, i: int) -> float:
-    """Worth minus cost of flow i at its best rate."""
+    """Return worth minus cost of flow i at its best rate."""
     cost, low, top = 0.0, grid.at.rate_min[i], grid.high[i]
     for e in range(grid.entry_start[i], grid.entry_start[i + 1]):
         cost += coef[e] * price[grid.entry_row[e]]
@@ -59,7 +59,7 @@ def gain_bound(
     classes: IntArray,
     more: FloatArray,
 ) -> float:
-    """What the change can bring at most at these prices; classes may share a flow."""
+    """Return an upper bound of what the change gains at these prices; classes may share a flow."""
     before, after = 0.0, 0.0
     for a in range(len(classes)):
         i, is_first = grid.class_flow[classes[a]], True
