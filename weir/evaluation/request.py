@@ -34,7 +34,7 @@ _KEYS = ("kind", "methods", "goals", "planners", "seeds", "objective")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A method or planner with its parameters."""
+    """Hold a method or planner with its parameters."""
 
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Portfolio:
-    """What to compare. Doing nothing is always the first candidate."""
+    """Hold what to compare. Doing nothing is always the first candidate."""
 
     methods: tuple[Choice, ...]
     goals: Mapping[str, frozenset[Edge]] = field(default_factory=dict)

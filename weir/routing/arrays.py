@@ -107,11 +107,11 @@ class LinkBook:
         self._weights = problem.weights
 
     def allowed(self, pair: Edge) -> bool:
-        """Whether the link stands today or may be built."""
+        """Return whether the link stands today or may be built."""
         return pair in self._options or self._missing is not None or pair in self._today
 
     def latency_s(self, pair: Edge) -> float:
-        """As given, else estimated from the map, else 0."""
+        """Return the latency in seconds: as given, else estimated from the map, else 0."""
         option = self._options.get(pair)
         if option is not None:
             return option.latency_s
@@ -127,7 +127,7 @@ class LinkBook:
         return np.inf if known is None else known
 
     def weight(self, pair: Edge) -> float:
-        """Cost of one message over the link."""
+        """Return the cost of one message over the link."""
         return self._weights.per_message + self._weights.per_second * self.latency_s(pair)
 
     def _distance(self, pair: Edge) -> float:

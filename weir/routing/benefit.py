@@ -37,7 +37,7 @@ class Replay:
         self._rebuild()
 
     def _rebuild(self) -> None:
-        """All loads of the tree as it is now."""
+        """Compute all loads of the tree as it is now."""
         from weir.routing import kernels
 
         edges = {(a, b) for a, others in self._tree.items() for b in others if a < b}
@@ -115,14 +115,14 @@ class Replay:
         self._into[self._parent[v]] += self._up[v]
 
     def link_load(self, a: str, b: str) -> float:
-        """Messages per second over a link of the tree as it is now."""
+        """Return the messages per second over a link of the tree as it is now."""
         i, j = self._traffic.number[a], self._traffic.number[b]
         child = i if self._parent[i] == j else j
         return float(self._up[child] + self._down[child])
 
     @property
     def edges(self) -> frozenset[Edge]:
-        """The tree as it is now."""
+        """Return the tree as it is now."""
         return frozenset((a, b) for a, others in self._tree.items() for b in others if a < b)
 
 
@@ -175,7 +175,7 @@ def sentences(
 
 
 def minus(text: str) -> str:
-    """The number with a minus sign in the place of a hyphen."""
+    """Format the number with a minus sign in the place of a hyphen."""
     return text.replace("-", "\N{MINUS SIGN}")
 
 

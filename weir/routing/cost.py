@@ -29,7 +29,7 @@ OVER = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loads:
-    """Messages per second on every link and at every broker of one tree."""
+    """Hold the messages per second on every link and at every broker of one tree."""
 
     links: Mapping[Edge, float]
     """Both directions together."""
@@ -123,7 +123,7 @@ def _brokers(problem: EvaluationProblem, edges: Set[Edge]) -> frozenset[str]:
 
 
 def edge_rows(edges: Set[Edge], number: Mapping[str, int]) -> np.ndarray:
-    """Links as rows of numbers, in order."""
+    """Return the links as rows of numbers, in order."""
     rows = sorted((number[a], number[b]) for a, b in edges)
     return np.array(rows, dtype=np.int64).reshape(-1, 2)
 

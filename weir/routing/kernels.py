@@ -87,7 +87,7 @@ def crossing(
 def link_loads(
     order: np.ndarray, sums: np.ndarray, count: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Messages per second from every broker to its parent, and from the parent."""
+    """Return the messages per second from every broker to its parent, and from the parent."""
     up, down = np.zeros(len(order)), np.zeros(len(order))
     root = order[0]
     for at in range(1, len(order)):
@@ -98,7 +98,7 @@ def link_loads(
 
 @compiled
 def arrivals(parent: np.ndarray, order: np.ndarray, up: np.ndarray, down: np.ndarray) -> np.ndarray:
-    """Messages per second that reach a broker over its links."""
+    """Return the messages per second that reach a broker over its links."""
     into = np.zeros(len(order))
     for at in range(1, len(order)):
         v = order[at]
@@ -195,7 +195,7 @@ def far_gains(
 
 @compiled
 def child_lists(parent: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Children of every broker in one array, and where those of each begin."""
+    """Return the children of every broker in one array, and where those of each begin."""
     brokers = len(parent)
     start = np.zeros(brokers + 1, dtype=np.int64)
     for v in range(brokers):

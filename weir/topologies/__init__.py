@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class NoTree(WeirError):
-    """The method found no tree of allowed links within the degree limits."""
+    """Signal that the method found no tree of allowed links within the degree limits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class DesignProgress:
 
 
 class Designer(Protocol):
-    """What a module of this folder offers."""
+    """Describe what a module of this folder offers."""
 
     NAME: str
     TITLE: str
@@ -67,7 +67,7 @@ def designers() -> Mapping[str, Designer]:
 
 
 def designer(name: str) -> Designer:
-    """The method of this name; UnknownMethod lists those there are."""
+    """Return the method of this name; raise UnknownMethod, which lists the known ones."""
     try:
         return designers()[name]
     except KeyError:

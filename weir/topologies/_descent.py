@@ -57,18 +57,18 @@ class Tree:
 
     @property
     def rows(self) -> np.ndarray:
-        """The links, smaller number first, in order."""
+        """Return the links in order, smaller number first."""
         below = self.order[1:]
         ends = np.stack([below, self.parent[below]], axis=1)
         ends = np.sort(ends, axis=1)
         return np.asarray(ends[np.lexsort((ends[:, 1], ends[:, 0]))])
 
     def handled(self) -> np.ndarray:
-        """Messages per second that every broker takes in, from publishers and links."""
+        """Return the messages per second that every broker takes in, from publishers and links."""
         return np.asarray(self._traffic.published + self._into)
 
     def may_go(self, v: int) -> bool:
-        """Whether the link from this broker to its parent may be removed."""
+        """Return whether the link from this broker to its parent may be removed."""
         p = int(self.parent[v])
         return p >= 0 and (min(v, p), max(v, p)) not in self._pairs.fixed
 
@@ -152,7 +152,7 @@ class Tree:
         self.reset(self.after(v, x, y))
 
     def after(self, v: int, x: int, y: int) -> np.ndarray:
-        """The links with that exchange made."""
+        """Return the links with that exchange made."""
         rows = np.concatenate([self.order[1:, None], self.parent[self.order[1:], None]], axis=1)
         rows[rows[:, 0] == v] = (x, y)
         return rows

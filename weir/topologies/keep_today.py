@@ -34,7 +34,7 @@ def design(
     stop: Callable[[DesignProgress], bool],
     seed: int,
 ) -> frozenset[Edge]:
-    """Today's tree, even where it exceeds a degree that is wanted of goals."""
+    """Return today's tree over the goal's brokers, even where it exceeds a degree limit."""
     if problem.today_brokers == frozenset(problem.names):
         return problem.today
     from weir.topologies._spanning import Ground

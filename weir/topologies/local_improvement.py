@@ -56,7 +56,7 @@ def design(
     stop: Callable[[DesignProgress], bool],
     seed: int,
 ) -> frozenset[Edge]:
-    """Today's tree with the exchanges that pay. The seed changes nothing."""
+    """Exchange links of today's tree where that pays. The seed changes nothing."""
     from weir.topologies._exchanges import price_of_exchange
     from weir.topologies._spanning import Ground
 

@@ -87,7 +87,7 @@ def design(
     stop: Callable[[DesignProgress], bool],
     seed: int,
 ) -> frozenset[Edge]:
-    """The cheapest tree found. Raises NoTree where no beginning is one."""
+    """Return the cheapest tree found; raise NoTree where no beginning is one."""
     from weir.topologies._descent import descend
     from weir.topologies._spanning import Ground
 

@@ -81,7 +81,7 @@ class GreedyModel:
         self._class_term: list[int] = arrays.class_term.tolist()
 
     def heights(self, j: int) -> list[float]:
-        """Height of class j's shape at the knots of its flow."""
+        """Return the height of class j's shape at the knots of its flow."""
         return self._heights[self._class_term[j]]
 
     def bottlenecks(self) -> list[int]:

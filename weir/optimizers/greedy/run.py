@@ -93,7 +93,7 @@ class GreedyRun:
         self._room: list[float] = np.maximum(self._model.capacity - load, 0.0).tolist()
 
     def run(self) -> None:
-        """Until nothing of positive worth can grow."""
+        """Grow classes and rates until nothing of positive worth can grow."""
         queue: list[tuple[float, int]] = []
         for i in range(len(self.rates)):
             self._rank_classes(i)
@@ -118,7 +118,7 @@ class GreedyRun:
                 self.populations[j] = 0.0
 
     def ratio(self, j: int) -> float:
-        """Benefit-cost ratio of a class at the present rate."""
+        """Return the benefit-cost ratio of a class at the present rate."""
         return self._class_ratio(j, int(self._model.arrays.class_flow[j]))
 
     def admit_one(self, j: int, *, slack: float) -> None:

@@ -30,7 +30,7 @@ MAX_SPLITS = 40
 
 
 def term_knots(arrays: Arrays, error: float) -> list[FloatArray]:
-    """For each term the rates of its knots, rising from r_min to r_max of its flow."""
+    """Return for each term the rates of its knots, rising from r_min to r_max of its flow."""
     curves = arrays.curves
     terms = np.arange(len(arrays.term_flow))
     low = arrays.rate_min[arrays.term_flow]

@@ -68,7 +68,7 @@ class _Published:
         self._last: deque[FloatArray] = deque([first.copy()], maxlen=window)
 
     def say(self, values: FloatArray) -> None:
-        """The values of one more iteration."""
+        """Record the values of one more iteration."""
         self._last.append(values.copy())
         self._at = (self._at + 1) % len(self._ring)
         self._ring[self._at] = sum(self._last[k] for k in range(len(self._last))) / len(self._last)

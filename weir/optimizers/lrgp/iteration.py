@@ -67,7 +67,7 @@ class Synchronous:
         return feasible, self.admit(feasible, self._admitted_at, rounds=self.rounds).populations
 
     def _price_per_message(self) -> FloatArray:
-        """PL_i + PB_i, equations 8 and 9."""
+        """Return the price per message, PL_i + PB_i (equations 8 and 9)."""
         arrays = self.arrays
         prices = self.nodes.values
         per_consumer = (arrays.class_costs * prices[arrays.class_node]).sum(axis=1)

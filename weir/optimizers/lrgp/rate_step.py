@@ -44,12 +44,12 @@ class RateStep:
         )
 
     def weights(self, populations: FloatArray) -> FloatArray:
-        """Admitted consumers times scale, per term."""
+        """Return the admitted consumers times scale, per term."""
         arrays = self._arrays
         return summed(arrays.class_term, populations * arrays.class_scale, len(arrays.term_flow))
 
     def __call__(self, weights: FloatArray, price: FloatArray) -> FloatArray:
-        """Rates at these term weights and this price per message of each flow."""
+        """Return the rates at these term weights and this price per message of each flow."""
         arrays = self._arrays
         rates = arrays.rate_min.copy()
         flows = arrays.term_flow[self._single]
@@ -64,7 +64,7 @@ class RateStep:
         return np.where(rates < SMALLEST_RATE, arrays.rate_min, rates)
 
     def _bisect(self, weights: FloatArray, price: FloatArray) -> FloatArray:
-        """The smallest rate beyond which a message gains no more than its price."""
+        """Return the smallest rate beyond which a message gains no more than its price."""
         flows = self._mixed_flows
         low, high = self._arrays.rate_min[flows], self._arrays.rate_max[flows]
         cost = price[flows]

@@ -79,7 +79,7 @@ SETTLED_OVERLOAD = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Best:
-    """The best feasible iterate so far."""
+    """Hold the best feasible iterate so far."""
 
     utility: float
     iteration: int
