@@ -119,10 +119,10 @@ def interest_accepted(tables: Tables, neighbour: str, epoch: str, flows: Iterabl
 
 
 def interest_kept(kept: Tables, seen: Tables) -> Tables:
-    """`kept` with what `seen` knows of links of which `kept` knows nothing, or as old a value.
+    """Return `kept` with the interest in `seen` where `kept` has none or one of the same epoch.
 
-    What is kept may be of before or after a switch that `seen` has not (or has) made: links and
-    epochs stay as they are.
+    A switch may separate the two tables, so the links of `kept` stay as they are, and so do the
+    epochs of links whose interest it knows.
     """
     news = {
         neighbour: flows

@@ -1,7 +1,7 @@
 """Doing nothing: today's tree, against which every other is judged.
 
-Where brokers come or go it is the nearest to nothing: who leaves is bridged and who comes is linked
-by the cheapest allowed links.
+Where brokers come or go, the method changes as little as it can: the cheapest allowed links bridge
+the brokers that leave and connect those that come.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def design(
     stop: Callable[[DesignProgress], bool],
     seed: int,
 ) -> frozenset[Edge]:
-    """Return today's tree over the goal's brokers, even where it exceeds a degree limit."""
+    """Return today's tree. Only where brokers come or go is it made to keep the degree limits."""
     if problem.today_brokers == frozenset(problem.names):
         return problem.today
     from weir.topologies._spanning import Ground

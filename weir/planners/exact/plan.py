@@ -83,7 +83,7 @@ def plan(
 
 
 def _something_to_beat(problem: Transformation, seed: int) -> Steps | None:
-    """Return a first plan within the options: a good one, else the plainest."""
+    """Return a first plan within the options, a good one or else the plainest, or None."""
     # numba is imported with the engine: whoever only lists planners need not wait for it
     from weir.planners.slides.quick_plan import quick
 
