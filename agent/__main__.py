@@ -1,4 +1,4 @@
-"""The agent beside a broker: `python -m agent run | check | decide | fleet`; see docs/agent.md."""
+"""Run the agent of a broker: `python -m agent run | check | decide | fleet`; see docs/agent.md."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import nats.errors
 
 from agent import config, decide, fleet
 from agent.client import ControlPlane, transport
-from agent.drivers.base import Unsupported
+from agent.drivers.base import Driver, Unsupported
 from agent.drivers.nats.driver import NatsDriver
 from agent.drivers.nats.keys import LinkKey
 from agent.drivers.nats.probe import probe
@@ -30,17 +31,20 @@ log = logging.getLogger("weir.agent")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command. 0: done, or asked to end; 1: it failed; 2: wrong command line."""
+    """Run one command; return 0 when it is done or was asked to end, 1 when it failed, 2 for a
+    wrong command line."""
     parser = argparse.ArgumentParser(prog="weir-agent", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run", help="be the agent of one broker until asked to end")
+    run = commands.add_parser("run", help="act as the agent of one broker until stopped")
     config.add_arguments(run)
     check = commands.add_parser("check", help="connect to a broker and describe it")
     check.add_argument("url", help="nats://user:password@host:port, or tls://")
     check.add_argument("--broker-ca-file", help="certificates (PEM) to verify a tls:// broker by")
-    many = commands.add_parser("fleet", help="be the agents of many simulated brokers")
+    many = commands.add_parser("fleet", help="act as the agents of many simulated brokers")
     config.add_fleet_arguments(many)
-    hand = commands.add_parser("decide", help="end an attempt whose outcome no agent knows")
+    hand = commands.add_parser(
+        "decide", help="decide the outcome of an attempt when no agent knows it"
+    )
     decide.add_arguments(hand)
     options = parser.parse_args(arguments)
     try:
@@ -60,21 +64,15 @@ def _run(options: config.Options) -> int:
     _log_lines()
     store = Store(options.state_dir)
     memory = Memory(options.memory_limit_mib * MIB)
+    product, drivers = DRIVERS[urlsplit(options.broker).scheme]
 
     async def live(stop: asyncio.Event) -> None:
         async with transport(options.ca_file) as http:
             await Runtime(
                 control=ControlPlane(options.control_plane, options.credential, http),
                 store=store,
-                driver=lambda broker: NatsDriver(
-                    url=options.broker,
-                    broker=broker,
-                    secrets=options.secrets,
-                    lease_s=options.admission_lease_s,
-                    memory=memory,
-                    tls=_verifying(options.broker_ca_file),
-                ),
-                product="nats",
+                driver=drivers(options, memory),
+                product=product,
                 address=options.address,
                 key=LinkKey(options.secrets.link_seed).public if options.secrets else "",
                 report_every_s=options.report_every_s,
@@ -82,11 +80,30 @@ def _run(options: config.Options) -> int:
             ).run(stop)
 
     if options.secrets is None:
-        log.warning("no --secrets-file: whoever connects to the broker is in, limits do not hold")
+        log.warning("without --secrets-file the broker admits every client and enforces no limit")
     try:
         return _until_asked(live, _fastest_loop())
     finally:
         store.close()
+
+
+def _nats(options: config.Options, memory: Memory) -> Callable[[str], Driver]:
+    return lambda broker: NatsDriver(
+        url=options.broker,
+        broker=broker,
+        secrets=options.secrets,
+        lease_s=options.admission_lease_s,
+        memory=memory,
+        tls=_verifying(options.broker_ca_file),
+    )
+
+
+DRIVERS: dict[str, tuple[str, Callable[[config.Options, Memory], Callable[[str], Driver]]]] = {
+    "nats": ("nats", _nats),
+    "tls": ("nats", _nats),
+}
+"""The scheme of a broker's URL -> its product, and the function that makes a driver for a
+broker."""
 
 
 def _verifying(ca_file: Path | None) -> ssl.SSLContext | None:
@@ -107,7 +124,7 @@ def _until_asked(
     live: Callable[[asyncio.Event], Coroutine[Any, Any, None]],
     loop: Callable[[], asyncio.AbstractEventLoop] | None,
 ) -> int:
-    """Run until SIGTERM or SIGINT."""
+    """Run `live` until the process receives SIGTERM or SIGINT."""
 
     async def main() -> None:
         stop = asyncio.Event()
@@ -133,7 +150,7 @@ def _log_lines() -> None:
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    # Reconnecting is told by whoever needs the connection.
+    # The session that needs the connection logs that it reconnects.
     logging.getLogger("nats").setLevel(logging.CRITICAL)
 
 
@@ -143,7 +160,7 @@ def _check(url: str, ca_file: str | None = None) -> int:
         facts = asyncio.run(probe(url, tls=tls))
     except (OSError, nats.errors.Error, TimeoutError) as error:
         reason = str(error) or type(error).__name__
-        print(f"agent: the broker does not answer: {reason}", file=sys.stderr)
+        print(f"agent: the broker did not answer: {reason}", file=sys.stderr)
         return 1
     except Unsupported as error:
         print(f"agent: {error}", file=sys.stderr)

@@ -1,14 +1,15 @@
-"""Who may read what: at most `limit` consumers of each class, the others wait their turn.
+"""Admit at most `limit` consumers of each class and let the others wait their turn.
 
-Pure: the caller tells what happened at the broker and when, the book answers whom to let in and
-whom to cut off. It counts on the safe side. A place is taken from the moment somebody is told yes
-until the broker is known to have closed that connection: a consumer who was told to go still
-counts, so that nobody can take his place before he has left. Therefore the number of connections
-admitted never exceeds the limit, except after a limit fell and until the evicted have left.
+This module does no input or output: the caller reports what happened at the broker and when, and
+the book answers which consumer to admit and which to disconnect. It counts on the safe side. A
+place is taken from the moment a consumer is admitted until the broker is known to have closed that
+connection: a consumer that was disconnected still counts until it has left. Therefore the number of
+admitted connections never exceeds the limit, except after a limit fell and until the evicted
+consumers have left.
 
-Fairness: whoever has waited longest comes first. Free places are kept for those who asked within
-the last `wait_s`; a client who asks less often loses his turn. A consumer whose connection ended
-for the agent's own reasons (a lease's renewal) finds his place held for `hold_s`.
+The consumer that has waited longest comes first. Free places are kept for consumers that asked
+within the last `wait_s`; a client that asks less often loses its turn. A consumer whose connection
+the agent ended to renew its lease finds its place held for `hold_s`.
 """
 
 from __future__ import annotations
@@ -22,31 +23,31 @@ from weir.coordination.wire import ClassSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One admitted connection."""
+    """Describe one admitted connection of a consumer."""
 
     connection: int
-    """The broker's number of it."""
+    """The broker's number of the connection."""
     name: str
-    """Class."""
+    """Name of the class."""
     flow: str
-    """What it was allowed to read; another flow needs another admission."""
+    """The flow that it was allowed to read; another flow needs another admission."""
     consumer: str
     since: float
-    """When it was let in, seconds; decides who is newest."""
+    """When it was admitted, in seconds; the newest connections are evicted first."""
     expires: float | None = None
-    """When its lease ends; None never."""
+    """When its lease ends; None means never."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
-    """Yes."""
+    """Tell the caller that the consumer has a place."""
 
     place: Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waits:
-    """Not now; `ahead` consumers come before this one."""
+    """Tell the caller that `ahead` consumers come before this one."""
 
     name: str
     ahead: int
@@ -54,12 +55,13 @@ class Waits:
 
 
 def _age(place: Place) -> tuple[float, int]:
-    """Sorts oldest first."""
+    """Return the key that sorts places from oldest to newest."""
     return place.since, place.connection
 
 
 class AdmissionBook:
-    """Places and queues of all classes at one broker; times are seconds of any one clock."""
+    """Keep the places and queues of all classes at one broker; times are seconds of any one
+    clock."""
 
     def __init__(self, *, wait_s: float = 6.0, hold_s: float = 5.0) -> None:
         self.wait_s = wait_s
@@ -67,15 +69,16 @@ class AdmissionBook:
         self.classes: dict[str, ClassSpec] = {}
         self._places: dict[int, Place] = {}
         self._order: dict[int, int] = {}
-        """Connection -> how many admissions there had been when it got its place."""
+        """Connection -> the number of admissions up to and including its own."""
         self._count = 0
         self._renewing: set[int] = set()
         self._waiting: dict[str, dict[str, float]] = {}
-        """Class -> consumer -> when he asked last, in order of arrival."""
+        """Class -> consumer -> when it last asked, in order of arrival."""
         self._held: dict[str, dict[str, float]] = {}
 
     def rule(self, classes: Mapping[str, ClassSpec]) -> tuple[Place, ...]:
-        """These limits hold from now on. Returns whom to cut off, newest first.
+        """Set the limits that hold from now on and return the connections to close, newest
+        first.
 
         Consumers of a class that is gone, or that reads another flow now, are cut off as well:
         they may come back on the new terms.
@@ -86,7 +89,7 @@ class AdmissionBook:
         return self.excess()
 
     def excess(self) -> tuple[Place, ...]:
-        """Whoever has to leave under the rules and has not left; repeat it until it is empty."""
+        """Return the places that the limits no longer allow; call again until it returns none."""
         out: list[Place] = []
         count: dict[str, int] = {}
         for place in sorted(self._places.values(), key=_age):
@@ -108,7 +111,8 @@ class AdmissionBook:
         now: float,
         expires: float | None = None,
     ) -> Admitted | Waits:
-        """A consumer wants to be admitted. Raises KeyError for a class that has no rule."""
+        """Admit a consumer or put it in the queue. Raises KeyError for a class without a limit
+        entry."""
         spec = self.classes[name]
         held = self._live_held(name, now)
         queue = self._live_waiting(name, now)
@@ -117,7 +121,7 @@ class AdmissionBook:
             if consumer not in held or free <= 0:
                 held.pop(consumer, None)
                 queue[consumer] = now
-                # A dict keeps the order of arrival, whoever asks again keeps his turn.
+                # A dict keeps the order of arrival: a consumer that asks again keeps its turn.
                 ahead = next(i for i, other in enumerate(queue) if other == consumer)
                 if ahead >= free - len(held):
                     return Waits(name=name, ahead=ahead, limit=spec.limit)
@@ -135,13 +139,13 @@ class AdmissionBook:
         return Admitted(place=place)
 
     def adopt(self, places: Iterable[Place]) -> None:
-        """Connections that are in although this book let none of them in: a predecessor did."""
+        """Add connections that a predecessor of this agent admitted."""
         for place in places:
             if place.connection not in self._places:
                 self._take(place)
 
     def gone(self, connection: int, now: float) -> Place | None:
-        """The broker closed a connection; its place, if it had one."""
+        """Record that the broker closed a connection; return the place that it had, if any."""
         place = self._places.pop(connection, None)
         self._order.pop(connection, None)
         if place is not None and connection in self._renewing and place.name in self.classes:
@@ -150,19 +154,20 @@ class AdmissionBook:
         return place
 
     def mark(self) -> int:
-        """A moment, for `present`: counted in admissions, because clocks may be set back."""
+        """Return a moment for `present`, counted in admissions because clocks may be set back."""
         return self._count
 
     def present(self, connections: AbstractSet[int], *, as_of: int, now: float) -> None:
-        """All connections of the broker, asked for after `mark` gave `as_of`. Whoever was let in
-        before and is not among them has left: the broker counts a connection from before it asks
-        about it."""
+        """Record all connections of the broker, requested after `mark` returned `as_of`. A consumer
+        that was admitted before and is not among them has left: the broker lists a connection even
+        before it asks about it."""
         for number in [c for c, order in self._order.items() if order <= as_of]:
             if number not in connections:
                 self.gone(number, now)
 
     def renew(self, now: float, *, margin_s: float) -> tuple[Place, ...]:
-        """Places whose lease ends within `margin_s`: cut them off, they find their place held."""
+        """Return the places whose lease ends within `margin_s`; close them and they stay
+        reserved."""
         due = tuple(
             place
             for place in self._places.values()
@@ -172,30 +177,31 @@ class AdmissionBook:
         return due
 
     def clear(self) -> None:
-        """The broker was restarted: all its connections are gone, those who waited still wait."""
+        """Record a restart of the broker: its connections are gone, the queues remain."""
         self._places.clear()
         self._order.clear()
         self._renewing.clear()
 
     def __len__(self) -> int:
-        """How many have a place, over all classes."""
+        """Return the number of places taken, over all classes."""
         return len(self._places)
 
     def place(self, connection: int) -> Place | None:
-        """The place that a connection has."""
+        """Return the place that a connection has."""
         return self._places.get(connection)
 
     def places(self, name: str) -> tuple[Place, ...]:
-        """Who is admitted to a class, oldest first."""
-        found = [place for place in self._places.values() if place.name == name]
-        return tuple(sorted(found, key=_age))
+        """Return the places of a class, oldest first."""
+        admitted = [place for place in self._places.values() if place.name == name]
+        return tuple(sorted(admitted, key=_age))
 
     def admitted(self, name: str) -> int:
-        """How many have a place (whoever is told to leave has one until he has left)."""
+        """Return the number of places taken; an evicted consumer keeps its place until it has
+        left."""
         return self._taken(name)
 
     def waiting(self, name: str, now: float) -> int:
-        """How many were refused and have asked again lately."""
+        """Return the number of consumers that were refused and have asked again lately."""
         return len(self._live_waiting(name, now))
 
     def _take(self, place: Place) -> None:

@@ -1,8 +1,8 @@
-"""The control plane, as an agent calls it: session, document, report.
+"""Call the control plane as an agent does: open a session, fetch the document, send a report.
 
-Three kinds of trouble, because three different things follow: `Away` (try again, go on as told
-last), `Superseded` (somebody newer acts for this broker: stop acting), `Refused` (a person has to
-do something).
+There are three kinds of errors because the agent reacts in three ways: after `Away` it tries again
+and goes on with the last document, after `Superseded` it stops acting because a newer agent acts
+for this broker, after `Refused` a person has to do something.
 """
 
 from __future__ import annotations
@@ -15,41 +15,44 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 
 import weir
 from agent.drivers.base import BrokerFacts, Capabilities
-from weir.coordination.wire import Document, Observed, Report, document_from_dict, to_dict
+from weir.coordination.wire import Document, Observed, Report, document_from_dict
 from weir.errors import InvalidProblem
 
+JSON = {"Content-Type": "application/json"}
 CONNECT_S = 5.0
 ANSWER_S = 10.0
-"""For any answer that the control plane does not hold back on purpose."""
+"""The limit for any answer that the control plane does not delay on purpose."""
 
 
 class Away(Exception):
-    """No usable answer: not reached, overloaded, broken. It may come back."""
+    """Signal that no usable answer came because the control plane was unreachable, overloaded or
+    broken; a later call may succeed."""
 
 
 class Unreadable(Away):
-    """It answered with what this agent cannot read: one of the two is newer than the other."""
+    """Signal an answer that this agent cannot read because one of the two programs is newer."""
 
 
 class Forgotten(Away):
-    """It does not know our session, although nobody newer has come (`session_unknown`): its
-    database has gone back. A new session is all that it needs."""
+    """Signal that the control plane does not know the session although no newer one exists
+    (`session_unknown`). Its database was restored from a backup; the agent opens a new session."""
 
 
 class Superseded(Exception):
-    """A newer session of this broker exists (`fenced`)."""
+    """Signal that a newer session of this broker exists (`fenced`)."""
 
 
 class Refused(Exception):
-    """The control plane understood and said no; the text is its own."""
+    """Signal that the control plane understood the call and refused it; the text is its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """What a session was granted with."""
+    """Describe a session that the control plane has opened."""
 
     system: str
     broker: str
@@ -57,28 +60,29 @@ class Session:
     lease_s: float
     poll_s: float
     restored: str = ""
-    """Why the control plane sends no documents now: its database has gone back. Empty: it does."""
+    """Why the control plane sends no documents now: its database was restored from a backup. Empty
+    while it sends them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Introduction:
-    """What an agent says about itself when it opens a session."""
+    """Describe the agent to the control plane when it opens a session."""
 
     product: str
     address: str
     key: str = ""
-    """The public key by which neighbours' agents know this one."""
+    """The public key by which neighbours' agents identify this one."""
     facts: BrokerFacts | None = None
-    """None: the broker has not been reached yet."""
+    """None until the agent has reached the broker."""
     capabilities: Capabilities | None = None
     incarnation: int = 0
-    """The newest session that this agent remembers; the next one is above it."""
+    """The newest session that this agent remembers; the next one has a larger number."""
     number: int = 0
-    """The largest document number that it has obeyed."""
+    """The largest document number that the agent has obeyed."""
 
 
 class Backoff:
-    """Pauses that grow from `first_s` to `longest_s`, each drawn from its upper half."""
+    """Compute pauses that grow from `first_s` to `longest_s`, each drawn from its upper half."""
 
     def __init__(self, first_s: float = 0.5, longest_s: float = 15.0) -> None:
         self._first_s = first_s
@@ -86,18 +90,19 @@ class Backoff:
         self._next_s = first_s
 
     def pause_s(self) -> float:
-        """How long to wait now."""
+        """Return how long to wait now, and lengthen the next pause."""
         pause_s = self._next_s * random.uniform(0.5, 1.0)
         self._next_s = min(2 * self._next_s, self._longest_s)
         return pause_s
 
     def reset(self) -> None:
-        """It went well."""
+        """Return to the shortest pause, after a success."""
         self._next_s = self._first_s
 
 
 def transport(ca_file: Path | None = None) -> httpx.AsyncClient:
-    """Connections to a control plane; certificates are verified, against `ca_file` if given."""
+    """Return an HTTP client for the control plane; it verifies certificates, against `ca_file` if
+    given."""
     verify: ssl.SSLContext | bool = True
     if ca_file is not None:
         verify = ssl.create_default_context(cafile=str(ca_file))
@@ -108,19 +113,19 @@ def transport(ca_file: Path | None = None) -> httpx.AsyncClient:
 
 
 class ControlPlane:
-    """One agent's calls; many agents of one process may share `http`."""
+    """Make the calls of one agent; many agents of one process may share `http`."""
 
     def __init__(
         self, url: str, credential: str, http: httpx.AsyncClient, *, patience: float = 1.0
     ) -> None:
-        """`patience` multiplies all time limits, for an event loop that runs faster."""
+        """Take `patience`, which multiplies all time limits for an event loop that runs faster."""
         self.url = url.rstrip("/")
         self._http = http
         self._patience = patience
         self._headers = {"Authorization": f"Bearer {credential}"}
 
     async def session(self, introduction: Introduction) -> Session:
-        """Open the broker's next incarnation. Raises Away, Refused."""
+        """Open a new session of the broker. Raises Away, Refused."""
         facts, capabilities = introduction.facts, introduction.capabilities
         answer = await self._call(
             "POST",
@@ -130,8 +135,8 @@ class ControlPlane:
                 "product": introduction.product,
                 "address": introduction.address,
                 "key": introduction.key,
-                "facts": {} if facts is None else to_dict(facts),
-                "capabilities": {} if capabilities is None else to_dict(capabilities),
+                "facts": {} if facts is None else facts,
+                "capabilities": {} if capabilities is None else capabilities,
                 "incarnation": introduction.incarnation,
                 "number": introduction.number,
             },
@@ -147,11 +152,11 @@ class ControlPlane:
                 restored=str(plain.get("restored", "")),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise Away(f"its answer to a new session lacks {error}") from error
+            raise Away(f"the control plane's answer to a new session lacks {error}") from error
 
     async def document(self, session: Session, seen: str, number: int) -> Document | None:
-        """The document when it is not the one `seen`; None after a while without a change.
-        `number`: the largest that was obeyed.
+        """Return the document when its version is not `seen`; None after a while without a change.
+        `number` is the largest document number that was obeyed.
 
         Raises Away, Superseded, Refused.
         """
@@ -168,7 +173,7 @@ class ControlPlane:
         except InvalidProblem as error:
             raise Unreadable(
                 f"the control plane sends a document that this agent cannot read ({error}); it "
-                "goes on as told last. Update the older of the two"
+                "goes on with the last document it could read. Update the older of the two"
             ) from error
 
     async def report(
@@ -180,8 +185,8 @@ class ControlPlane:
         observed: Observed | None = None,
         telemetry: Mapping[str, Any] | None = None,
     ) -> float:
-        """Say what happened and renew the lease; returns its new length in seconds. `sequence`
-        rises with every call of a session: what overtakes another is told from what is late.
+        """Report what happened and renew the lease; return its new length in seconds. `sequence`
+        rises with every call of a session, so that the control plane recognises a late report.
 
         Raises Away, Superseded, Refused.
         """
@@ -191,15 +196,15 @@ class ControlPlane:
             body={
                 "incarnation": session.incarnation,
                 "sequence": sequence,
-                "reports": [to_dict(report) for report in reports],
-                "observed": None if observed is None else to_dict(observed),
+                "reports": list(reports),
+                "observed": observed,
                 "telemetry": telemetry,
             },
         )
         try:
             return float(_plain(answer)["lease_s"])
         except (KeyError, TypeError, ValueError) as error:
-            raise Away(f"its answer to a report lacks {error}") from error
+            raise Away(f"the control plane's answer to a report lacks {error}") from error
 
     async def _call(
         self,
@@ -214,9 +219,9 @@ class ControlPlane:
             answer = await self._http.request(
                 method,
                 f"{self.url}/agent/v1/{command}",
-                json=body,
+                content=None if body is None else msgspec.json.encode(body),
                 params=query,
-                headers=self._headers,
+                headers=self._headers if body is None else {**self._headers, **JSON},
                 timeout=httpx.Timeout(
                     timeout_s * self._patience, connect=CONNECT_S * self._patience
                 ),
@@ -237,7 +242,7 @@ class ControlPlane:
 
 def _plain(answer: httpx.Response) -> dict[str, Any]:
     try:
-        plain = answer.json()
+        plain = msgspec.json.decode(answer.content)
     except ValueError as error:
         raise Away(
             f"{answer.url.path}: the answer is not JSON; is this the control plane?"
@@ -248,7 +253,7 @@ def _plain(answer: httpx.Response) -> dict[str, Any]:
 
 
 def _problem(answer: httpx.Response) -> tuple[str, str]:
-    """Code and sentence of a problem document, or of whatever came instead."""
+    """Return the code and the sentence of a problem document, or of whatever came instead."""
     try:
         plain = answer.json()
     except ValueError:

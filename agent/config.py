@@ -1,4 +1,4 @@
-"""What an agent is told when it starts: command line first, then `WEIR_AGENT_*`, then defaults."""
+"""Read the agent's options: from the command line, then from `WEIR_AGENT_*`, then defaults."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ PREFIX = "WEIR_AGENT_"
 
 
 class ConfigError(Exception):
-    """An option is missing or wrong; the text names it and says what is expected."""
+    """Signal that an option is missing or wrong; the text names it and says what is expected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How one agent runs."""
+    """Hold the options of one agent."""
 
     control_plane: str
     credential: str
     broker: str
-    """Where this agent reaches its broker."""
+    """The URL at which this agent reaches its broker."""
     address: str
-    """Where it believes that the neighbours' agents reach it; empty: it does not say."""
+    """The address at which the neighbours' agents should reach the broker; empty when not given."""
     state_dir: Path
     secrets: BrokerSecrets | None
-    """None: a broker whose auth callout does not ask this agent; nobody's limit is enforced."""
+    """None when the broker does not ask this agent whom to admit; then nobody enforces limits."""
     admission_lease_s: float
     report_every_s: float
     ca_file: Path | None
@@ -41,12 +41,16 @@ class Options:
     broker_ca_file: Path | None
 
 
+SCHEMES = ("nats", "tls")
+"""The schemes that a broker's URL may have; each has a driver in `agent.__main__`."""
+
 _HELP = {
     "control_plane": "URL of the Weir installation, such as https://weir.example.org",
     "credential_file": "file that holds the agent's credential, as given when it was enrolled",
     "broker": "URL of the broker beside this agent, such as nats://127.0.0.1:4222",
     "state_dir": "directory for what must survive a restart; one per agent",
-    "secrets_file": "the broker's secrets as JSON (docs/agent.md); without it nobody is refused",
+    "secrets_file": "the broker's secrets as JSON (docs/agent.md); without it the broker "
+    "admits everybody",
     "address": "URL under which the neighbours' agents should reach the broker; only compared with "
     "the address that was fixed when the agent was enrolled",
     "ca_file": "certificates (PEM) to verify the control plane by, instead of the system's",
@@ -57,7 +61,7 @@ _HELP = {
     "report_every_s": "seconds between two reports (default 1)",
     "memory_limit_mib": "MiB of messages that may wait in the agent; more wait at the broker or, "
     f"best effort, are shed and counted (default {DEFAULT_MIB})",
-    "plain_http": "1: allow http:// to another machine; the credential then travels readable",
+    "plain_http": "1: allow http:// to another machine, which sends the credential unencrypted",
 }
 
 
@@ -66,10 +70,10 @@ _FLEET_HELP = {
     "credentials": "directory with one file per broker, <broker>.credential (manage.py "
     "enrol_agents writes it)",
     "state_dir": "directory for what must survive a restart; a folder per agent is made in it",
-    "seed": "whole number from which the crowd's wishes follow (default 1)",
-    "speed": "how much faster than the world virtual brokers and their crowd live (default 1)",
+    "seed": "whole number that seeds the traffic of publishers and consumers (default 1)",
+    "speed": "how much faster than real time the simulated brokers run (default 1)",
     "offered_per_s": "messages per second of a flow's publisher, on average (default 20)",
-    "crowd": "consumers who want to be admitted to a class, on average (default 8)",
+    "crowd": "consumers that ask to be admitted to a class, on average (default 8)",
     "report_every_s": "seconds between two reports of an agent (default 5)",
     "ca_file": _HELP["ca_file"],
     "plain_http": _HELP["plain_http"],
@@ -77,12 +81,12 @@ _FLEET_HELP = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `run`."""
+    """Add the options of `run`."""
     _add(parser, _HELP)
 
 
 def add_fleet_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `fleet`."""
+    """Add the options of `fleet`."""
     _add(parser, _FLEET_HELP)
 
 
@@ -97,7 +101,7 @@ def _add(parser: argparse.ArgumentParser, known: Mapping[str, str]) -> None:
 
 
 class _Given:
-    """One option after the other, from the command line or else the environment."""
+    """Read options one by one, from the command line or else from the environment."""
 
     def __init__(
         self,
@@ -152,7 +156,7 @@ class _Given:
 
 
 def options(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Options:
-    """Options of `run`. Raises ConfigError."""
+    """Return the options of `run`. Raises ConfigError."""
     given = _Given(arguments, environment, _HELP)
     control_plane = given.control_plane()
     broker = _broker_url(given.need("broker"), "broker")
@@ -173,7 +177,7 @@ def options(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Op
 
 
 def fleet_options(arguments: argparse.Namespace, environment: Mapping[str, str]) -> FleetOptions:
-    """Options of `fleet`. Raises ConfigError."""
+    """Return the options of `fleet`. Raises ConfigError."""
     given = _Given(arguments, environment, _FLEET_HELP)
     directory = Path(given.need("credentials"))
     files = sorted(directory.glob("*.credential"))
@@ -193,20 +197,22 @@ def fleet_options(arguments: argparse.Namespace, environment: Mapping[str, str])
 
 
 def control_plane_url(text: str, *, plain_http: str | None) -> str:
-    """A usable base URL. Raises ConfigError; refuses to send a credential in the open."""
+    """Return a usable base URL. Raises ConfigError, also where a credential would travel
+    unencrypted."""
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(f"--control-plane: {text!r} is not an http(s):// URL")
     if parts.scheme == "http" and not _loopback(parts.hostname) and plain_http != "1":
         raise ConfigError(
-            f"--control-plane: {text} would send the credential readable to another machine; use "
-            "https://, or --plain-http where the network between is trusted"
+            f"--control-plane: {text} would send the credential unencrypted to another "
+            f"machine; use "
+            "https://, or --plain-http where you trust the network between"
         )
     return text.rstrip("/")
 
 
 def credential(path: Path) -> str:
-    """The secret in a file. Raises ConfigError."""
+    """Return the secret in a file. Raises ConfigError."""
     try:
         text = path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -217,7 +223,7 @@ def credential(path: Path) -> str:
 
 
 def amount(text: str, name: str, *, least: float) -> float:
-    """A duration, or another amount. Raises ConfigError."""
+    """Return the number that an option gives. Raises ConfigError."""
     try:
         value = float(text)
     except ValueError as error:
@@ -247,7 +253,7 @@ def _broker_url(text: str, name: str) -> str:
         port = parts.port
     except ValueError:
         port = -1
-    if parts.scheme not in ("nats", "tls") or not parts.hostname or port == -1:
+    if parts.scheme not in SCHEMES or not parts.hostname or port == -1:
         raise ConfigError(f"--{name}: {text!r} is not a nats://host:port URL")
     return text
 

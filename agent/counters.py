@@ -1,4 +1,4 @@
-"""How many messages went where, over pumps that come and go."""
+"""Count how many messages went where, over pumps that come and go."""
 
 from __future__ import annotations
 
@@ -10,33 +10,34 @@ from agent.pump import Pump
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counters:
-    """Messages since the router was made; rates are differences."""
+    """Count messages since the router was made; differences over time are rates."""
 
     passed: Mapping[str, int] = field(default_factory=dict)
-    """Flow -> let through its gate here."""
+    """Flow -> messages that passed its gate here."""
     waiting: Mapping[str, int] = field(default_factory=dict)
-    """Flow -> read and waiting at the gate."""
+    """Flow -> messages that were read and wait at the gate."""
     sent: Mapping[str, int] = field(default_factory=dict)
     received: Mapping[str, int] = field(default_factory=dict)
-    """Neighbour -> over its link."""
+    """Neighbour -> messages that came over its link."""
     sized: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Flow -> bytes and number of the messages that were weighed at its ingress."""
+    """Flow -> bytes and number of the messages that were measured at its ingress."""
     acked: Mapping[str, tuple[float, int]] = field(default_factory=dict)
-    """Reliable flow -> seconds until the own broker held a batch, summed, and their number."""
+    """Reliable flow -> seconds until the own broker had stored a batch, summed, and their
+    number."""
     lost: Mapping[str, int] = field(default_factory=dict)
-    """Flow -> best-effort messages that were passed on before every neighbour had said what it
-    wants."""
+    """Flow -> best-effort messages that were forwarded before every neighbour had declared its
+    interest."""
     left: Mapping[str, int] = field(default_factory=dict)
-    """Flow -> best-effort messages that were read, and broken off before all were served."""
+    """Flow -> best-effort messages that were read but did not reach all their targets."""
 
     @property
     def forwarded(self) -> int:
-        """Everything that left a pump."""
+        """Return the number of messages that left any pump."""
         return sum(self.passed.values()) + sum(self.received.values())
 
 
 class Tally:
-    """Adds what ended pumps have moved to what the others are moving."""
+    """Add what ended pumps have moved to what the running ones have moved."""
 
     def __init__(self) -> None:
         self._passed: dict[str, int] = {}
@@ -49,7 +50,7 @@ class Tally:
         self._ending: list[Pump] = []
 
     async def end(self, *pumps: Pump) -> None:
-        """Close them; whoever reads the counters meanwhile misses none of them."""
+        """Close pumps; a reader of the counters meanwhile misses none of their messages."""
         self._ending += pumps
         for pump in pumps:
             await pump.close()
@@ -60,7 +61,7 @@ class Tally:
             _add(pump.left, self._left)
 
     def read(self, pumps: Iterable[Pump]) -> Counters:
-        """Everything so far; `pumps` are those that have not ended."""
+        """Return the counters of all pumps; `pumps` are those that have not ended."""
         passed, sent, received = dict(self._passed), dict(self._sent), dict(self._received)
         sized, acked = dict(self._sized), dict(self._acked)
         waiting: dict[str, int] = {}

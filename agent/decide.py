@@ -1,7 +1,8 @@
-"""`weir-agent decide`: a person ends an attempt whose outcome no agent knows.
+"""Let a person decide the outcome of an attempt when no agent knows it (`weir-agent decide`).
 
-Without an action it lists what waits at this agent. The decision goes to the running agent by a
-file in its state directory; the agents of the action's other brokers follow by asking this one.
+Without an action it lists the attempts that wait at this agent. The decision goes to the running
+agent by a file in its state directory; the agents of the action's other brokers learn it by asking
+this one.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent.doubts import DECIDE, DECIDED, duration, write
+from agent.outcomes import DECIDE, DECIDED, duration, write
 from weir.coordination.termination import BOUND, Outcome
 
 ANSWER_S = 15.0
@@ -36,21 +37,28 @@ RISKS: Mapping[Outcome, str] = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `decide`."""
-    parser.add_argument("--state-dir", required=True, type=Path, help="of the running agent")
-    parser.add_argument("--action", help="id of the action; without it, what waits is listed")
+    """Add the options of `decide`."""
+    parser.add_argument(
+        "--state-dir", required=True, type=Path, help="state directory of the running agent"
+    )
+    parser.add_argument(
+        "--action", help="id of the action; without it the command lists the actions that wait"
+    )
     parser.add_argument("--outcome", choices=[o.value for o in Outcome])
-    parser.add_argument("--reason", default="", help="why, for the audit")
-    parser.add_argument("--yes", action="store_true", help="the risk is known")
+    parser.add_argument("--reason", default="", help="reason, kept for the audit")
+    parser.add_argument("--yes", action="store_true", help="confirm that you accept the risk")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Carry the command out. 0: done; 1: the agent refused or did not answer; 2: wrong options."""
+    """Run the command; return 0 when it is done, 1 when the agent refused or did not answer, 2 for
+    wrong options."""
     directory: Path = options.state_dir
     try:
         waiting = _waiting(directory)
     except (OSError, ValueError) as error:
-        print(f"agent: {directory} is no state directory of an agent: {error}", file=sys.stderr)
+        print(
+            f"agent: {directory} is not the state directory of an agent: {error}", file=sys.stderr
+        )
         return 2
     if not options.action:
         return _list(waiting)
@@ -77,7 +85,7 @@ def _list(waiting: list[dict[str, Any]]) -> int:
         paused = "" if since is None else f", paused for {duration(time.time() - since)}"
         print(f"{state['action']}  attempt {state['attempt']} of {state['kind']} ({peers}){paused}")
     if not waiting:
-        print("Nothing waits for an outcome at this agent.")
+        print("No action waits for an outcome at this agent.")
     return 0
 
 
@@ -85,18 +93,18 @@ def _problem(options: argparse.Namespace, waiting: list[dict[str, Any]]) -> str:
     if options.outcome is None:
         return "--outcome is missing: commit or abort"
     if len(options.reason.strip()) < LEAST_REASON:
-        return "--reason is missing: say why, the audit keeps it"
+        return "--reason is missing: give a reason for the audit"
     if options.action not in {state["action"] for state in waiting}:
         return (
-            f"action {options.action} does not wait for an outcome at this agent; leave --action "
-            "out to see what does"
+            f"action {options.action} does not wait for an outcome at this agent; omit --action "
+            "to list those that do"
         )
     return ""
 
 
 def _hand_over(directory: Path, action: str, outcome: Outcome, reason: str) -> int:
-    asked = str(uuid.uuid4())
-    decision = {"id": asked, "action": action, "outcome": outcome.value, "reason": reason}
+    request_id = str(uuid.uuid4())
+    decision = {"id": request_id, "action": action, "outcome": outcome.value, "reason": reason}
     try:
         write(directory / DECIDE, decision)
     except OSError as error:
@@ -106,15 +114,15 @@ def _hand_over(directory: Path, action: str, outcome: Outcome, reason: str) -> i
         end = time.monotonic() + ANSWER_S
         while time.monotonic() < end:
             try:
-                said = json.loads((directory / DECIDED).read_text())
+                answer = json.loads((directory / DECIDED).read_text())
             except (OSError, ValueError):
-                said = {}
-            if said.get("id") == asked:
-                print(f"agent: {said['error']}" if said["error"] else f"{action}: {outcome}")
-                return 1 if said["error"] else 0
+                answer = {}
+            if answer.get("id") == request_id:
+                print(f"agent: {answer['error']}" if answer["error"] else f"{action}: {outcome}")
+                return 1 if answer["error"] else 0
             time.sleep(0.1)
     finally:
-        # Nobody shall find it later, when everything may be different.
+        # An agent that starts later must not find it: the situation may be different then.
         (directory / DECIDE).unlink(missing_ok=True)
-    print(f"agent: no agent runs with {directory}; start it and try again", file=sys.stderr)
+    print(f"agent: no running agent uses {directory}; start it and try again", file=sys.stderr)
     return 1

@@ -1,4 +1,4 @@
-"""What the state directory asks of a disk: replace a whole file so that it survives a power cut."""
+"""Replace whole files of the state directory so that they survive a power failure."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from typing import Protocol
 
 
 class Disk(Protocol):
-    """One agent's directory; every method blocks and raises OSError."""
+    """Store the files of one agent's directory; every method blocks and raises OSError."""
 
     @property
     def place(self) -> str:
-        """How people call it, for sentences."""
+        """Return the directory's name for messages to people."""
         ...
 
     def read(self, name: str) -> bytes | None:
-        """The whole file; None when there is none."""
+        """Return the contents of the file; None when there is none."""
         ...
 
     def replace(self, name: str, data: bytes) -> None:
-        """After any crash the file holds all of `data` once this has returned; while it runs, and
-        when it raises, `data` or what was there before. Raises when the directory was given back.
-        """
+        """Replace the file. Once this has returned, the file holds all of `data` after any crash;
+        while it runs, and when it raises, it holds `data` or its former contents. Raises when the
+        directory was released."""
         ...
 
     def close(self) -> None:
-        """Give the directory back; idempotent."""
+        """Release the directory; calling it again does nothing."""
         ...
 
 
 Worker = Callable[[Callable[[], None]], Awaitable[None]]
-"""Runs what blocks without holding up the event loop; one call at a time."""
+"""A function that runs blocking work without stopping the event loop, one call at a time."""
 
 
 class InUse(OSError):
-    """Another process has the directory."""
+    """Signal that another process uses the directory."""
 
 
 class FileDisk:
-    """A directory of the file system, this process's alone while this object is open."""
+    """Use a directory of the file system, exclusively while this object is open."""
 
     def __init__(self, directory: Path) -> None:
-        """Takes the directory. Raises OSError; InUse when another process has it."""
+        """Lock the directory. Raises OSError; InUse when another process uses it."""
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -69,9 +69,10 @@ class FileDisk:
             return None
 
     def replace(self, name: str, data: bytes) -> None:
-        if self._lock < 0:  # the directory may be another process's by now
-            raise OSError(errno.EBADF, "it was given back")
-        # Beside, flushed, renamed, the name flushed: each step alone leaves old or new.
+        if self._lock < 0:  # another process may use the directory by now
+            raise OSError(errno.EBADF, "the directory was released")
+        # Write a new file, flush it, rename it, flush the directory: a crash between any two steps
+        # leaves the old contents or the new ones.
         path = self.directory / name
         new = path.with_name(name + ".new")
         file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -96,7 +97,7 @@ class FileDisk:
 
 
 class ThreadWorker:
-    """One thread, begun with the first work."""
+    """Run work in one thread, which starts with the first work."""
 
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
@@ -104,13 +105,13 @@ class ThreadWorker:
 
     async def __call__(self, work: Callable[[], None]) -> None:
         if self._over:
-            raise OSError(errno.EBADF, "nothing is written any more")
+            raise OSError(errno.EBADF, "the state directory is closed")
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="state")
         await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     def close(self) -> None:
-        """Wait for what is being written; what waits for its turn is not written."""
+        """Wait for the current write and drop the ones that have not started."""
         self._over = True
         pool, self._pool = self._pool, None
         if pool is not None:

@@ -1,8 +1,8 @@
-"""Makes a document true at one broker, and says what is true there.
+"""Enforce a document at one broker, and report what is in force there.
 
-Operations come from `weir.coordination.reconcile` in a safe order: what takes away before what
-gives. What gives waits until all that takes away has succeeded, so that no moment between lets
-more through than the larger of the two states.
+Operations come from `weir.coordination.reconcile` in a safe order: those that reduce what passes
+come before those that increase it. The latter wait until all of the former have succeeded, so that
+no intermediate state lets more through than the larger of the two states.
 """
 
 from __future__ import annotations
@@ -36,43 +36,45 @@ NOT_ON_DISK = (
 
 
 class Enforcer:
-    """One broker's settings: channels, gates, limits, links."""
+    """Enforce the settings of one broker: channels, gates, limits and links."""
 
     def __init__(
         self, *, driver: Driver, router: Router, busy: Callable[[], frozenset[str]]
     ) -> None:
-        """`busy`: brokers of running actions, whose links are none of our business now."""
+        """Take `busy`, which returns the brokers of running actions, whose links must be left
+        alone."""
         self._driver = driver
         self._router = router
         self._busy = busy
         self._channels: dict[str, FlowSpec] = {}
         self._limits: dict[str, int] = {}
-        """Class -> limit that nobody is above."""
+        """Class -> the limit that no class exceeds."""
         self._admitting: tuple[dict[str, ClassSpec], str] | None = None
-        """What the driver was told last and has carried out."""
+        """The admission settings that the driver has put into force last."""
         self._made = ""
         """The broker's process in which every channel and outbox was ensured."""
         self._swept = ""
-        """The broker's process in which nothing is left of links that are none."""
+        """The broker's process in which no outbox of a former link is left."""
         self._closed: tuple[str, frozenset[str]] | None = None
-        """The broker's process, and the flows but which none comes in there."""
+        """The broker's process, and the flows whose ingress stays open there."""
         self.version = ""
-        """Of the document that was carried out last, as a whole."""
+        """Version of the last document that was enforced completely."""
         self.number = 0
-        """Of the document that was gone by last, carried out as a whole or not."""
+        """Number of the last document that was enforced, completely or not."""
         self._problems: dict[str, str] = {}
         self._classes: Mapping[str, ClassSpec] = {}
 
     async def apply(self, document: Document, *, current: Callable[[], bool]) -> bool:
-        """Carry out what differs. False: not all of it; call again after a moment.
+        """Enforce what differs. Returns False when something is left to do; call again after a
+        moment.
 
-        `current`: whether it is the last one that was fetched. The links of an older one, from the
-        disk or from before orders that have been obeyed since, may be older than our tables.
+        `current` returns whether this document is the last one that was fetched. An older one, from
+        the disk or from before the last orders, may name links that the tables no longer have.
         """
         problems: dict[str, str] = {}
-        self._router.meet({name: n.address for name, n in document.neighbours.items()})
+        self._router.set_addresses({name: n.address for name, n in document.neighbours.items()})
         await self._know(problems, document, None)
-        # Messages come before consumers do, and stop coming after them.
+        # Delivery starts before consumers are admitted, and stops after the last one has left.
         await self._want(problems, {**self._classes, **document.classes})
         self._classes = document.classes
         server = self._driver.server
@@ -106,7 +108,7 @@ class Enforcer:
         if anew and await self._remake(problems) and whole and not problems:
             self._made = server
         if current():
-            # Last, when everything else is in place: from here on what goes nowhere is let go.
+            # Last, when all else is in place: from here on messages without a target are discarded.
             await self._know(problems, document, document.neighbours.keys())
             await self._sweep(problems, document, current)
             await self._close_ingress(problems, document)
@@ -118,7 +120,8 @@ class Enforcer:
         return not problems
 
     def observed(self, stats: Stats, others: Iterable[str] = ()) -> Observed:
-        """What is in force, for the control plane; `others`: problems outside of it."""
+        """Return what is in force, for the control plane; `others` are further problems to
+        report."""
         problems = [
             *others,
             *self._problems.values(),
@@ -148,7 +151,7 @@ class Enforcer:
         return {} if self._admitting is None else self._admitting[0]
 
     def _now(self) -> Observed:
-        """What reconciling starts from."""
+        """Return the state that reconciling starts from."""
         return Observed(
             gates=self._router.gates,
             limits=dict(self._limits),
@@ -171,7 +174,7 @@ class Enforcer:
         current: Callable[[], bool],
     ) -> None:
         if isinstance(operation, AddLink | RemoveLink) and not current():
-            return  # orders have come meanwhile
+            return  # newer orders have arrived
         try:
             match operation:
                 case EnsureChannel(flow, spec):
@@ -187,8 +190,9 @@ class Enforcer:
                     waiting = await self._router.remove_link(broker, current)
                     if waiting:
                         problems[str(operation)] = (
-                            f"the link to {broker} is to go, but {waiting} reliable messages still "
-                            "wait on it: it stays until the agents have fetched them"
+                            f"the link to {broker} cannot be removed yet: {waiting} reliable "
+                            f"messages still "
+                            "wait on it. It stays until the agents have fetched them"
                         )
         except (DriverError, StoreError) as error:
             problems[str(operation)] = f"{_what(operation)}: {error}"
@@ -199,7 +203,8 @@ class Enforcer:
         document: Document,
         operations: Sequence[Operation],
     ) -> bool:
-        """One call for all limits. False: somebody is still above a limit that fell."""
+        """Set all limits in one call. Returns False while a class is still above a limit that
+        fell."""
         limits = {name: n for name, n in self._limits.items() if name in document.classes}
         for operation in operations:
             match operation:
@@ -220,7 +225,7 @@ class Enforcer:
             problems["admission"] = f"limits are not enforced: {error}"
             return True
         except DriverError as error:
-            problems["admission"] = f"limits: {error}"
+            problems["admission"] = f"limits cannot be set: {error}"
             return False
         self._limits, self._admitting = limits, wanted
         return True
@@ -234,11 +239,12 @@ class Enforcer:
             problems["tables"] = str(error)
 
     async def _remake(self, problems: dict[str, str]) -> bool:
-        """Outboxes of all links and what was delivered to: another process' disk may lack them."""
+        """Ensure the outboxes of all links and all deliveries: another process's disk may lack
+        them."""
         try:
             await self._router.ensure_channels()
         except Unsupported:
-            return True  # the flows that would need them say so
+            return True  # the flows that need them report it
         except DriverError as error:
             problems["outboxes"] = f"outboxes: {error}"
             return False
@@ -247,7 +253,8 @@ class Enforcer:
     async def _sweep(
         self, problems: dict[str, str], document: Document, current: Callable[[], bool]
     ) -> None:
-        """Once in each process of the broker, and again until nothing is left."""
+        """Remove leftover outboxes once in each process of the broker, and again until none is
+        left."""
         server = self._driver.server
         if server in ("", self._swept):
             return
@@ -261,8 +268,8 @@ class Enforcer:
             problems["outboxes"] = f"outboxes: {error}"
 
     async def _close_ingress(self, problems: dict[str, str], document: Document) -> None:
-        """Publishers of flows that come in here no more hear it: whatever this agent, or one before
-        it, was told while they did."""
+        """Refuse publishers of flows whose ingress is not at this broker, whatever an earlier
+        document allowed."""
         server = self._driver.server
         flows = frozenset(
             flow
@@ -274,31 +281,31 @@ class Enforcer:
         try:
             await self._driver.close_ingress(flows)
         except DriverError as error:
-            problems["ingress"] = f"publishers of flows that come in elsewhere: {error}"
+            problems["ingress"] = f"cannot refuse publishers of flows that enter elsewhere: {error}"
         else:
             self._closed = server, flows
 
     async def _want(self, problems: dict[str, str], classes: Mapping[str, ClassSpec]) -> None:
-        """Flows of classes that may have consumers are wanted of the neighbours."""
+        """Declare interest in the flows of classes that may have consumers."""
         try:
             await self._router.set_local(
                 {spec.flow for spec in classes.values() if spec.limit is None or spec.limit > 0}
             )
         except DriverError as error:
-            problems["delivery"] = f"delivery to consumers: {error}"
+            problems["delivery"] = f"cannot prepare delivery to consumers: {error}"
 
     async def _forget(self, problems: dict[str, str], flow: str) -> None:
         try:
             await self._router.intake.forget_flow(flow)
             del self._channels[flow]
         except DriverError as error:
-            problems[f"forget {flow}"] = f"flow {flow} cannot be taken away: {error}"
+            problems[f"forget {flow}"] = f"flow {flow} cannot be removed: {error}"
 
     def _tell(self, problems: dict[str, str]) -> None:
         for text in sorted(set(problems.values()) - set(self._problems.values())):
             log.warning("%s", text)
         if self._problems and not problems:
-            log.info("everything could be carried out now")
+            log.info("all problems with the document are solved")
         self._problems = problems
 
 

@@ -1,12 +1,12 @@
-"""Many agents in one process, each with a virtual broker, and a crowd that uses them.
+"""Run many agents in one process, each with a simulated broker, and generate their traffic.
 
 The agents are real: sessions, documents, votes and reports go to the real control plane over HTTP,
-router, pumps and shifts are those of any agent. Only the brokers are made up, and the crowd:
-publishers of every flow that enters at a broker, consumers of every class. How much each of them
-wants follows from the seed, so the same seed gives the same crowd.
+and router, pumps and shifts are those of any agent. Only the brokers and their clients are
+simulated: a publisher for every flow that enters at a broker, consumers for every class. The seed
+determines their rates and numbers, so the same seed gives the same traffic.
 
-`speed` makes all waiting shorter: with 10, ten seconds of gates and traffic pass in one. What the
-control plane counts in seconds (leases, timeouts of actions) stays as it is.
+`speed` shortens all waiting: with 10, ten seconds of gates and traffic pass in one. The times that
+the control plane measures (leases, timeouts of actions) stay as they are.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from agent.tasks import end
 log = logging.getLogger("weir.agent.fleet")
 
 TICK_S = 0.05
-KNOCK_S = 2.0
-"""How often a consumer that waits asks again."""
+ASK_S = 2.0
+"""The pause after which a refused consumer asks again."""
 START_S = 0.02
-"""Between the first words of two agents, so that hundreds do not come at once."""
+"""The pause between the starts of two agents, so that hundreds do not connect at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetOptions:
-    """How a fleet runs."""
+    """Hold the options of a fleet."""
 
     control_plane: str
     credentials: dict[str, str]
@@ -47,16 +47,16 @@ class FleetOptions:
     seed: int
     speed: float
     offered_per_s: float
-    """Messages per second that the publisher of a flow sends on average over all flows."""
+    """Messages per second of one flow's publisher, on average over all flows."""
     crowd: int
-    """Consumers that want to be admitted to a class, on average over all classes."""
+    """Consumers that ask to be admitted to a class, on average over all classes."""
     report_every_s: float
-    """In the world's seconds, whatever the speed."""
+    """The interval between reports in real seconds, whatever the speed."""
     ca_file: Path | None
 
 
 class Crowd:
-    """Publishers and consumers of one virtual broker."""
+    """Simulate the publishers and consumers of one simulated broker."""
 
     def __init__(
         self, broker: VirtualBroker, *, seed: int, offered_per_s: float, crowd: int
@@ -72,15 +72,15 @@ class Crowd:
         return random.Random("/".join((str(self._seed), self._broker.address, *what)))
 
     def rate_of(self, flow: str) -> float:
-        """Messages per second that the publisher of a flow sends."""
+        """Return the messages per second that the publisher of a flow sends."""
         return self._offered_per_s * self._draw("flow", flow).uniform(0.2, 1.8)
 
-    def wanted(self, name: str) -> int:
-        """Consumers of a class who want to be admitted."""
+    def consumer_count(self, name: str) -> int:
+        """Return how many consumers ask to be admitted to a class."""
         return self._draw("class", name).randint(1, max(1, 2 * self._crowd - 1))
 
     def publish(self, seconds: float) -> None:
-        """What publishers send in so many seconds."""
+        """Publish what publishers send in this many seconds."""
         for channel, line in tuple(self._broker.lines.items()):
             if channel.place is not Place.INGRESS or line.ended:
                 continue
@@ -92,34 +92,35 @@ class Crowd:
                 self._sent += count
                 self._broker.publish(channel.flow, channel.delivery, payloads)
 
-    def knock(self, now: float) -> None:
-        """Everybody who is not in asks to be admitted."""
+    def ask_admission(self, now: float) -> None:
+        """Ask for admission for every consumer that is not admitted."""
         for name in tuple(self._broker.book.classes):
             inside = {place.consumer for place in self._broker.book.places(name)}
-            for number in range(self.wanted(name)):
+            for number in range(self.consumer_count(name)):
                 consumer = f"{name}#{number}"
                 if consumer not in inside:
                     self._broker.ask(name, consumer, now)
 
 
 async def _play(crowds: list[Crowd]) -> None:
-    """Traffic until cancelled."""
+    """Generate the traffic of all brokers until cancelled."""
     loop = asyncio.get_running_loop()
-    last = knocked = loop.time()
+    last = asked_at = loop.time()
     while True:
         await asyncio.sleep(TICK_S)
         now = loop.time()
         for crowd in crowds:
             crowd.publish(now - last)
         last = now
-        if now - knocked >= KNOCK_S:
-            knocked = now
+        if now - asked_at >= ASK_S:
+            asked_at = now
             for crowd in crowds:
-                crowd.knock(now)
+                crowd.ask_admission(now)
 
 
 async def run(options: FleetOptions, http: httpx.AsyncClient, stop: asyncio.Event) -> None:
-    """All agents of a fleet until `stop`. Raises StoreError; the first agent's fault ends all."""
+    """Run all agents of a fleet until `stop` is set. Raises StoreError; an error of one agent ends
+    all."""
     network = VirtualNetwork()
     names = sorted(options.credentials)
     stores: list[Store] = []
@@ -151,7 +152,7 @@ async def run(options: FleetOptions, http: httpx.AsyncClient, stop: asyncio.Even
 
 
 def _address(name: str) -> str:
-    return f"sim://{name}"  # files are named by the quoted name
+    return f"sim://{name}"  # the file names hold quoted names
 
 
 def _agent(

@@ -1,4 +1,4 @@
-"""The flows of one broker: where they come in and through which gate, where consumers read them."""
+"""Manage the flows of one broker: their ingress, their gates and their delivery to consumers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weir.coordination.wire import KEEP_S, Delivery, FlowSpec, Gate
 
 
 class Intake:
-    """What is known of the flows, and a pump for each that comes in here."""
+    """Keep what is known of the flows, and a pump for each flow that enters here."""
 
     def __init__(
         self,
@@ -23,8 +23,9 @@ class Intake:
         wanted_here: Callable[[str], bool],
         clock: Callable[[], float],
     ) -> None:
-        """`pump` makes one that is shut; `began` is called with it in `pumps`. `wanted_here`:
-        whether consumers of this broker want a flow."""
+        """Take the functions that this needs. `pump` makes a closed pump, and `began` is called
+        once it is in `pumps`. `wanted_here` returns whether consumers of this broker want a
+        flow."""
         self._driver = driver
         self._tally = tally
         self._pump = pump
@@ -35,16 +36,18 @@ class Intake:
         self._deliveries: dict[str, Delivery] = {}
         self._gates: dict[str, Gate] = {}
         self._keep_s: dict[str, int] = {}
-        self._made: dict[str, int] = {}
-        """Reliable flows that consumers could read here in this life -> how long they are kept."""
+        self._ensured: dict[str, int] = {}
+        """Reliable flows whose delivery was ensured since the agent started -> how long messages
+        are kept."""
 
     @property
     def gates(self) -> dict[str, Gate]:
-        """Flow -> gate in force."""
+        """Return the gate in force of each flow."""
         return dict(self._gates)
 
     async def ensure_flow(self, flow: str, spec: FlowSpec) -> None:
-        """The flow can pass here, and comes in here if it is an ingress. Raises DriverError."""
+        """Let the flow pass here, and enter here if the broker is its ingress. Raises
+        DriverError."""
         pump = self.pumps.get(flow)
         changed = pump is not None and pump.source.delivery is not spec.delivery
         if changed and spec.delivery is Delivery.RELIABLE:
@@ -56,7 +59,7 @@ class Intake:
                     max_message_bytes=spec.max_message_bytes,
                 )
             except Retryable:
-                # Perhaps reliable messages have to pass first (and we died on the way to that).
+                # Perhaps reliable messages have to pass first, and the agent ended before they had.
                 if pump is None and spec.delivery is Delivery.BEST_EFFORT:
                     self._start_ingress(flow, Delivery.RELIABLE)
                 raise
@@ -69,13 +72,13 @@ class Intake:
             await self.ensure_delivery(flow)
 
     async def forget_flow(self, flow: str) -> None:
-        """No document knows the flow any more."""
+        """Remove a flow that no document names any more."""
         await self._stop_ingress(flow)
         self._deliveries.pop(flow, None)
         self._keep_s.pop(flow, None)
 
     def set_gate(self, flow: str, gate: Gate | None) -> None:
-        """Rate and burst of a flow's gate; None takes it away."""
+        """Set the rate and burst of a flow's gate, or remove the gate with None."""
         if gate is None:
             self._gates.pop(flow, None)
         else:
@@ -83,7 +86,7 @@ class Intake:
         if flow in self.pumps:
             self.pumps[flow].set_gate(gate, self._clock())
 
-    # --- inside
+    # --- helpers
 
     def _start_ingress(self, flow: str, delivery: Delivery) -> None:
         pump = self._pump(Source(delivery=delivery, flow=flow))
@@ -98,19 +101,19 @@ class Intake:
             await self._driver.stop_reading(pump.source)
 
     async def ensure_delivery(self, flow: str) -> None:
-        """Consumers of the flow can read here. Raises DriverError."""
+        """Let consumers of the flow read here. Raises DriverError."""
         delivery = self._deliveries.get(flow, Delivery.BEST_EFFORT)
         keep_s = self._keep_s.get(flow, KEEP_S)
         if delivery is Delivery.RELIABLE:
-            self._made[flow] = keep_s
+            self._ensured[flow] = keep_s
         await self._driver.ensure_channel(
             Channel(place=Place.DELIVERY, delivery=delivery, flow=flow), keep_s=keep_s
         )
 
     async def ensure_deliveries(self) -> None:
-        """All of this life once more, on another disk: what was on its way to one that nobody reads
-        any more would hold up everything behind it. Raises DriverError."""
-        for flow, keep_s in sorted(self._made.items()):
+        """Ensure all deliveries again, on another disk: a message on its way to a missing stream
+        would hold up everything behind it. Raises DriverError."""
+        for flow, keep_s in sorted(self._ensured.items()):
             await self._driver.ensure_channel(
                 Channel(place=Place.DELIVERY, delivery=Delivery.RELIABLE, flow=flow), keep_s=keep_s
             )

@@ -1,7 +1,7 @@
-"""Where reliable messages wait for neighbours: made for each link, dropped where links have gone.
+"""Create and remove the outboxes in which reliable messages wait for neighbours.
 
-An outbox is dropped only when nothing waits in it; what waits for somebody who is no neighbour any
-more is named, since nobody knows whether somebody else has it.
+An outbox is removed only when it is empty. Messages for a former neighbour are reported as a
+problem, since the agent cannot know whether they reached anybody.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _LEFT = "left for "
 
 
 class Outboxes:
-    """Those of one broker; every method raises DriverError."""
+    """Manage the outboxes of one broker; every method raises DriverError."""
 
     def __init__(
         self,
@@ -24,13 +24,13 @@ class Outboxes:
         *,
         drop: Callable[[str], Awaitable[None]],
     ) -> None:
-        """`drop` ends a link with its outbox."""
+        """Take `drop`, which removes a link with its outbox."""
         self._driver = driver
         self._problems = problems
         self._drop = drop
 
     async def ensure(self, neighbours: Iterable[str]) -> None:
-        """Each of them has one; nothing where the broker has no reliable class."""
+        """Create the outboxes of these neighbours, unless the broker has no reliable delivery."""
         if Delivery.RELIABLE not in self._driver.capabilities.deliveries:
             return
         for neighbour in sorted(neighbours):
@@ -38,19 +38,20 @@ class Outboxes:
                 Channel(place=Place.OUTBOX, delivery=Delivery.RELIABLE, neighbour=neighbour)
             )
 
-    async def held(self) -> set[str]:
-        """For whom there is one."""
+    async def existing(self) -> set[str]:
+        """Return the neighbours that have an outbox."""
         return set((await self._driver.stats()).outbox_backlog)
 
     async def sweep(self, left: Iterable[str]) -> bool:
-        """Drop those of nobody's neighbours. False: messages wait in some."""
+        """Remove the empty outboxes of former neighbours. Returns False when messages wait in
+        some."""
         clean = True
         for neighbour in sorted(left):
             waiting = await self._driver.waiting(neighbour)
             if waiting:
                 clean = False
                 self._problems[_LEFT + neighbour] = (
-                    f"{waiting} messages wait for {neighbour}, which is no neighbour any more"
+                    f"{waiting} messages wait for {neighbour}, which is not a neighbour any more"
                 )
                 continue
             await self._drop(neighbour)

@@ -1,9 +1,9 @@
-"""Moves messages from one source to wherever the router sends them, in order.
+"""Move messages from one source to the targets that the router names, in order.
 
-Best effort: handed on as they come. Reliable: several batches are on their way at a time; a batch
-is settled at its source when every target holds it and everything before it, so whatever is lost
-in between is read again, and left out by the targets that have it. A failure restarts the pump at
-its first unsettled message, never in the middle: order is more than speed.
+Best-effort messages are forwarded as they come. Of reliable messages several batches are on their
+way at a time; a batch is settled at its source when every target holds it and everything before it,
+so a batch that is lost is read again, and targets that have it discard the copy. An error restarts
+the pump at its first unsettled message, never in the middle: order matters more than speed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Route = Callable[[str, Source], Sequence[Channel]]
 OnMark = Callable[[Source, bytes], Awaitable[None]]
 
 IN_FLIGHT = 4_000
-"""Reliable messages on their way to targets at a time."""
+"""The number of reliable messages on their way to targets at a time."""
 _RETRY_S = 0.1
 _SLICE_S = 0.004
 """Messages that wait at a gate pass in slices of this length, where the burst allows it."""
@@ -34,7 +34,8 @@ _LONGEST_WAIT_S = 0.25
 
 
 class Pump:
-    """One source. `open` and `shut` say whether it may move; it stops before its next message."""
+    """Move the messages of one source. `open` and `shut` start and stop it before its next
+    message."""
 
     def __init__(
         self,
@@ -48,24 +49,25 @@ class Pump:
         gated: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`unsure`: whether some neighbour may want what we do not send it. `memory`: what reliable
-        messages on their way to targets share with others."""
+        """Take `unsure`, which returns whether some neighbour may want messages that it is not
+        sent, and `memory`, which bounds reliable messages on their way together with other
+        pumps."""
         self.source = source
         self.passed = 0
         """Messages that left through the gate, or came over the link."""
         self.sent: dict[str, int] = {}
         """Neighbour -> messages sent to it."""
         self.sized = (0, 0)
-        """Bytes and number of the messages that were weighed: the first of each batch."""
+        """Bytes and number of the messages that were measured: the first of each batch."""
         self.acked = (0.0, 0)
-        """Seconds until the broker held a batch, summed, and the number of batches."""
+        """Seconds until the broker had stored a batch, summed, and the number of batches."""
         self.lost: dict[str, int] = {}
-        """Flow -> best-effort messages that perhaps did not go to everybody who wants them."""
+        """Flow -> best-effort messages that may not have reached everybody who wants them."""
         self.left: dict[str, int] = {}
-        """Flow -> best-effort messages that were read, and broken off before all were served."""
+        """Flow -> best-effort messages that were read but did not reach all their targets."""
         self.problem = ""
         self.fault = ""
-        """What went wrong that never should; empty again once messages move."""
+        """An unexpected error, as a sentence; empty again once messages move."""
         self._driver = driver
         self._route = route
         self._unsure = unsure
@@ -82,23 +84,23 @@ class Pump:
         self._idle.set()
         self._room = asyncio.Event()
         self._room.set()
-        self._holding, self._flow = 0, ""
+        self._held, self._flow = 0, ""
         self._work = asyncio.Event()
         self._task = asyncio.create_task(self._run(), name=f"pump {source.flow}{source.neighbour}")
 
     # --- control
 
     def open(self) -> None:
-        """Move."""
+        """Start to move messages of the source."""
         self._may_move.set()
 
     def shut(self) -> None:
-        """Move nothing more; what has been handed on still arrives."""
+        """Stop before the next message; messages that were forwarded still arrive."""
         self._may_move.clear()
 
     def set_gate(self, gate: Gate | None, now: float) -> None:
-        """Rate and burst from now on; None lets everything pass. A new gate begins empty, so
-        that its promise holds over restarts."""
+        """Set the rate and burst, or let everything pass with None. A new gate begins empty, so
+        that its limit also holds over restarts."""
         if gate is None:
             self._bucket = None
         elif self._bucket is None:
@@ -111,18 +113,18 @@ class Pump:
 
     @property
     def waiting(self) -> int:
-        """Messages read and not yet passed on."""
-        return self._holding
+        """Return the number of messages read and not yet forwarded."""
+        return self._held
 
     async def drained(self) -> None:
-        """Returns when everything handed on is held by its targets, and settled.
+        """Wait until all forwarded messages are held by their targets, and settled.
 
-        The source may let go of it a little later: what is read again is left out by its targets.
+        The source may purge them a little later: targets discard messages that are read again.
         """
         await self._idle.wait()
 
     async def close(self) -> None:
-        """End; what is not settled is read again by whoever comes next."""
+        """End the pump; its successor reads what is not settled."""
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._task
@@ -144,7 +146,7 @@ class Pump:
                 await asyncio.gather(settling, reading, return_exceptions=True)
                 self._reset()
             if error is not None and not isinstance(error, DriverError):
-                log.error("pump %s: a bug", self.source, exc_info=error)
+                log.error("pump %s: unexpected error", self.source, exc_info=error)
                 name = self.source.flow or self.source.neighbour
                 self.fault = f"{name} is not forwarded: {type(error).__name__}: {error}"
             self.problem = str(error or "the source ended")
@@ -156,9 +158,9 @@ class Pump:
             futures.cancel()
             self._memory.give(_size(batch))
         self._moving.clear()
-        if self._holding and self.source.delivery is Delivery.BEST_EFFORT:
-            self.left[self._flow] = self.left.get(self._flow, 0) + self._holding
-        self._in_flight = self._holding = 0
+        if self._held and self.source.delivery is Delivery.BEST_EFFORT:
+            self.left[self._flow] = self.left.get(self._flow, 0) + self._held
+        self._in_flight = self._held = 0
         self._idle.set()
         self._room.set()
 
@@ -167,7 +169,7 @@ class Pump:
         async for batch in self._driver.read(self.source):
             first = batch.messages[0]
             # A mark is no message.
-            self._holding, self._flow = 0 if first.mark else len(batch.messages), first.flow
+            self._held, self._flow = 0 if first.mark else len(batch.messages), first.flow
             while not self._may_move.is_set():
                 await self._may_move.wait()
             if first.mark:
@@ -178,7 +180,7 @@ class Pump:
                 await self._hand_on(batch)
             else:
                 await self._pass_on(batch.messages)
-            self._holding = 0
+            self._held = 0
             self.fault = ""
 
     async def _mark(self, batch: Batch) -> None:
@@ -199,7 +201,7 @@ class Pump:
                 now = self._clock()
                 passed = bucket.take(now, count - start)
                 if not passed:
-                    await self._tokens(bucket, now, count - start)
+                    await self._wait_for_tokens(bucket, now, count - start)
                     continue
             piece = messages if passed == count else messages[start : start + passed]
             start += passed
@@ -208,11 +210,11 @@ class Pump:
                 await self._hand_on(Batch(batch.source, piece, token, batch.life))
             else:
                 await self._pass_on(piece)
-            self._holding = count - start
+            self._held = count - start
 
-    async def _tokens(self, bucket: TokenBucket, now: float, wanted: int) -> None:
-        """Until tokens have come, or the gate has changed."""
-        # Not one by one: a slice's worth, but never so many that a late wake-up overflows.
+    async def _wait_for_tokens(self, bucket: TokenBucket, now: float, wanted: int) -> None:
+        """Wait until tokens are available, or the gate has changed."""
+        # Wait for a slice of tokens, but never for so many that a late wake-up overflows.
         slice_ = min(wanted, int(bucket.rate_per_s * _SLICE_S), int(bucket.burst / 2))
         wait_s = min(bucket.wait_s(now, max(1, slice_)), _LONGEST_WAIT_S)
         self._gate_changed.clear()
@@ -220,14 +222,14 @@ class Pump:
             async with asyncio.timeout(wait_s):
                 await self._gate_changed.wait()
 
-    def _weigh(self, message: Message) -> None:
-        # One of a batch is enough for a mean, and all of them would cost more than forwarding.
+    def _measure(self, message: Message) -> None:
+        # One message per batch is enough for a mean; measuring all costs more than forwarding.
         size, number = self.sized
         self.sized = (size + len(message.payload), number + 1)
 
     async def _pass_on(self, messages: Sequence[Message]) -> None:
         count = len(messages)
-        self._weigh(messages[0])
+        self._measure(messages[0])
         self._idle.clear()
         if self._unsure(self.source):
             flow = messages[0].flow
@@ -247,11 +249,11 @@ class Pump:
             await self._room.wait()
             while not self._may_move.is_set():
                 await self._may_move.wait()
-        # Nothing may be awaited from here on: the tables must not change under our hands.
+        # Do not await from here on: the tables must not change meanwhile.
         self.passed += count
         self._in_flight += count
         self._memory.take(_size(batch))
-        self._weigh(batch.messages[0])
+        self._measure(batch.messages[0])
         self._idle.clear()
         publishing = []
         for channel in self._route(batch.messages[0].flow, self.source):

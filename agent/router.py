@@ -1,9 +1,10 @@
-"""Which message goes where at one broker: the pumps, the forwarding tables, who wants what.
+"""Route messages at one broker by the forwarding tables, with a pump for every source.
 
-Every change of the tables is one assignment, between two messages. A message that goes nowhere is
-settled, so nothing moves before the agent knows its links and its own consumers, and nothing
-reliable before every neighbour has said what it wants. An agent that does not know yet what is
-wanted behind it asks for everything: messages rather wait here than are let go there.
+Every change of the tables is one assignment, between two messages. A message without a target is
+settled, so nothing moves before the agent knows its links and its own consumers, and no reliable
+message moves before every neighbour has declared its interest. An agent that does not know yet what
+is wanted behind it asks for everything: it is better that messages wait here than that they are
+discarded there.
 
 The runtime calls the methods below for a document's operations (`weir.coordination.reconcile`),
 `agent.shift` calls them for a participant's effects.
@@ -28,14 +29,14 @@ from agent.drivers.base import (
     Source,
 )
 from agent.intake import Intake
-from agent.linking import Linking
-from agent.listening import Listening, tables_heard
+from agent.interest_listener import InterestListener, apply_interest
+from agent.interest_sender import InterestSender, Wanted
+from agent.link_maker import LinkMaker
 from agent.memory import Memory
 from agent.outboxes import Outboxes
 from agent.pump import Pump
 from agent.store import Change
 from agent.tasks import Watched
-from agent.telling import Telling, Wanted
 from weir.coordination.tables import (
     Tables,
     destinations,
@@ -48,7 +49,8 @@ log = logging.getLogger(__name__)
 
 
 class Router:
-    """One broker's data plane. `start`, then links, channels and gates; `close`."""
+    """Run one broker's data plane. Call `start`, then set links, channels and gates; then
+    `close`."""
 
     def __init__(
         self,
@@ -59,28 +61,29 @@ class Router:
         clock: Callable[[], float] = time.monotonic,
         memory: Memory | None = None,
     ) -> None:
-        """`tables`: what was saved, None on a first start. `save` is durable when it returns and
-        raises StoreError. `memory`: what messages on their way may take."""
+        """Take the saved `tables` (None on a first start), `save`, which is durable when it returns
+        and raises StoreError, and `memory`, which bounds the messages on their way."""
         self._memory = memory or Memory()
         self._driver = driver
         self._clock = clock
         self._tables = Tables(complete=False) if tables is None else tables
         self._save = save or _save_nothing
         self.changing = asyncio.Lock()
-        """Held by whoever changes which links there are, until the change is durable."""
+        """This lock is held while the set of links changes, until the change is durable."""
         self._flows: frozenset[str] = frozenset()
-        """All that there are: what is wanted behind us as long as we do not know better."""
+        """All flows of the system: what this broker asks for while it does not know what is wanted
+        behind it."""
         self._local: frozenset[str] | None = None
         self._link_pumps: dict[str, list[Pump]] = {}
-        self._leaving: set[str] = set()
-        """Links over which nothing is sent any more, but what is under way still comes."""
-        self._heard: Mapping[str, Interest] | None = None
-        self._found: Mapping[str, str] = {}
-        """The sayings that were heard first."""
-        self._answered: dict[str, str] = {}
-        """Neighbour -> its last saying that asked what we want of it."""
+        self._removing: set[str] = set()
+        """Links over which nothing is sent any more, while messages on their way still arrive."""
+        self._received: Mapping[str, Interest] | None = None
+        self._first_revisions: Mapping[str, str] = {}
+        """The revisions of interest that were received first."""
+        self._asked: dict[str, str] = {}
+        """Neighbour -> the last revision in which it asked for our interest."""
         self._keep: frozenset[str] | None = None
-        """While paused: the links that are read all the same."""
+        """The links that are still read while paused; None when not paused."""
         self._held: set[str] = set()
         self._routes: dict[tuple[str, Source], tuple[Channel, ...]] = {}
         self._tally = Tally()
@@ -96,17 +99,17 @@ class Router:
         self.problems: dict[str, str] = {}
         self.tasks = Watched()
         self._outboxes = Outboxes(driver, self.problems, drop=self.drop_link)
-        self._telling = Telling(driver, self._wanted, self.problems, self.tasks)
-        self._linking = Linking(
+        self._interest_sender = InterestSender(driver, self._wanted_of, self.problems, self.tasks)
+        self._link_maker = LinkMaker(
             self.tasks,
             self.problems,
             wanted=lambda neighbour: neighbour in self._tables.links,
-            connect=self._reach,
+            connect=self._make_link,
         )
-        self._listening = Listening(
+        self._interest_listener = InterestListener(
             driver,
             self.problems,
-            heard=self._hear,
+            received=self._receive_interest,
             save=self._save,
             change=lambda kept: interest_kept(kept, self._tables),
         )
@@ -114,72 +117,75 @@ class Router:
     # --- life
 
     def start(self) -> None:
-        """Listen to neighbours' interest; what the tables hold begins to move once it is known."""
-        self._listening.start(self.tasks)
+        """Start to receive interest; messages move once every neighbour has declared it."""
+        self._interest_listener.start(self.tasks)
 
     async def close(self) -> None:
-        """Stop everything that moves; what is not settled is read again next time."""
+        """Stop all pumps; unsettled messages are read again next time."""
         await self.tasks.close()
         for pump in self._pumps():
             await pump.close()
 
-    # --- what a document wants
+    # --- operations of a document
 
     @property
     def driver(self) -> Driver:
-        """Of this broker."""
+        """Return the driver of this broker."""
         return self._driver
 
     @property
     def tables(self) -> Tables:
-        """What is forwarded by now."""
+        """Return the forwarding tables in force."""
         return self._tables
 
     @property
     def local(self) -> frozenset[str]:
-        """Flows that this broker's own consumers want; none as long as it is not `known`."""
+        """Return the flows that this broker's own consumers want; none while not `known`."""
         return self._local or frozenset()
 
     @property
     def gates(self) -> Mapping[str, Gate]:
-        """Flow -> gate in force."""
+        """Return the gate in force of each flow."""
         return self.intake.gates
 
     @property
     def known(self) -> bool:
-        """Whether all links are in the tables, and it is known what our consumers want."""
+        """Return whether the tables hold all links and the interest of this broker's consumers is
+        known."""
         return self._tables.complete and self._local is not None
 
     @property
     def ingress(self) -> Mapping[str, Delivery]:
-        """Flow -> the promise with which it is read from publishers."""
+        """Return the delivery with which each flow is read from publishers."""
         return {flow: pump.source.delivery for flow, pump in self.intake.pumps.items()}
 
     @property
     def ready(self) -> bool:
-        """Whether reliable messages move: every neighbour has said what it wants."""
-        return self._heard is not None and self.known and not self._tables.unheard - self._leaving
+        """Return whether reliable messages move: every neighbour has declared its interest."""
+        return (
+            self._received is not None and self.known and not self._tables.unheard - self._removing
+        )
 
     async def know(self, flows: Iterable[str], links: Collection[str] | None) -> None:
-        """Which flows there are and, if it comes from the control plane itself, which links: from
-        then on the tables are complete if they have them all. Raises StoreError."""
+        """Take the flows of the system and, when the control plane itself sends them, the links:
+        from then on the tables are complete if they have them all. Raises StoreError."""
         self._flows = frozenset(flows)
         if links is not None and not self._tables.complete:
             async with self.changing:
                 if self._tables.links >= frozenset(links):
                     await self._change(lambda tables: replace(tables, complete=True))
-        self._tell_all()
+        self._send_all_interest()
 
     async def ensure_flow(self, flow: str, spec: FlowSpec) -> None:
-        """See `Intake.ensure_flow`. Raises DriverError."""
+        """Ensure a flow; see `Intake.ensure_flow`. Raises DriverError."""
         await self.intake.ensure_flow(flow, spec)
 
     def set_gate(self, flow: str, gate: Gate | None) -> None:
-        """Rate and burst of a flow's gate; None takes it away."""
+        """Set the rate and burst of a flow's gate, or remove the gate with None."""
         self.intake.set_gate(flow, gate)
 
     async def set_local(self, flows: Iterable[str]) -> None:
-        """Flows that consumers here want: those of classes whose limit is not 0."""
+        """Set the flows that consumers here want: those of classes whose limit is not 0."""
         wanted = frozenset(flows)
         for flow in sorted(wanted - self.local):
             await self.intake.ensure_delivery(flow)
@@ -187,39 +193,39 @@ class Router:
             self._local = wanted
             self._routes.clear()
             self._refresh()
-            self._tell_all()
+            self._send_all_interest()
 
     async def add_link(self, neighbour: str, address: str) -> None:
-        """A link of the tables; made in the background for as long as it takes, with an empty
-        `address` once there is one. Raises StoreError."""
+        """Add a link to the tables. It is made in the background, once `address` is known if it is
+        empty. Raises StoreError."""
         self.keep_links((neighbour,))
         if neighbour not in self._tables.links:
             async with self.changing:
                 await self._change(lambda tables: tables.with_unheard(neighbour))
-        self.meet({neighbour: address})
+        self.set_addresses({neighbour: address})
 
-    def meet(self, addresses: Mapping[str, str]) -> None:
-        """Where neighbours are; idempotent. Without address a link rests: nothing is read over it,
-        and what is for the neighbour waits."""
-        self._linking.meet(addresses, self._link_pumps.__contains__)
+    def set_addresses(self, addresses: Mapping[str, str]) -> None:
+        """Set the addresses of neighbours; idempotent. A link without an address is suspended:
+        nothing is read over it, and messages for the neighbour wait."""
+        self._link_maker.update(addresses, self._link_pumps.__contains__)
 
     def keep_links(self, neighbours: Collection[str]) -> None:
-        """Links to them were to go and stay after all: they are sent over again."""
-        if not self._leaving.isdisjoint(neighbours):
-            self._leaving.difference_update(neighbours)
+        """Keep links that were to be removed: messages are sent over them again."""
+        if not self._removing.isdisjoint(neighbours):
+            self._removing.difference_update(neighbours)
             self._routes.clear()
             self._refresh()
-            self._tell_all()
+            self._send_all_interest()
 
     async def remove_link(self, neighbour: str, current: Callable[[], bool] = lambda: True) -> int:
-        """Send nothing more over a link; it leaves the tables once nothing waits on it, and if it
-        is `current` then that it is to go. Returns how many reliable messages still wait: call
+        """Send nothing more over a link, and remove it from the tables once nothing waits on it and
+        `current` still returns true. Returns the number of reliable messages that still wait: call
         again. Raises DriverError, StoreError."""
-        if neighbour in self._tables.links and neighbour not in self._leaving:
-            self._leaving.add(neighbour)
+        if neighbour in self._tables.links and neighbour not in self._removing:
+            self._removing.add(neighbour)
             self._routes.clear()
             self._refresh()
-            await asyncio.sleep(0)  # what a pump has just handed on is counted by now
+            await asyncio.sleep(0)  # messages that a pump has just forwarded are counted by now
         waiting = await self._driver.waiting(neighbour)
         if waiting:
             return waiting
@@ -227,15 +233,15 @@ class Router:
             if not current():
                 return 0
             if neighbour in self._tables.links:
-                if neighbour not in self._leaving:
-                    return 0  # it has been sent over again since
+                if neighbour not in self._removing:
+                    return 0  # the link was kept meanwhile
                 await self._change(lambda tables: tables.without_link(neighbour))
         await self.drop_link(neighbour)
         return 0
 
     async def ensure_channels(self) -> None:
-        """What is on its way to consumers and neighbours has a place, on whatever disk the broker
-        stands. Raises DriverError."""
+        """Ensure the streams of deliveries and outboxes, whatever disk the broker uses. Raises
+        DriverError."""
         await self.intake.ensure_deliveries()
         async with self.changing:
             await self._outboxes.ensure(self._tables.links | self._link_pumps.keys())
@@ -243,85 +249,87 @@ class Router:
     async def sweep(
         self, keep: Callable[[], Collection[str]], current: Callable[[], bool] = lambda: True
     ) -> bool:
-        """Drop what a forgotten action, an older directory or an older disk of the broker has left
-        of links that are none; `keep`: neighbours to leave alone. False: not all of it, as nobody
-        knows yet who is a neighbour, it is no longer `current`, or as messages wait. Raises
-        DriverError."""
+        """Remove outboxes and pumps of former links that a forgotten action, an older directory or
+        an older disk of the broker has left; `keep` returns neighbours to leave alone. Returns
+        False when something is left: the neighbours are not known yet, the document is not
+        `current` any more, or messages wait. Raises DriverError."""
         async with self.changing:
             if not self._tables.complete or not current():
                 return False
             kept = frozenset(keep())
-            held = await self._outboxes.held() | self._link_pumps.keys()
+            held = await self._outboxes.existing() | self._link_pumps.keys()
             left = held - self._tables.links - kept
             return await self._outboxes.sweep(left) and kept <= self._tables.links
 
-    # --- what a participant of an action wants
+    # --- effects of a participant of an action
 
     async def ensure_link(self, neighbour: str, address: str) -> None:
-        """Both directions can be used, and nothing moves yet if the tables do not have the link.
-        Raises DriverError when it cannot be made in time, or nobody speaks for the neighbour."""
+        """Make both directions of a link usable; nothing moves yet if the tables do not have the
+        link. Raises DriverError when that fails or the neighbour has no agent."""
         if not address:
             raise Retryable(f"{neighbour} has no address: enrol its agent and start it")
-        self._linking.met(neighbour, address)
+        self._link_maker.set_address(neighbour, address)
         await self._driver.ensure_link(neighbour, address)
         self._start_link(neighbour)
 
     async def drop_link(self, neighbour: str) -> None:
-        """Neither read nor write any more; the tables do not have the link (any more)."""
-        self._linking.forget(neighbour)
-        self._telling.forget(neighbour)
+        """Stop reading and writing a link that the tables do not have (any more)."""
+        self._link_maker.forget(neighbour)
+        self._interest_sender.forget(neighbour)
         self._held.discard(neighbour)
-        self._leaving.discard(neighbour)
+        self._removing.discard(neighbour)
         await self._close_pumps(neighbour)
         await self._driver.drop_link(neighbour)
 
     @property
     def answering(self) -> frozenset[str]:
-        """The neighbours whose broker is there now."""
+        """Return the neighbours whose broker answers now."""
         return frozenset(filter(self._driver.answers, self._tables.links))
 
     async def lift_bound(self, neighbour: str) -> None:
-        """What waits for room in the outbox for a neighbour that is gone gets it."""
+        """Let the outbox for a neighbour that is gone take all messages that wait for room in
+        it."""
         await self._driver.lift_bound(neighbour)
 
     async def set_bounds(self) -> None:
-        """Bounds hold again at every outbox. Raises DriverError."""
+        """Enforce the bounds of all outboxes again. Raises DriverError."""
         await self._driver.set_bounds()
 
     async def carry_over(self, gone: str, to: str) -> None:
-        """What waits for a neighbour that is gone waits for another as well."""
+        """Copy the messages that wait for a neighbour that is gone to the outbox for another."""
         count = await self._driver.carry_over(gone, to)
         log.info("carried %d messages that waited for %s over to %s", count, gone, to)
 
     def pause(self, keep: frozenset[str]) -> None:
-        """Move nothing of the ingress and of links but those in `keep`."""
+        """Stop reading the ingress and all links but those in `keep`."""
         self._keep = keep
         self._held.clear()
         self._refresh()
 
     def hold(self, neighbour: str) -> None:
-        """Move nothing further of this link."""
+        """Stop reading this link before its next message."""
         self._held.add(neighbour)
         self._refresh()
 
     def resume(self) -> None:
-        """Move everything again."""
+        """Resume reading all sources after a pause."""
         self._keep = None
         self._held.clear()
         self._refresh()
 
     def swap(self, tables: Tables) -> None:
-        """Forward by these tables from the next message on; they were saved already."""
+        """Forward by these tables, which are saved already, from the next message on."""
         self._tables = tables
-        # An action counts on every link that it knows; what is to go is said again by the document.
-        self._leaving.clear()
+        # An action relies on every link that it knows; the document repeats what is to be removed.
+        self._removing.clear()
         self._routes.clear()
         self._accept()
         self._refresh()
-        self._tell_all()
+        self._send_all_interest()
 
     async def drained(self) -> None:
-        """Returns when whatever was read of a paused source is held by its targets and settled."""
+        """Wait until all messages read from a paused source are held by their targets and
+        settled."""
         await asyncio.gather(*(p.drained() for p in self._pumps() if not self._may_move(p.source)))
 
     async def send_mark(self, neighbour: str, payload: bytes) -> None:
@@ -340,14 +348,14 @@ class Router:
 
     @property
     def faults(self) -> list[str]:
-        """What does not move because of a fault of the agent, in sentences."""
+        """Return the sentences about sources that stand still because of an error of the agent."""
         return [pump.fault for pump in self._pumps() if pump.fault]
 
     def counters(self) -> Counters:
-        """Where everything went so far."""
+        """Return how many messages went where so far."""
         return self._tally.read(self._pumps())
 
-    # --- inside
+    # --- helpers
 
     def _pumps(self) -> list[Pump]:
         return [*self.intake.pumps.values(), *(p for ps in self._link_pumps.values() for p in ps)]
@@ -357,7 +365,7 @@ class Router:
             self._driver,
             source,
             route=self._route,
-            unsure=self._unsure,
+            unsure=self._may_be_wanted,
             memory=self._memory.reliable,
             on_mark=self._marked,
             gated=gated,
@@ -365,8 +373,8 @@ class Router:
         )
 
     async def _marked(self, source: Source, payload: bytes) -> None:
-        """A task of its own: what follows from a mark may drop its very link, which ends the pump
-        that waits here, and has to be done to its end all the same."""
+        """Handle a mark in a task of its own: the action may then remove this very link, which ends
+        the pump that waits here, and the handling must complete all the same."""
         await asyncio.shield(self.tasks.start(self._mark(source, payload), "a mark"))
 
     async def _mark(self, source: Source, payload: bytes) -> None:
@@ -382,17 +390,17 @@ class Router:
             known = (here if flow in self.local else ()) + tuple(
                 Channel(place=Place.OUTBOX, delivery=delivery, neighbour=n)
                 for n in there
-                if n not in self._leaving
+                if n not in self._removing
             )
             self._routes[key] = known
         return known
 
-    def _unsure(self, source: Source) -> bool:
-        """Whether somebody of whom we do not know it yet may want what comes from this source."""
-        return bool(self._tables.unheard - self._leaving - {source.neighbour})
+    def _may_be_wanted(self, source: Source) -> bool:
+        """Return whether a neighbour of unknown interest may want messages of this source."""
+        return bool(self._tables.unheard - self._removing - {source.neighbour})
 
     def _may_move(self, source: Source) -> bool:
-        if self._heard is None or not self.known:
+        if self._received is None or not self.known:
             return False
         if source.delivery is Delivery.RELIABLE and not self.ready:
             return False
@@ -409,8 +417,8 @@ class Router:
                 pump.shut()
 
     async def _change(self, change: Change) -> None:
-        """Which links there are: durable first. A crash must not bring back tables by which
-        messages pass somebody by who was served already."""
+        """Change the set of links, on disk first: after a crash, former tables would let messages
+        bypass a broker that was served already."""
         await self._save(change)
         self.swap(change(self._tables))
 
@@ -424,63 +432,65 @@ class Router:
                 for delivery in self._driver.capabilities.deliveries
             ]
             self._refresh()
-            self._tell(neighbour)
+            self._send_interest(neighbour)
 
-    async def _reach(self, neighbour: str, address: str, moved: bool) -> None:
-        """A link of the tables: made anew where the neighbour was somewhere else before."""
+    async def _make_link(self, neighbour: str, address: str, moved: bool) -> None:
+        """Make a link of the tables, anew where the neighbour's address has changed."""
         if moved:
             await self._close_pumps(neighbour)
         if address:
             await self.ensure_link(neighbour, address)
         else:
-            await self._rest(neighbour)
+            await self._suspend_link(neighbour)
 
-    async def _rest(self, neighbour: str) -> None:
-        """Nobody speaks for the neighbour now: leave it, keep what is for it."""
-        self._telling.forget(neighbour)
+    async def _suspend_link(self, neighbour: str) -> None:
+        """Suspend the link to a neighbour without an agent, and keep the messages for it."""
+        self._interest_sender.forget(neighbour)
         await self._driver.close_link(neighbour)
         await self._outboxes.ensure((neighbour,))
 
     # --- interest
 
-    def _hear(self, heard: Mapping[str, Interest], found: Mapping[str, str]) -> None:
-        self._heard, self._found = heard, found
+    def _receive_interest(
+        self, received: Mapping[str, Interest], first_revisions: Mapping[str, str]
+    ) -> None:
+        self._received, self._first_revisions = received, first_revisions
         self._accept()
         self._refresh()
-        for neighbour, said in heard.items():
-            if said.asks and self._answered.get(neighbour) != said.saying:
-                self._answered[neighbour] = said.saying
-                self._tell(neighbour, again=True)
+        for neighbour, interest in received.items():
+            if interest.asks and self._asked.get(neighbour) != interest.revision:
+                self._asked[neighbour] = interest.revision
+                self._send_interest(neighbour, again=True)
 
     def _accept(self) -> None:
-        """Take what neighbours said into the tables, if it is of their epoch."""
-        tables = tables_heard(self._tables, self._heard or {}, self._found)
+        """Put received interest into the tables, if it belongs to their epoch."""
+        tables = apply_interest(self._tables, self._received or {}, self._first_revisions)
         if tables != self._tables:
             self._tables = tables
             self._routes.clear()
-            self._listening.save()
-            self._tell_all()
+            self._interest_listener.save()
+            self._send_all_interest()
 
-    def _tell_all(self) -> None:
+    def _send_all_interest(self) -> None:
         for neighbour in self._link_pumps:
-            self._tell(neighbour)
+            self._send_interest(neighbour)
 
-    def _tell(self, neighbour: str, *, again: bool = False) -> None:
+    def _send_interest(self, neighbour: str, *, again: bool = False) -> None:
         if neighbour in self._tables.links and neighbour in self._link_pumps:
-            self._telling.tell(neighbour, again=again)
+            self._interest_sender.send(neighbour, again=again)
 
-    def _wanted(self, neighbour: str) -> Wanted | None:
+    def _wanted_of(self, neighbour: str) -> Wanted | None:
         if neighbour not in self._tables.links or not self.known:
             return None
         flows = interest_towards(neighbour, self.local, self._tables)
-        if self._tables.unheard - self._leaving - {neighbour}:
+        if self._tables.unheard - self._removing - {neighbour}:
             flows |= self._flows
         return flows, self._tables.epoch(neighbour), neighbour in self._tables.unheard
 
 
 async def _save_nothing(change: Change) -> None:
-    """Nobody keeps the tables."""
+    """Save nothing, for a router without a state directory."""
 
 
 async def _ignore_mark(source: Source, payload: bytes) -> None:
-    log.info("a mark from %s that nobody waits for", source.neighbour)
+    log.info("ignored a mark from %s", source.neighbour)

@@ -1,14 +1,14 @@
-"""One agent: hears what shall be true, makes it true, says what is true.
+"""Run one agent: fetch what should be in force, enforce it, and report what is in force.
 
     state directory -> forward and admit by the last document -> session -> documents -> reports
 
-Forwarding and gating need the broker only. While the control plane is away they go on as told
-last; while the broker is away everything waits in the brokers. When a newer session of this broker
+Forwarding and gating need the broker only. While the control plane is away they go on unchanged;
+while the broker is away messages wait in the brokers. When a newer session of this broker
 appears, this one stops acting at once, and after a pause asks to be the newest again.
 
-Documents never go back: what was obeyed is on the disk with its number before it is carried out,
-and a document with a smaller number is not obeyed but reported. A part of the agent that dies by a
-fault of ours ends this life and begins another; what went wrong stays among the problems.
+Documents never go back: a document is on disk with its number before it is enforced, and one with
+a smaller number is not obeyed but reported. When a part of the agent fails by an internal error,
+the agent restarts all of them, and keeps the error among its problems.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from agent.client import (
     Superseded,
     Unreadable,
 )
+from agent.control_session import ControlSession, Problems
 from agent.drivers.base import BrokerFacts, Driver, DriverError, Fenced
 from agent.enforcement import Enforcer
-from agent.line import Line, Problems
 from agent.memory import Memory
 from agent.router import Router
 from agent.shift import Shifts
@@ -46,20 +46,21 @@ from weir.coordination.wire import Document
 
 log = logging.getLogger("weir.agent")
 
-FENCED_MOST_S = 600.0
-"""The longest pause after fencing; whoever lived longer than this begins with the shortest."""
+LONGEST_FENCED_S = 600.0
+"""The longest pause after fencing; an agent that acted for longer starts again with the
+shortest."""
 LEAVE_S = 3.0
-"""How long what was read may take to arrive when the agent is asked to end."""
+"""The time for messages on their way to arrive when the agent is asked to end."""
 RETRY_S = 1.0
-REBORN_S = 30.0
-"""The longest pause before the next life after a fault of the agent's own."""
+RESTART_S = 30.0
+"""The longest pause before the agent restarts after an error of its own."""
 LOOK_S = 2.0
-"""Reconcile this often even without news: a link may be free again, a table have changed."""
+"""The interval of reconciling without news: a link may be free again, a table may have changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hands:
-    """What acts at the broker, for one life of the agent."""
+class Components:
+    """Hold the components that act at the broker until the agent fails or ends."""
 
     driver: Driver
     facts: BrokerFacts
@@ -67,11 +68,11 @@ class Hands:
     shifts: Shifts
     enforcer: Enforcer
     began_at: float
-    """Since when its counters count, Unix seconds."""
+    """When its counters began to count, in Unix seconds."""
 
 
 class Runtime:
-    """One agent's life; `run` returns when `stop` is set. Raises Misplaced for its directory."""
+    """Run one agent; `run` returns when `stop` is set. Raises Misplaced for its directory."""
 
     def __init__(
         self,
@@ -101,132 +102,135 @@ class Runtime:
         self._report_every_s = report_every_s
         self._clock = clock
         self._wall = _steady(wall, clock)
-        self._fenced = Backoff(2 * fenced_s, FENCED_MOST_S)
-        self._reborn = Backoff(1.0, REBORN_S)
+        self._fence_pauses = Backoff(2 * fenced_s, LONGEST_FENCED_S)
+        self._restarts = Backoff(1.0, RESTART_S)
         self._newest = 0
-        """The newest incarnation that was met at the broker."""
+        """The newest incarnation that was seen at the broker."""
         self._document: Document | None = None
-        """What is gone by: it is on the disk."""
-        self._newer: Document | None = None
-        """The last that was fetched in this life; its orders are obeyed, whether or not the disk
-        has it."""
+        """The document on disk, which the agent enforces."""
+        self._fetched: Document | None = None
+        """The last document that was fetched since the agent started; its orders are obeyed even
+        before the disk has it."""
         self._problems = Problems()
-        self._line = self._new_line()
+        self._session = self._new_session()
         self._to_save = asyncio.Event()
         self._to_enforce = asyncio.Event()
         self._to_measure = self._problems.news
 
-    def _new_line(self) -> Line:
-        return Line(
+    def _new_session(self) -> ControlSession:
+        return ControlSession(
             self._control,
             self._store,
             self._problems,
             obeyed=lambda: self._obeyed,
-            met=lambda: self._newest,
-            hurried=lambda: self._document is not None and bool(self._document.orders),
+            seen=lambda: self._newest,
+            urgent=lambda: self._document is not None and bool(self._document.orders),
         )
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Live until `stop` is set."""
-        asked = asyncio.create_task(stop.wait(), name="stop")
+        """Run until `stop` is set, restarting after errors and after being fenced."""
+        stopping = asyncio.create_task(stop.wait(), name="stop")
         may_act_alone = True
         try:
             while not stop.is_set():
-                life = asyncio.create_task(self._live(may_act_alone), name="life")
-                born = self._clock()
+                life = asyncio.create_task(self._act(may_act_alone), name="life")
+                started = self._clock()
                 try:
-                    await asyncio.wait((life, asked), return_when=asyncio.FIRST_COMPLETED)
+                    await asyncio.wait((life, stopping), return_when=asyncio.FIRST_COMPLETED)
                     if life.done():
                         life.result()
                 except Superseded as error:
                     may_act_alone = False
-                    if self._clock() - born > FENCED_MOST_S:
-                        self._fenced.reset()
-                    pause_s = self._fenced.pause_s()
-                    log.error("fenced, acting no more for %.0f s: %s", pause_s, error)
-                    await asyncio.wait((asked,), timeout=pause_s)
+                    if self._clock() - started > LONGEST_FENCED_S:
+                        self._fence_pauses.reset()
+                    pause_s = self._fence_pauses.pause_s()
+                    log.error(
+                        "another agent acts for this broker; waiting %.0f s: %s", pause_s, error
+                    )
+                    await asyncio.wait((stopping,), timeout=pause_s)
                 except Misplaced:
                     raise
                 except Exception as error:
-                    if self._clock() - born > REBORN_S:
-                        self._reborn.reset()
-                    pause_s = self._reborn.pause_s()
+                    if self._clock() - started > RESTART_S:
+                        self._restarts.reset()
+                    pause_s = self._restarts.pause_s()
                     self._problems.show(
                         "fault",
-                        f"this agent began anew after a fault of its own ({error}); its log has it",
+                        f"this agent restarted after an internal error ({error}); see its log",
                     )
-                    log.error("a fault, beginning anew in %.0f s", pause_s, exc_info=error)
-                    await asyncio.wait((asked,), timeout=pause_s)
+                    log.error("internal error, restarting in %.0f s", pause_s, exc_info=error)
+                    await asyncio.wait((stopping,), timeout=pause_s)
                 finally:
                     await end(life, again_s=4 * LEAVE_S)
         finally:
-            await end(asked)
+            await end(stopping)
         log.info("ended")
 
-    async def _live(self, may_act_alone: bool) -> None:
+    async def _act(self, may_act_alone: bool) -> None:
         """Act for the broker until cancelled. Raises Superseded, Misplaced, Died."""
-        self._line = self._new_line()
-        self._newer = None
+        self._session = self._new_session()
+        self._fetched = None
         self._document = self._store.saved.document
         if self._document is None or not may_act_alone:
-            # Only the control plane knows whose agent this is, or whether it still is.
-            session = await self._line.join(self._introduction)
+            # Only the control plane knows which broker this agent acts for, and whether it still
+            # does.
+            session = await self._session.join(self._introduction)
             broker, incarnation = session.broker, session.incarnation
         else:
             broker, incarnation = self._document.broker, self._store.saved.incarnation
-        self._check(broker)
+        self._check_broker(broker)
         driver = self._make_driver(broker)
         try:
-            facts = await self._reach(driver)
-            # Before anything is read: whoever acted for this broker before must have ended.
+            facts = await self._open_driver(driver)
+            # Fence before reading anything: an earlier agent of this broker must have ended.
             await self._fence(driver, incarnation)
-            await self._doubt_copy(driver)
-            hands = await self._begin(driver, facts)
+            await self._distrust_old_copy(driver)
+            components = await self._begin(driver, facts)
             try:
                 await _until_one_ends(
-                    self._hear(hands),
-                    self._save(hands),
-                    self._enforce(hands),
-                    self._measure(hands),
-                    self._line.say_all(),
-                    self._mind_the_fence(driver),
-                    hands.router.tasks.fault(),
-                    hands.shifts.tasks.fault(),
+                    self._take_documents(components),
+                    self._save(components),
+                    self._enforce(components),
+                    self._measure(components),
+                    self._session.send_reports(),
+                    self._watch_fence(driver),
+                    components.router.tasks.fault(),
+                    components.shifts.tasks.fault(),
                 )
             finally:
-                await self._leave(hands)
+                await self._shut_down(components)
         finally:
             await driver.close()
 
-    # --- beginning and end
+    # --- start and end
 
-    async def _reach(self, driver: Driver) -> BrokerFacts:
-        backoff, told = Backoff(0.2, 5.0), ""
+    async def _open_driver(self, driver: Driver) -> BrokerFacts:
+        backoff, logged = Backoff(0.2, 5.0), ""
         while True:
             try:
                 facts = await driver.open()
             except DriverError as error:
-                if str(error) != told:
-                    log.warning("broker: %s", error)
-                told = str(error)
+                if str(error) != logged:
+                    log.warning("cannot connect to the broker: %s", error)
+                logged = str(error)
                 await driver.close()
                 await asyncio.sleep(backoff.pause_s())
                 continue
             log.info("broker %s, version %s", facts.name, facts.version)
             return facts
 
-    async def _doubt_copy(self, driver: Driver) -> None:
-        """An older copy of the state directory counts as much as none: only the control plane and
+    async def _distrust_old_copy(self, driver: Driver) -> None:
+        """Treat an older copy of the state directory like an empty one: only the control plane and
         the neighbours know what has become of links, votes and limits. Raises Superseded."""
-        noted = await self._noted_state(driver)
-        if noted > self._store.saved.number:
-            log.warning("the state directory is an older copy: nothing that it says is believed")
-        elif not self._line.others_acted:
+        recorded = await self._recorded_number(driver)
+        if recorded > self._store.saved.number:
+            log.warning("the state directory is an older copy: the agent ignores its contents")
+        elif not self._session.others_acted:
             return
-        await self._store.distrust(noted)
+        await self._store.distrust(recorded)
         self._document = None
 
-    async def _noted_state(self, driver: Driver) -> int:
+    async def _recorded_number(self, driver: Driver) -> int:
         backoff = Backoff(0.2, 5.0)
         while True:
             try:
@@ -234,11 +238,11 @@ class Runtime:
             except Fenced as error:
                 raise self._superseded(error) from error
             except DriverError as error:
-                log.warning("the record of the state directory: %s", error)
+                log.warning("cannot read the recorded number of the state directory: %s", error)
             await asyncio.sleep(backoff.pause_s())
 
-    async def _begin(self, driver: Driver, facts: BrokerFacts) -> Hands:
-        """Promises, tables and settings from the disk, before anything is forwarded."""
+    async def _begin(self, driver: Driver, facts: BrokerFacts) -> Components:
+        """Restore promises, tables and settings from the disk, before anything is forwarded."""
         saved = self._store.saved
         router = Router(
             driver,
@@ -248,16 +252,16 @@ class Runtime:
             memory=self._memory,
         )
         if saved.document is not None:
-            router.meet({n: at.address for n, at in saved.document.neighbours.items()})
+            router.set_addresses({n: at.address for n, at in saved.document.neighbours.items()})
         shifts = Shifts(
             router,
             self._store,
-            say=self._line.say,
+            say=self._session.queue,
             deliveries=driver.capabilities.deliveries,
             clock=self._wall,
         )
         enforcer = Enforcer(driver=driver, router=router, busy=lambda: shifts.busy)
-        hands = Hands(
+        components = Components(
             driver=driver,
             facts=facts,
             router=router,
@@ -267,22 +271,22 @@ class Runtime:
         )
         await shifts.start()
         if self._document is not None:
-            log.info("document %d from the state directory", self._document.number)
+            log.info("enforcing document %d from the state directory", self._document.number)
             await _trust(driver, self._document)
             await enforcer.apply(self._document, current=lambda: False)
         router.start()
-        return hands
+        return components
 
-    async def _leave(self, hands: Hands) -> None:
-        """What was read arrives; what waits, waits in the broker."""
-        await hands.shifts.close()
-        hands.router.pause(frozenset())
+    async def _shut_down(self, components: Components) -> None:
+        """Let messages on their way arrive; those that wait stay in the broker."""
+        await components.shifts.close()
+        components.router.pause(frozenset())
         with contextlib.suppress(TimeoutError, DriverError):
             async with asyncio.timeout(LEAVE_S):
-                await hands.router.drained()
-        await hands.router.close()
+                await components.router.drained()
+        await components.router.close()
 
-    def _check(self, broker: str) -> None:
+    def _check_broker(self, broker: str) -> None:
         saved = self._store.saved.document
         if saved is not None and saved.broker != broker:
             raise Misplaced(
@@ -294,28 +298,28 @@ class Runtime:
 
     @property
     def _obeyed(self) -> int:
-        """The largest number of a document that was obeyed."""
-        document = self._newer or self._document or self._store.saved.document
+        """Return the largest number of a document that was obeyed."""
+        document = self._fetched or self._document or self._store.saved.document
         return 0 if document is None else document.number
 
-    async def _hear(self, hands: Hands) -> None:
-        """A session with facts, then one document after the other."""
+    async def _take_documents(self, components: Components) -> None:
+        """Open a session with the broker's facts, then take one document after the other."""
         introduction = replace(
-            self._introduction, facts=hands.facts, capabilities=hands.driver.capabilities
+            self._introduction, facts=components.facts, capabilities=components.driver.capabilities
         )
         while True:
-            session = await self._line.join(introduction)
-            self._check(session.broker)
-            await self._fence(hands.driver, session.incarnation, tries=5)
-            self._line.begin(session)
+            session = await self._session.join(introduction)
+            self._check_broker(session.broker)
+            await self._fence(components.driver, session.incarnation, tries=5)
+            self._session.use(session)
             self._to_measure.set()
             try:
-                await self._follow(hands, session)
+                await self._follow(components, session)
             except Forgotten as error:
-                log.warning("%s; a new session", error)
+                log.warning("%s; opening a new session", error)
 
-    async def _follow(self, hands: Hands, session: Session) -> None:
-        """Documents of a session for ever. Raises Forgotten, Superseded."""
+    async def _follow(self, components: Components, session: Session) -> None:
+        """Fetch the documents of a session until cancelled. Raises Forgotten, Superseded."""
         seen, backoff = "", Backoff()
         while True:
             try:
@@ -324,40 +328,40 @@ class Runtime:
                 raise
             except (Away, Refused) as error:
                 self._problems.show("document", str(error) if isinstance(error, Unreadable) else "")
-                await self._line.miss(error, backoff)
+                await self._session.record_failure(error, backoff)
                 continue
-            self._line.found()
+            self._session.record_answer()
             backoff.reset()
-            hands.shifts.heard()
+            components.shifts.control_plane_answered()
             if document is None:
-                await hands.shifts.on_unchanged()
+                await components.shifts.on_unchanged()
                 continue
             self._problems.show("document", "")
             seen = document.version
             if document.number < self._obeyed:
                 self._problems.show(
                     "number",
-                    f"the control plane's database has gone back: it sends document "
-                    f"{document.number}, this agent has obeyed {self._obeyed} and goes on by that. "
+                    f"the control plane's database was restored: it sends document "
+                    f"{document.number}, but this agent has obeyed {self._obeyed} and keeps to it. "
                     "Restore a newer backup, or adopt the restored state on the page of the system",
                 )
                 continue
             self._problems.show("number", "")
-            self._newer = document
+            self._fetched = document
             self._to_save.set()
-            # Before orders: whom they name may come to us at once.
-            await _trust(hands.driver, document)
-            # Orders do not wait for settings or for the disk: somebody else is paused until we
-            # have voted, and each promise is written before it is said.
-            await hands.shifts.on_orders(document.orders)
+            # Trust neighbours before obeying orders: those that orders name may connect at once.
+            await _trust(components.driver, document)
+            # Orders do not wait for settings or for the disk: other brokers are paused until this
+            # agent has voted, and each promise is written before it is sent.
+            await components.shifts.on_orders(document.orders)
 
-    async def _save(self, hands: Hands) -> None:
-        """What was fetched is carried out once it is on the disk: after a crash the agent would
-        else go by an older document than the one it has shown to be in force."""
+    async def _save(self, components: Components) -> None:
+        """Enforce a fetched document once it is on the disk: otherwise the agent might enforce an
+        older document after a crash than the one that it has reported as in force."""
         while True:
             await self._to_save.wait()
             self._to_save.clear()
-            document = self._newer
+            document = self._fetched
             if document is None:
                 continue
             try:
@@ -371,30 +375,30 @@ class Runtime:
             self._document = document
             self._to_enforce.set()
 
-    async def _enforce(self, hands: Hands) -> None:
-        whole = False
+    async def _enforce(self, components: Components) -> None:
+        complete = False
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_S if whole else RETRY_S):
+                async with asyncio.timeout(LOOK_S if complete else RETRY_S):
                     await self._to_enforce.wait()
             self._to_enforce.clear()
             document = self._document
             if document is None:
                 continue
-            enforcer = hands.enforcer
+            enforcer = components.enforcer
             known = (enforcer.version, enforcer.number)
-            # Orders are obeyed before the disk has their document: meanwhile this one is old.
+            # Orders are obeyed before their document is on disk: meanwhile this one is outdated.
             current = partial(self._is_current, document)
-            whole = await enforcer.apply(document, current=current)
-            if (enforcer.version, enforcer.number) != known or not whole:
+            complete = await enforcer.apply(document, current=current)
+            if (enforcer.version, enforcer.number) != known or not complete:
                 self._to_measure.set()
 
     def _is_current(self, document: Document) -> bool:
-        return self._newer is document
+        return self._fetched is document
 
-    async def _measure(self, hands: Hands) -> None:
-        """Observed and telemetry: at a steady pace, observed also at once when it changed."""
-        meter = Meter(self._clock(), began_at=hands.began_at)
+    async def _measure(self, components: Components) -> None:
+        """Report the state at a steady pace, and what is in force also at once when it changes."""
+        meter = Meter(self._clock(), began_at=components.began_at)
         due = self._clock() + self._report_every_s
         backoff = Backoff()
         while True:
@@ -402,37 +406,37 @@ class Runtime:
                 async with asyncio.timeout(max(0.0, due - self._clock())):
                     await self._to_measure.wait()
             self._to_measure.clear()
-            session = self._line.session
+            session = self._session.session
             if session is None:
                 due = self._clock() + self._report_every_s
                 continue
             try:
-                stats = await hands.driver.stats()
+                stats = await components.driver.stats()
             except DriverError as error:
-                log.info("no figures of the broker: %s", error)
+                log.info("cannot read the broker's statistics: %s", error)
                 due = self._clock() + self._report_every_s
                 continue
             telemetry, now = None, self._clock()
             if now >= due:
                 telemetry = meter.measure(
-                    now, hands.router.counters(), stats, waiting_bytes=self._memory.used
+                    now, components.router.counters(), stats, waiting_bytes=self._memory.used
                 )
                 due = max(due + self._report_every_s, now)
-            others = [*self._problems.texts, hands.shifts.problem]
-            observed = hands.enforcer.observed(stats, filter(None, others))
+            others = [*self._problems.texts, components.shifts.problem]
+            observed = components.enforcer.observed(stats, filter(None, others))
             try:
-                await self._line.report(session, observed=observed, telemetry=telemetry)
+                await self._session.report(session, observed=observed, telemetry=telemetry)
             except (Away, Refused) as error:
-                await self._line.miss(error, backoff)
+                await self._session.record_failure(error, backoff)
                 continue
-            hands.shifts.heard()
+            components.shifts.control_plane_answered()
             backoff.reset()
 
     async def _fence(self, driver: Driver, incarnation: int, *, tries: int = 0) -> None:
-        """Nobody else acts at the broker from now on. Tries for ever unless `tries` says how often:
-        a life that holds its broker already may go on without its newer number. Raises Superseded.
-        """
-        tried = 0
+        """Disconnect all other agents of the broker. Tries until it succeeds, or `tries` times: an
+        agent that has fenced its broker already may go on without its newer number. Raises
+        Superseded."""
+        count = 0
         while True:
             try:
                 await driver.fence(incarnation)
@@ -440,15 +444,15 @@ class Runtime:
             except Fenced as error:
                 raise self._superseded(error) from error
             except DriverError as error:
-                log.warning("could not cut off a predecessor: %s", error)
-                tried += 1
-                if tried == tries:
+                log.warning("could not disconnect a predecessor: %s", error)
+                count += 1
+                if count == tries:
                     return
                 await asyncio.sleep(RETRY_S)
 
-    async def _mind_the_fence(self, driver: Driver) -> None:
-        """Raises Superseded once somebody else acts at the broker, whoever the control plane
-        thinks does: it may be out of reach, for us or for them."""
+    async def _watch_fence(self, driver: Driver) -> None:
+        """Raise Superseded once another agent acts at the broker, even if the control plane does
+        not know it because one of the two agents cannot reach it."""
         try:
             await driver.fenced()
         except Fenced as error:
@@ -460,18 +464,18 @@ class Runtime:
 
 
 def _steady(wall: Callable[[], float], clock: Callable[[], float]) -> Callable[[], float]:
-    """The wall's time of now, going on by `clock`: a clock that is set while the agent runs must
-    not stretch or shorten what it waits for."""
+    """Return a clock that starts with the wall time of now and advances by `clock`: setting the
+    system clock must not stretch or shorten what the agent waits for."""
     ahead = wall() - clock()
     return lambda: clock() + ahead
 
 
 async def _trust(driver: Driver, document: Document) -> None:
-    """The document's neighbours may open links, nobody else."""
+    """Let the document's neighbours open links, and nobody else."""
     try:
         await driver.trust(document.keys)
     except DriverError as error:
-        log.info("links of former neighbours end later: %s", error)
+        log.info("links of former neighbours stay open for now: %s", error)
 
 
 async def _until_one_ends(*work: Coroutine[Any, Any, None]) -> None:

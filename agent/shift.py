@@ -1,15 +1,15 @@
-"""Carries out a participant's effects on the data plane, and tells the participant what happened.
+"""Carry out a participant's effects on the data plane, and report the results to the participant.
 
-The decisions are those of `weir.coordination.order_book`, which is pure; here are the waiting, the
-disk and the broker. Effects are carried out one at a time, in their order, under one lock: what
-takes long (a link, draining) runs beside it and comes back as an input.
+`weir.coordination.order_book` decides without input or output; this module waits, writes to the
+disk and calls the broker. Effects are carried out one at a time, in their order, under one lock:
+what takes long (making a link, draining) runs concurrently and comes back as an input.
 
-A promise that cannot be written is not made: nothing that stands behind it is said or done. The
-participants then go back to what the disk holds, as after a crash, and try again when it can be
-written; messages go on meanwhile wherever nothing stands paused.
+A promise that cannot be written is not made: the agent neither sends nor does anything that depends
+on it. The participants then return to the state on disk, as after a crash, and try again when it
+can be written; messages go on meanwhile wherever nothing is paused.
 
 A mark travels through every delivery class of a link, because each has an order of its own; the
-participant is told when it has come through all of them.
+participant receives it when it has come through all of them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import asdict
 from typing import Any
 
-from agent.doubts import Doubts, sentence
 from agent.drivers.base import DriverError, NotGone, Source
-from agent.noting import Noting
+from agent.outcomes import OutcomeExchange, sentence
 from agent.router import Router
+from agent.state_recorder import StateRecorder
 from agent.store import Store, StoreError
 from agent.tasks import Watched
 from weir.coordination.effects import (
@@ -60,12 +60,12 @@ _DROP_RETRY_S = 0.5
 _CARRY_RETRY_S = 0.2
 _WAITS = "waits "
 _BOUNDS = ""
-"""Among what is carried: the task that sets bounds again."""
+"""The key of the task that sets bounds again, among the tasks of carrying over."""
 _WRITE_RETRY_S = 1.0
 
 
 class Shifts:
-    """All actions this broker takes part in. `start` before anything moves; `close`."""
+    """Take part in all actions of this broker. Call `start` before anything moves; then `close`."""
 
     def __init__(
         self,
@@ -76,102 +76,103 @@ class Shifts:
         deliveries: Iterable[Delivery] = tuple(Delivery),
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`say` hands a report to whoever speaks with the control plane; it must not wait.
-        `clock`: seconds, the same before and after a restart."""
+        """Take `say`, which passes a report to the session with the control plane and must not
+        wait, and `clock`, whose seconds continue over a restart."""
         self._router = router
         self._store = store
-        self._noting = Noting(router.driver, store, say)
+        self._state_recorder = StateRecorder(router.driver, store, say)
         self._clock = clock
         tables = store.saved.tables
         self._remembers = tables is not None and tables.complete
-        """Whether what this agent has voted before is still known."""
-        self._heard_at = float("-inf")
+        """Whether the earlier votes of this agent are still known."""
+        self._answered_at = float("-inf")
         self._book = self._new_book()
-        self._doubts = Doubts(router.driver, self, self._beside, store.directory)
-        # A switch is computed from the tables, written and put in force: one step for all others.
+        self._outcomes = OutcomeExchange(router.driver, self, self._start_task, store.directory)
+        # Computing a switch from the tables, writing it and putting it in force is one step.
         self._lock = router.changing
         self._marks = _Marks(frozenset(deliveries))
         self.tasks = Watched()
-        self._linking: dict[str, asyncio.Task[None]] = {}
-        self._carrying: dict[str, asyncio.Task[None]] = {}
+        self._link_tasks: dict[str, asyncio.Task[None]] = {}
+        self._carry_tasks: dict[str, asyncio.Task[None]] = {}
         self._lifted: set[str] = set()
-        """Neighbours whose outboxes have no bound in the attempt that runs."""
+        """Neighbours whose outboxes have no bound during the current attempt."""
         self._orders: tuple[Order, ...] | None = None
-        """Of the newest document; None before the first."""
-        self._stumbled = False
+        """Orders of the newest document; None before the first."""
+        self._disk_failed = False
         self.problem = ""
-        """Why no promise can be made now; empty while they can."""
+        """Why no promise can be made now; empty while promises can be made."""
 
     @property
     def busy(self) -> frozenset[str]:
-        """Brokers of attempts without an outcome: reconciling leaves links to them alone."""
-        if self._stumbled:
-            # What was decided and could not be written is not done; what is written still binds.
+        """Return the brokers of undecided attempts, whose links reconciling leaves alone."""
+        if self._disk_failed:
+            # A decision that could not be written does not count; the one on disk still binds.
             return self._book.busy | OrderBook(self._store.saved.states.values()).busy
         return self._book.busy
 
     async def start(self) -> None:
-        """Take up what was promised before a restart. The router has its saved tables, knows
-        where neighbours are, and has not started."""
-        self._router.on_mark = self._marked
+        """Resume what was promised before a restart. The router has its saved tables and addresses
+        of neighbours, and has not started."""
+        self._router.on_mark = self._on_mark
         async with self._lock:
             await self._carry_out(self._book.on_restart(self._here()))
         self.tasks.start(self._tick(), "ticks of actions")
-        self.tasks.start(self._noting.run(), "noting the state")
-        self.tasks.start(self._stand_up(), "writing promises again")
-        self.tasks.start(self._doubts.listen(), "questions of participants")
-        self.tasks.start(self._doubts.look(), "decisions by hand")
+        self.tasks.start(self._state_recorder.run(), "recording the state's number")
+        self.tasks.start(self._retry_disk(), "retrying the disk")
+        self.tasks.start(self._outcomes.listen(), "questions of other agents")
+        self.tasks.start(self._outcomes.look(), "decisions by hand")
 
     async def close(self) -> None:
-        """Stop; promises stay where they are kept."""
+        """Stop; promises stay on disk."""
         await self.tasks.close()
 
     async def on_orders(self, orders: Iterable[Order]) -> None:
-        """The orders of a newer document than any before. Returns when they are carried out."""
+        """Obey the orders of a document newer than any before. Returns when they are carried
+        out."""
         self._orders = tuple(orders)
         async with self._lock:
-            if self._stumbled:
-                await self._begin_again()
+            if self._disk_failed:
+                await self._reload()
             else:
                 await self._carry_out(self._book.on_orders(self._orders, self._here()))
 
     async def on_unchanged(self) -> None:
-        """The control plane has no other document than the last one."""
-        await self._hear(lambda book, here: book.on_unchanged(here))
+        """Record that the control plane has no newer document."""
+        await self._input(lambda book, here: book.on_unchanged(here))
 
-    def heard(self) -> None:
-        """The control plane has answered, whatever it was."""
-        self._heard_at = self._clock()
-        self._book.doubts.heard(self._heard_at)
+    def control_plane_answered(self) -> None:
+        """Record that the control plane has answered."""
+        self._answered_at = self._clock()
+        self._book.doubts.heard(self._answered_at)
 
     def _new_book(self) -> OrderBook:
-        """From what the disk holds, and from what this process has heard."""
+        """Return an order book made of the state on disk and of what this process knows."""
         book = OrderBook(self._store.saved.states.values(), remembers=self._remembers)
-        book.doubts.heard(self._heard_at)
+        book.doubts.heard(self._answered_at)
         return book
 
-    # --- doubts
+    # --- questions about outcomes
 
     async def on_question(self, question: Question) -> Answer | None:
-        """See `agent.doubts.Participants`."""
+        """Answer a question; see `agent.outcomes.Participants`."""
         async with self._lock:
-            if self._stumbled:
+            if self._disk_failed:
                 return None
             effects, answer = self._book.on_question(question, self._here())
             await self._carry_out(effects)
-            # An answer is a promise, too: what could not be written is not said.
-            return None if self._stumbled else answer
+            # An answer is a promise, too: without writing it the agent does not send it.
+            return None if self._disk_failed else answer
 
     async def on_answer(self, answer: Answer) -> None:
-        """See `agent.doubts.Participants`."""
-        await self._hear(lambda book, here: book.on_answer(answer, here))
+        """Take an answer; see `agent.outcomes.Participants`."""
+        await self._input(lambda book, here: book.on_answer(answer, here))
 
     async def decide(self, action: str, outcome: Outcome, reason: str) -> None:
-        """See `agent.doubts.Participants`."""
-        await self._hear(lambda book, here: book.doubts.decide(action, outcome, reason, here))
-        if self._stumbled:
+        """Take a person's decision; see `agent.outcomes.Participants`."""
+        await self._input(lambda book, here: book.doubts.decide(action, outcome, reason, here))
+        if self._disk_failed:
             raise InvalidProblem(
-                "state", f"cannot be written, so nothing is decided: {self.problem}"
+                "state", f"cannot be written, so the decision was not taken: {self.problem}"
             )
 
     def _show_waits(self) -> None:
@@ -193,56 +194,56 @@ class Shifts:
             answering=router.answering,
         )
 
-    async def _hear(self, what: Callable[[OrderBook, Here], list[Effect]]) -> None:
-        """One input for the participants, and what follows from it."""
+    async def _input(self, what: Callable[[OrderBook, Here], list[Effect]]) -> None:
+        """Pass one input to the participants, and carry out the effects."""
         async with self._lock:
-            # Who has stumbled hears nothing: all of it is said again, or comes of standing up.
-            if not self._stumbled:
+            # Inputs are dropped while the disk fails: all of them are repeated later.
+            if not self._disk_failed:
                 await self._carry_out(what(self._book, self._here()))
 
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(_TICK_S)
             self._show_waits()
-            self._noting.look()
+            self._state_recorder.check()
             if self._book.next_tick <= self._clock():
-                await self._hear(lambda book, here: book.tick(here))
+                await self._input(lambda book, here: book.tick(here))
 
-    async def _marked(self, source: Source, payload: bytes) -> None:
+    async def _on_mark(self, source: Source, payload: bytes) -> None:
         mark = _mark_of(payload)
         if mark is None:
-            log.warning("a mark from %s that is none: %r", source.neighbour, payload[:80])
+            log.warning("ignored an unreadable mark from %s: %r", source.neighbour, payload[:80])
             return
         if self._marks.complete(source, mark):
-            await self._hear(lambda book, here: book.on_mark(mark, here))
+            await self._input(lambda book, here: book.on_mark(mark, here))
 
     async def _drain(self, action: str, attempt: int) -> None:
         await self._router.drained()
-        await self._hear(lambda book, here: book.on_drained(action, attempt, here))
+        await self._input(lambda book, here: book.on_drained(action, attempt, here))
 
     async def _link(self, broker: str, address: str) -> None:
         try:
             await self._router.ensure_link(broker, address)
         except DriverError as error:
             why = str(error)
-            log.info("link to %s: %s", broker, why)
-            await self._hear(lambda book, here: book.on_link_failed(broker, why, here))
+            log.info("could not make the link to %s: %s", broker, why)
+            await self._input(lambda book, here: book.on_link_failed(broker, why, here))
             return
-        await self._hear(lambda book, here: book.on_link_ready(broker, here))
+        await self._input(lambda book, here: book.on_link_ready(broker, here))
 
-    async def _lift(self, broker: str) -> None:
+    async def _lift_bound(self, broker: str) -> None:
         while True:
             with contextlib.suppress(DriverError):
                 return await self._router.lift_bound(broker)
             await asyncio.sleep(_CARRY_RETRY_S)
 
     def _end_lifting(self) -> None:
-        """The attempt is over, however it ended."""
+        """Restore the bounds of outboxes when the attempt is over, however it ended."""
         if self._lifted:
             for broker in self._lifted:
-                self._stop(self._carrying, broker)
+                self._stop(self._carry_tasks, broker)
             self._lifted.clear()
-            self._carrying[_BOUNDS] = self._beside(self._set_bounds())
+            self._carry_tasks[_BOUNDS] = self._start_task(self._set_bounds())
 
     async def _set_bounds(self) -> None:
         while True:
@@ -251,7 +252,7 @@ class Shifts:
             await asyncio.sleep(_CARRY_RETRY_S)
 
     async def _carry(self, effect: CarryOver) -> None:
-        """Until it is done or the link is dropped: an abort drops it."""
+        """Carry messages over until it is done or an abort removes the link."""
         why = ""
         while True:
             try:
@@ -259,42 +260,42 @@ class Shifts:
             except NotGone as error:
                 why = str(error)
             except DriverError as error:
-                log.info("what waits for %s: %s", effect.gone, error)
+                log.info("could not carry over the messages for %s: %s", effect.gone, error)
                 await asyncio.sleep(_CARRY_RETRY_S)
                 continue
             break
         action, attempt, to = effect.action, effect.attempt, effect.to
-        await self._hear(lambda book, here: book.on_carried(action, attempt, to, why, here))
+        await self._input(lambda book, here: book.on_carried(action, attempt, to, why, here))
 
     # --- a disk that cannot be written
 
-    def _stumble(self, error: StoreError) -> None:
-        """The promise was not made; what the disk holds is all that counts."""
-        if not self._stumbled:
+    def _note_disk_failure(self, error: StoreError) -> None:
+        """Note that a promise was not made; only the state on disk counts."""
+        if not self._disk_failed:
             log.error("%s", error)
-        self._stumbled, self.problem = True, str(error)
+        self._disk_failed, self.problem = True, str(error)
 
-    async def _stand_up(self) -> None:
+    async def _retry_disk(self) -> None:
         while True:
             await asyncio.sleep(_WRITE_RETRY_S)
-            if self._stumbled:
+            if self._disk_failed:
                 async with self._lock:
                     try:
                         await self._store.probe()
                     except StoreError as error:
                         self.problem = str(error)
                         continue
-                    await self._begin_again()
+                    await self._reload()
 
-    async def _begin_again(self) -> None:
-        """As after a restart: from the promises that were kept, then the orders of today."""
-        self._stumbled = False
+    async def _reload(self) -> None:
+        """Restart from the promises on disk, then obey the orders of today."""
+        self._disk_failed = False
         self._book = self._new_book()
         await self._carry_out(self._book.on_restart(self._here()))
-        if self._orders is not None and not self._stumbled:
+        if self._orders is not None and not self._disk_failed:
             await self._carry_out(self._book.on_orders(self._orders, self._here()))
-        if not self._stumbled:
-            log.info("promises can be kept again")
+        if not self._disk_failed:
+            log.info("the state directory can be written again")
             self.problem = ""
 
     # --- effects
@@ -304,7 +305,7 @@ class Shifts:
             try:
                 await self._do(effect)
             except StoreError as error:
-                self._stumble(error)
+                self._note_disk_failure(error)
                 return
 
     async def _do(self, effect: Effect) -> None:
@@ -317,45 +318,45 @@ class Shifts:
                 self._marks.forget(action)
             case PauseIntake(action, attempt, keep):
                 self._router.pause(keep)
-                self._beside(self._drain(action, attempt))
+                self._start_task(self._drain(action, attempt))
             case HoldLink(broker):
                 self._router.hold(broker)
             case ResumeIntake():
                 self._router.resume()
                 self._end_lifting()
             case EnsureLink(broker, address):
-                self._stop(self._linking, broker)
-                self._linking[broker] = self._beside(self._link(broker, address))
+                self._stop(self._link_tasks, broker)
+                self._link_tasks[broker] = self._start_task(self._link(broker, address))
             case LiftBound(broker):
-                self._stop(self._carrying, _BOUNDS)
-                self._stop(self._carrying, broker)
+                self._stop(self._carry_tasks, _BOUNDS)
+                self._stop(self._carry_tasks, broker)
                 self._lifted.add(broker)
-                self._carrying[broker] = self._beside(self._lift(broker))
+                self._carry_tasks[broker] = self._start_task(self._lift_bound(broker))
             case CarryOver():
-                self._stop(self._carrying, effect.to)
-                self._carrying[effect.to] = self._beside(self._carry(effect))
+                self._stop(self._carry_tasks, effect.to)
+                self._carry_tasks[effect.to] = self._start_task(self._carry(effect))
             case DropLink(broker):
                 await self._drop(broker)
             case SendMark(to, mark):
-                # Its place in the outbox is taken now; that it is stored may take longer.
-                self._beside(self._send(to, mark))
+                # The mark takes its place in the outbox now; storing it may take longer.
+                self._start_task(self._send(to, mark))
                 await asyncio.sleep(0)
             case SwapTables(tables):
                 self._router.swap(tables)
             case Say(report):
-                self._noting.say(report)
+                self._state_recorder.send(report)
             case AskPeer():
-                self._doubts.ask(effect)
+                self._outcomes.ask(effect)
 
     async def _drop(self, broker: str) -> None:
-        """The link must be gone before the next effect, the outbox at our broker soon after."""
-        self._stop(self._linking, broker)
-        self._stop(self._carrying, broker)
+        """Remove the link before the next effect, and the outbox at this broker soon after."""
+        self._stop(self._link_tasks, broker)
+        self._stop(self._carry_tasks, broker)
         try:
             await self._router.drop_link(broker)
         except DriverError as error:
-            log.info("outbox for %s: %s", broker, error)
-            self._beside(self._drop_later(broker))
+            log.info("could not remove the outbox for %s: %s", broker, error)
+            self._start_task(self._drop_later(broker))
 
     async def _drop_later(self, broker: str) -> None:
         while broker not in self._router.tables.links and broker not in self.busy:
@@ -373,23 +374,23 @@ class Shifts:
         try:
             await self._router.send_mark(to, json.dumps(asdict(mark)).encode())
         except DriverError as error:
-            log.info("a mark for %s: %s", to, error)  # sent again by the next tick
+            log.info("could not send a mark to %s: %s", to, error)  # the next tick sends it again
 
     def _stop(self, tasks: dict[str, asyncio.Task[None]], broker: str) -> None:
         task = tasks.pop(broker, None)
-        # The task itself may be the one that carries this out, after it has failed.
+        # This may run in the task itself, after it has failed.
         if task is not None and task is not asyncio.current_task():
             task.cancel()
 
-    def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         return self.tasks.start(work, "part of an action")
 
 
 class _Marks:
-    """Through which classes of which link a mark has come.
+    """Record through which delivery classes of which link a mark has come.
 
-    Whoever comes first need not wait for the others: messages of the new order follow the commit,
-    the commit follows our vote, and we vote when the mark has come through all of them.
+    The first need not wait for the others: messages of the new order follow the commit, the commit
+    follows this agent's vote, and the agent votes when the mark has come through all classes.
     """
 
     def __init__(self, deliveries: frozenset[Delivery]) -> None:
@@ -397,13 +398,13 @@ class _Marks:
         self._seen: dict[tuple[str, Mark], set[Delivery]] = {}
 
     def complete(self, source: Source, mark: Mark) -> bool:
-        """Take note; whether it has come through all of them now (it may come again)."""
+        """Record a mark; return whether it has now come through all classes (it may come again)."""
         seen = self._seen.setdefault((source.neighbour, mark), set())
         seen.add(source.delivery)
         return seen >= self._deliveries
 
     def forget(self, action: str) -> None:
-        """The action is over for good."""
+        """Forget the marks of an action that is over for good."""
         for key in [key for key in self._seen if key[1].action == action]:
             del self._seen[key]
 

@@ -1,10 +1,10 @@
-"""What an agent must remember over its own death: the last document, its tables, its promises.
+"""Store what an agent must remember over a restart: the last document, its tables, its promises.
 
 | file | holds | written |
 |---|---|---|
 | `document.json` | the newest document and session | before it is carried out |
-| `state.json` | forwarding tables and the participants' states | before the promise is spoken |
-| `lock` | nothing; held by the one process that uses the directory | |
+| `state.json` | forwarding tables and the participants' states | before the promise is sent |
+| `lock` | nothing; locked by the one process that uses the directory | |
 
 Every write is atomic and durable (`agent.disk`): after a crash at any instant a file is the old one
 or the new one. Writes happen one after the other in the order of the calls, beside the event loop:
@@ -32,47 +32,48 @@ from weir.errors import InvalidProblem
 FORMAT = 1
 
 Change = Callable[[Tables], Tables]
-"""How tables change, whatever they hold by the time they are written."""
+"""A function from the tables at the time of writing to the changed tables."""
 
 
 class StoreError(Exception):
-    """The state directory cannot be used; the text says why and what helps."""
+    """Signal that the state directory cannot be used; the text says why and what helps."""
 
 
 class Misplaced(StoreError):
-    """The state directory is another agent's."""
+    """Signal that the state directory belongs to another agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """What is in the directory; everything empty on a first start."""
+    """Hold the contents of the directory; everything is empty on a first start."""
 
     document: Document | None = None
     incarnation: int = 0
     """The newest session that this agent had."""
     tables: Tables | None = None
-    """None: this agent never had tables; its document says which links there are."""
+    """None while this agent never had tables; its document says which links there are."""
     states: Mapping[str, ParticipantState] = field(default_factory=dict)
-    """Action -> where this participant stands."""
+    """Action -> the state of this participant."""
     changes: int = 0
-    """Promises written, and changes of the links."""
+    """The number of written promises and of changes of the links."""
 
     @property
     def number(self) -> int:
-        """Rises with all that must not be forgotten, documents too. The broker remembers it, so
-        that an older copy of the directory is known for one."""
+        """Return a number that rises with everything that must not be forgotten, documents too. The
+        broker records it, so that an older copy of the directory is recognised."""
         return self.changes + (0 if self.document is None else self.document.number)
 
 
 class Store:
-    """One agent's directory, its alone while this object is open."""
+    """Store the state of one agent in its directory, exclusively while this object is open."""
 
     def __init__(
         self, directory: Path, *, disk: Disk | None = None, worker: Worker | None = None
     ) -> None:
-        """Takes the directory. Raises StoreError when another process has it or it is damaged.
+        """Lock and read the directory. Raises StoreError when another process uses it or it is
+        damaged.
 
-        `disk` and `worker` are the file system and a thread of our own, unless given.
+        `disk` and `worker` default to the file system and a thread.
         """
         self.directory = directory
         self._thread = ThreadWorker()
@@ -96,26 +97,26 @@ class Store:
 
     @property
     def saved(self) -> Saved:
-        """What the directory holds for certain."""
+        """Return what the directory holds for certain."""
         return self._saved
 
     def close(self) -> None:
-        """Give the directory back when what is being written has been; idempotent."""
+        """Release the directory after the current write; idempotent."""
         self._thread.close()
         self._disk.close()
 
     # --- writing; each returns when it is durable and raises StoreError when it is not
 
     async def save_document(self, document: Document) -> None:
-        """This is what the control plane wants now."""
+        """Save the newest document of the control plane."""
         await self._do(self._write_document, lambda saved: replace(saved, document=document))
 
     async def save_session(self, incarnation: int) -> None:
-        """The newest session that was granted."""
+        """Save the number of the newest session."""
         await self._do(self._write_document, lambda saved: replace(saved, incarnation=incarnation))
 
     async def persist(self, state: ParticipantState, tables: Tables | None = None) -> None:
-        """Where a participant stands, and with it the tables when they change; in one step."""
+        """Save the state of a participant, and with it changed tables, in one step."""
         await self._do(
             self._write_state,
             lambda saved: replace(
@@ -127,23 +128,23 @@ class Store:
         )
 
     async def change_tables(self, change: Change) -> None:
-        """The tables change outside of any action (a document's links, interest)."""
+        """Change the tables outside of any action (a document's links, interest)."""
 
         def changed(saved: Saved) -> Saved:
             before = Tables(complete=False) if saved.tables is None else saved.tables
             after = change(before)
             if after == before:
                 return saved
-            # What neighbours want is read again at the broker.
+            # The agent reads the interest of neighbours again at the broker.
             same = (after.links, after.epochs) == (before.links, before.epochs)
             return replace(saved, tables=after, changes=saved.changes + (not same))
 
         await self._do(self._write_state, changed)
 
     async def distrust(self, number: int) -> None:
-        """The directory is an older copy than `number`, or others have acted since: links may have
-        changed, and votes may be missing here. A switch goes with the tables that it made: where it
-        is still ordered it is made again."""
+        """Distrust the tables and switches, since the directory is an older copy than `number`, or
+        others have acted since: links may have changed, and votes may be missing here. A switch is
+        forgotten together with the tables that it made; if it is still ordered it is made again."""
 
         def distrusted(saved: Saved) -> Saved:
             missing = max(0, number - saved.number)
@@ -157,7 +158,7 @@ class Store:
         await self._do(self._write_state, distrusted)
 
     async def forget(self, action: str) -> None:
-        """An action is over."""
+        """Remove the state of an action that is over."""
 
         def without(saved: Saved) -> Saved:
             if action not in saved.states:
@@ -168,11 +169,11 @@ class Store:
         await self._do(self._write_state, without)
 
     async def probe(self) -> None:
-        """Whether it can be written now. Raises StoreError."""
+        """Check that the directory can be written now. Raises StoreError."""
         await self._do(self._write_probe, lambda saved: replace(saved))
 
     async def _do(self, write: Callable[[Saved], None], change: Callable[[Saved], Saved]) -> None:
-        # A task of its own: whoever is cancelled while it waits must not let the next one begin.
+        # A task of its own: a caller that is cancelled must not let the next write begin.
         job = self._begin(self._in_turn(write, change))
         await asyncio.shield(job)
 
@@ -185,7 +186,7 @@ class Store:
     def _ended(self, job: asyncio.Task[None]) -> None:
         self._jobs.discard(job)
         if not job.cancelled():
-            job.exception()  # whoever waited has seen it
+            job.exception()  # the caller has seen it
 
     async def _in_turn(
         self, write: Callable[[Saved], None], change: Callable[[Saved], Saved]
@@ -200,7 +201,7 @@ class Store:
                 why = error.strerror or str(error)
                 raise StoreError(
                     f"state directory {self._disk.place} cannot be written ({why}): this broker "
-                    "takes part in no change until it can; make room or mend the disk"
+                    "takes part in no action until it can; free space or repair the disk"
                 ) from error
             self._saved = after
 
@@ -219,7 +220,7 @@ class Store:
         self._disk.replace("state.json", json.dumps(plain).encode())
 
     def _write_probe(self, saved: Saved) -> None:
-        # As large as what has to be written next: a disk with room for a byte has none for a vote.
+        # Write as much as the next vote does: a disk with room for a byte may have none for it.
         self._write_state(saved)
 
     # --- reading
@@ -227,7 +228,7 @@ class Store:
     def _load(self) -> Saved:
         kept = self._read("document.json") or {}
         state = self._read("state.json") or {}
-        # A directory of an older agent holds the bare document.
+        # The file of an older agent holds only the document.
         document = kept.get("document") if "document" in kept or not kept else kept
         try:
             tables = state.get("tables")
@@ -264,5 +265,5 @@ class Store:
 
 
 def _switched(state: ParticipantState) -> bool:
-    # By hand it was ordered by nobody, so nobody would order it again.
+    # Nobody ordered a switch that a person decided, so nobody would order it again.
     return state.phase is Phase.SWITCHED and not state.by_hand

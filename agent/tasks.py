@@ -1,4 +1,4 @@
-"""Ending tasks for sure, and hearing of those that ended by themselves."""
+"""End tasks reliably, and report tasks that ended with an error."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ log = logging.getLogger("weir.agent")
 
 
 async def end(*tasks: asyncio.Task[Any], again_s: float = 0.5) -> None:
-    """Cancel and wait. What they raised was seen by whoever waited for them.
+    """Cancel the tasks and wait for them; their callers have seen what they raise.
 
     Python 3.11's `wait_for`, which client libraries use, loses a cancellation that comes in the
-    moment its future is done; so whoever has not ended after `again_s` is told again. A task
+    moment its future is done; so a task that has not ended after `again_s` is cancelled again. One
     that takes longer to clean up needs a longer `again_s`.
     """
     pending = {task for task in tasks if not task.done()}
@@ -26,12 +26,12 @@ async def end(*tasks: asyncio.Task[Any], again_s: float = 0.5) -> None:
 
 
 class Died(Exception):
-    """A task that nothing should end has raised; the text names both."""
+    """Signal that a task that should not end has raised an error; the text names both."""
 
 
 class Watched:
-    """Tasks of one life. One that raises is a fault of the agent: `fault` tells whoever keeps it
-    alive, so that no part of it stands still while the others go on."""
+    """Watch the tasks of an agent. A task that raises is an error of the agent: `fault` reports it,
+    so that no part of the agent stands still while the others go on."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
@@ -39,7 +39,7 @@ class Watched:
         self._why: Died | None = None
 
     def start(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        """Begin it. It may return or be cancelled, but not raise."""
+        """Start a task. It may return or be cancelled, but not raise."""
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -55,11 +55,11 @@ class Watched:
             self._died.set()
 
     async def fault(self) -> None:
-        """Returns never; raises Died once a task has raised."""
+        """Wait for ever, or raise Died once a task has raised."""
         await self._died.wait()
         assert self._why is not None
         raise self._why
 
     async def close(self) -> None:
-        """End all of them."""
+        """End all tasks and wait for them."""
         await end(*self._tasks)

@@ -1,33 +1,110 @@
-"""Rates out of counters: what the agent measures about its broker once a second."""
+"""Compute rates from counters: what the agent measures about its broker once a second."""
 
 from __future__ import annotations
 
 import resource
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from agent.counters import Counters
-from agent.drivers.base import Stats
+from agent.drivers.base import Room, Stats
 
 UNHEARD = "unheard"
 NOT_READ = "not_read"
-"""Passed on before every neighbour had said what it wants: the rest may have wanted it, too."""
+"""Messages that were forwarded before every neighbour had declared its interest: further neighbours
+may have wanted them."""
+
+
+STALE_S = 3.0
+"""How long the rates of the last reading stand while there is no newer one."""
+
+
+class Growth:
+    """Compute how fast counters grow that are read together.
+
+    A rate is the difference of two readings of one life over the time between them, and nothing
+    else is ever taken for one. So there is none at the first reading, none for a counter that fell,
+    and none for another life, unless that is known to have begun counting after the last reading.
+    """
+
+    def __init__(self, *, zero_at: float | None = None) -> None:
+        """Take `zero_at`, the time when all of these counters were zero, where that is known."""
+        self._at = zero_at
+        self._life = ""
+        self._values: dict[str, int] = {}
+        self._grown: dict[str, int] = {}
+        self._interval_s = 0.0
+        self._read_at = 0.0
+
+    def read(
+        self,
+        values: Mapping[str, int],
+        *,
+        now: float,
+        at: float | None = None,
+        life: str = "",
+        began_at: float | None = None,
+    ) -> None:
+        """Take the values of the counters. `at` is the time of reading by any steady clock (None:
+        now), `life` names the process that counts, `began_at` is when it began, by the clock of
+        `at`."""
+        if at is not None and at == self._at:
+            return  # the counters were not read again
+        at = now if at is None else at
+        before: Mapping[str, int] | None = None
+        if self._at is not None:
+            if life == self._life:
+                before = self._values
+            elif began_at is not None and began_at >= self._at:
+                before = {}
+            self._interval_s = at - self._at
+        self._grown = {}
+        if before is not None:
+            # A counter that is missing in the former reading has started since.
+            self._grown = {
+                name: value - before.get(name, 0)
+                for name, value in values.items()
+                if value >= before.get(name, 0)
+            }
+        kept = self._values if life == self._life else {}
+        self._values = {**kept, **values}
+        self._at, self._life, self._read_at = at, life, now
+
+    def grown(self, name: str) -> int:
+        """Return the growth since the reading before; 0 where it is not known."""
+        return self._grown.get(name, 0)
+
+    def rates(self, name: str, member: str, *, now: float) -> dict[str, float]:
+        """Return `member` with the growth per second, or nothing where it is not known."""
+        stale = now - self._read_at > STALE_S
+        if name not in self._grown or self._interval_s <= 0 or stale:
+            return {}
+        return {member: self._grown[name] / self._interval_s}
 
 
 class Meter:
-    """Remembers the counters of the last look; a counter that fell began anew at zero."""
+    """Compute the telemetry of one interval from counters of now and of the last call."""
 
     def __init__(self, now: float, *, began_at: float = 0.0) -> None:
-        """`now`: seconds of a clock that is never set back. `began_at`: since when the counters
-        count, Unix seconds: it tells them from those of another process."""
+        """Take `now`, from a clock that is never set back, as the start of the router's counters,
+        and `began_at`, the same in Unix seconds, which distinguishes its counters from those of
+        another process."""
         self._at = now
         self._began_at = began_at
-        self._last: dict[tuple[str, str], int] = {}
+        self._passed = Growth(zero_at=now)
+        self._sent = Growth(zero_at=now)
+        self._received = Growth(zero_at=now)
+        # The broker may have counted long before this process began.
+        self._shed = Growth()
+        self._delivered = Growth()
+        self._load = Growth()
         self._backlog: dict[str, int] = {}
+        self._outboxes: dict[str, int] = {}
         self._samples: dict[tuple[str, str], tuple[float, int]] = {}
 
     def _mean(self, kind: str, name: str, total: tuple[float, int] | None) -> float | None:
-        """Mean of what was sampled since the last look; None when nothing was."""
+        """Return the mean of the samples since the last call; None when there are none."""
         before = self._samples.get((kind, name), (0.0, 0))
         now = total or (0.0, 0)
         self._samples[kind, name] = now
@@ -39,61 +116,38 @@ class Meter:
     def measure(
         self, now: float, counters: Counters, stats: Stats, *, waiting_bytes: int = 0
     ) -> dict[str, Any]:
-        """The telemetry of the interval since the last call, in the form of the protocol.
-        `waiting_bytes`: of messages that wait in this process."""
+        """Return the telemetry of the interval since the last call, in the form of the protocol.
+        `waiting_bytes` counts the messages that wait in this process."""
         interval_s = max(1e-3, now - self._at)
         self._at = now
-        seen: dict[tuple[str, str], int] = {}
-
-        def grown(kind: str, name: str, value: int) -> int:
-            seen[kind, name] = value
-            before = self._last.get((kind, name), 0)
-            return value - before if value >= before else value
-
-        def rate(kind: str, name: str, value: int) -> float:
-            return grown(kind, name, value) / interval_s
-
-        flows: dict[str, dict[str, float]] = {}
-        backlog: dict[str, int] = {}
-        for flow in sorted({*counters.passed, *counters.waiting, *stats.ingress_shed}):
-            passed = grown("passed", flow, counters.passed.get(flow, 0))
-            shed = grown("shed", flow, stats.ingress_shed.get(flow, 0))
-            # What a pump holds of a reliable flow is still in the broker's stream, too.
-            waiting = counters.waiting.get(flow, 0)
-            backlog[flow] = max(stats.ingress_backlog.get(flow, 0), waiting)
-            # What came in went through, was thrown away, or waits.
-            offered = passed + shed + backlog[flow] - self._backlog.get(flow, 0)
-            flows[flow] = {
-                "offered_per_s": max(0, offered) / interval_s,
-                "passed_per_s": passed / interval_s,
-                "shed_per_s": shed / interval_s,
-                "backlog": backlog[flow],
-            }
-            means = {
-                "message_bytes": self._mean("size", flow, counters.sized.get(flow)),
-                "ack_s": self._mean("ack", flow, counters.acked.get(flow)),
-            }
-            flows[flow] |= {name: mean for name, mean in means.items() if mean is not None}
+        self._passed.read(counters.passed, now=now)
+        self._sent.read(counters.sent, now=now)
+        self._received.read(counters.received, now=now)
+        self._shed.read(stats.ingress_shed, now=now)
+        self._delivered.read(stats.delivered, now=now, at=stats.delivered_at)
+        load = {"in": stats.in_messages, "out": stats.out_messages}
+        self._load.read(load, now=now, at=stats.read_at, life=stats.life, began_at=stats.began_at)
         classes = {
             name: {
                 "admitted": state.admitted,
                 "waiting": state.waiting,
-                "delivered_per_s": rate("delivered", name, stats.delivered.get(name, 0)),
+                **self._delivered.rates(name, "delivered_per_s", now=now),
             }
             for name, state in stats.classes.items()
         }
+        outboxes = self._backlogs(self._outboxes, stats.outbox_backlog, stats)
         links = {
             neighbour: {
-                "sent_per_s": rate("sent", neighbour, counters.sent.get(neighbour, 0)),
-                "received_per_s": rate("received", neighbour, counters.received.get(neighbour, 0)),
-                "backlog": stats.outbox_backlog.get(neighbour, 0),
+                "sent_per_s": self._sent.grown(neighbour) / interval_s,
+                "received_per_s": self._received.grown(neighbour) / interval_s,
+                "backlog": outboxes.get(neighbour, 0),
             }
-            for neighbour in sorted({*counters.sent, *counters.received, *stats.outbox_backlog})
+            for neighbour in sorted({*counters.sent, *counters.received, *outboxes})
         }
         broker: dict[str, Any] = {
             "connections": stats.connections,
-            "in_msgs_per_s": rate("in", "", stats.in_messages),
-            "out_msgs_per_s": rate("out", "", stats.out_messages),
+            **self._load.rates("in", "in_msgs_per_s", now=now),
+            **self._load.rates("out", "out_msgs_per_s", now=now),
             "unmanaged": list(stats.unmanaged),
             "sync_always": stats.sync_always,
         }
@@ -103,10 +157,14 @@ class Meter:
             broker["cores"] = stats.cores
         if stats.memory_bytes is not None:
             broker["memory_bytes"] = stats.memory_bytes
-        self._last, self._backlog = seen, backlog
+        if stats.stored_bytes is not None:
+            broker["stored_bytes"] = stats.stored_bytes
+        if stats.most_stored_bytes is not None:
+            broker["most_stored_bytes"] = stats.most_stored_bytes
+        self._outboxes = outboxes
         return {
             "interval_s": interval_s,
-            "flows": flows,
+            "flows": self._flows(interval_s, counters, stats),
             "classes": classes,
             "links": links,
             "lost": _lost(counters, stats),
@@ -120,9 +178,60 @@ class Meter:
             },
         }
 
+    def _flows(
+        self, interval_s: float, counters: Counters, stats: Stats
+    ) -> dict[str, dict[str, float]]:
+        """Return what entered, passed, was shed and waits, for each flow."""
+        flows: dict[str, dict[str, float]] = {}
+        ingress = self._backlogs(self._backlog, stats.ingress_backlog, stats)
+        backlog: dict[str, int] = {}
+        for flow in sorted({*counters.passed, *counters.waiting, *stats.ingress_shed}):
+            passed, shed = self._passed.grown(flow), self._shed.grown(flow)
+            # Messages of a reliable flow in a pump are still in the broker's stream, too.
+            backlog[flow] = max(ingress.get(flow, 0), counters.waiting.get(flow, 0))
+            # Messages that entered have passed, were shed, or wait. Those that waited when the flow
+            # was first measured entered before.
+            offered = passed + shed + backlog[flow] - self._backlog.get(flow, backlog[flow])
+            flows[flow] = {
+                "offered_per_s": max(0, offered) / interval_s,
+                "passed_per_s": passed / interval_s,
+                "shed_per_s": shed / interval_s,
+                "backlog": backlog[flow],
+            }
+            means = {
+                "message_bytes": self._mean("size", flow, counters.sized.get(flow)),
+                "ack_s": self._mean("ack", flow, counters.acked.get(flow)),
+            }
+            flows[flow] |= {name: mean for name, mean in means.items() if mean is not None}
+            flows[flow] |= _room(stats.ingress_room.get(flow))
+        self._backlog = backlog
+        return flows
+
+    @staticmethod
+    def _backlogs(
+        before: Mapping[str, int], now: Mapping[str, int], stats: Stats
+    ) -> dict[str, int]:
+        """Return what waits in channels; where streams could not be read this time, what waited
+        before."""
+        return dict(now) if stats.streams_read else {**before, **now}
+
+
+def _room(room: Room | None) -> dict[str, float]:
+    """Return what the channel holds and may hold; a limit that the broker does not set is left
+    out."""
+    if room is None:
+        return {}
+    known = {
+        "backlog_bytes": room.size_bytes,
+        "most_messages": room.most_messages,
+        "most_bytes": room.most_bytes,
+        "keep_s": room.keep_s,
+    }
+    return {name: value for name, value in known.items() if value is not None}
+
 
 def _lost(counters: Counters, stats: Stats) -> dict[str, dict[str, int]]:
-    """Flow -> reason -> messages that were accepted and did not get further."""
+    """Return messages that were accepted and did not get further: flow -> reason -> count."""
     lost = {flow: dict(reasons) for flow, reasons in stats.lost.items()}
     for reason, counts in ((UNHEARD, counters.lost), (NOT_READ, counters.left)):
         for flow, count in counts.items():

@@ -1,1 +1,1 @@
-"""The Django side of Weir; `.importlinter` gives the storeys, top to bottom."""
+"""Contain the Django side of Weir; `.importlinter` gives the storeys, top to bottom."""

@@ -1,1 +1,1 @@
-"""Where Weir is put together: settings, the task app, the web entry, the embedded stack."""
+"""Assemble Weir: settings, the task app, the web entry, the embedded stack."""

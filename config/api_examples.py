@@ -1,7 +1,7 @@
-"""An example of every request that has a body.
+"""Give an example of every request that has a body.
 
-They are one small story, told in this order: whoever sends them one after the other, with the ids
-that the answers gave in place of those below, is not refused once (a test does exactly that).
+The examples form one small story in this order: a caller that sends them one after the other, with
+the ids from the answers in place of those below, is never refused (a test does exactly that).
 """
 
 from typing import Any
@@ -19,6 +19,7 @@ PUBLISHER, UTILITY, CLASS, SLO, SUBSCRIBER = _id(10), _id(11), _id(12), _id(13),
 PLAN_HASH = "5d0c" * 16
 
 NAMES = {
+    SYSTEM: "Trading floor",
     BROKER: "london-1",
     OTHER_BROKER: "frankfurt-1",
     LINK: "london-frankfurt",
@@ -28,7 +29,7 @@ NAMES = {
     KEY: "market-open",
     UTILITY: "gold",
 }
-"""What stands beside a reference, as `topic_name` beside `topic`."""
+"""The name beside a reference, such as `topic_name` beside `topic`."""
 
 WHY = "Requested in CHG-1042."
 
@@ -36,7 +37,7 @@ OBJECTS: dict[str, tuple[str, Example, Example]] = {
     # path: id of the answer, body of POST, body of PATCH
     "/systems": (
         SYSTEM,
-        {"name": "Trading floor", "product": "nats", "resources": ["cpu"], "reason": WHY},
+        {"name": NAMES[SYSTEM], "product": "nats", "resources": ["cpu"], "reason": WHY},
         {"description": "Quotes and orders of the London desk.", "reason": WHY},
     ),
     "/brokers": (
@@ -234,10 +235,20 @@ REQUESTS: dict[str, Example] = {
     },
     "POST /plans/{id}/approve": {"content_hash": PLAN_HASH, "comment": "As agreed."},
     "POST /plans/{id}/reject": {"comment": "Not before the month's end."},
+    "POST /plans/{id}/roll-back": {"reason": "The desk lost orders.", "accept_overload": True},
+    "POST /plans/{id}/accept-overload": {"reason": "The desk sends a third of its limit."},
+    **{
+        f"POST /{kind}/{{id}}/cancel": {"reason": "Started with the wrong method."}
+        for kind in ("runs", "studies", "overlay-evaluations")
+    },
+    "POST /plans/{id}/submit": {"reason": WHY},
+    "POST /plans/{id}/withdraw": {"reason": "CHG-1042 is put off."},
+    "POST /plans/{id}/execute": {"reason": WHY},
     "POST /plans/{id}/discard": {"reason": "Superseded by a larger change."},
     "PATCH /policies/{id}": {
         "approval_rules": [{"kind": "*", "min_brokers": 3, "approvals": 2}],
         "pace_s": 5,
+        "roll_back_pace_s": 0,
         "reason": WHY,
     },
     "POST /recomputation/schedules": {

@@ -1,6 +1,7 @@
-"""Puts the examples into the published schema; called by drf-spectacular."""
+"""Put the examples into the published schema; drf-spectacular calls this module."""
 
 import copy
+import re
 from typing import Any
 
 from config.api_examples import NAMES, OBJECTS, REQUESTS, SYSTEM, Example
@@ -15,7 +16,7 @@ RUN_ANSWER: Example = {
     "number": 26,
     "kind": "allocation",
     "system": SYSTEM,
-    "system_name": "Trading floor",
+    "system_name": NAMES[SYSTEM],
     "state": "running",
     "method": "certified",
     "parameters": {},
@@ -28,8 +29,11 @@ RUN_ANSWER: Example = {
     "allocation": None,
     "study": None,
     "overlay_evaluation": None,
+    "computed": None,
     "asked_by": "editor",
+    "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
     "rerun_of": None,
+    "rerun_of_name": None,
     "starts_from": None,
     "starts_from_name": None,
     "attempt": 1,
@@ -46,10 +50,25 @@ RUN_ANSWER: Example = {
 }
 
 
+NAMING = re.compile(r"(?:Describe|Read) (\w)")
+
+
+def describe_components(
+    result: dict[str, Any], generator: Any, request: Any, public: bool
+) -> dict[str, Any]:
+    """Begin the description of a component with what it is: the docstring of a serializer begins
+    with what the serializer does to it."""
+    for component in result.get("components", {}).get("schemas", {}).values():
+        text = component.get("description", "")
+        if match := NAMING.match(text):
+            component["description"] = match[1].upper() + text[match.end() :]
+    return result
+
+
 def add_examples(
     result: dict[str, Any], generator: Any, request: Any, public: bool
 ) -> dict[str, Any]:
-    """An `example` for every request with a body, and for answers that are objects or runs."""
+    """Add an `example` to every request with a body, and to answers that are objects or runs."""
     for path, operations in result.get("paths", {}).items():
         for method, operation in operations.items():
             body = REQUESTS.get(f"{method.upper()} {path.removeprefix(PREFIX)}")
@@ -89,14 +108,16 @@ def _put(place: dict[str, Any], example: Any) -> None:
 
 
 def object_example(path: str) -> Example:
-    """What the API answers to the POST of this path, with every reference's name beside it."""
+    """Return the API's answer to the POST of this path, with every reference's name beside it."""
     public_id, body, _ = OBJECTS[path]
     rest = {name: value for name, value in body.items() if name != "reason"}
     more: Example = {"version": 1, "created_at": AT, "updated_at": AT}
     more["allowed_commands"] = ["edit", "delete"]
+    if "system" in body:
+        more["system_name"] = NAMES[SYSTEM]
     if path == "/systems":
         more |= {"product_name": "NATS", "model_version": 1, "description": ""}
-        more |= {"unmanaged": "refuse", "retention_s": 3600}
+        more |= {"unmanaged": "refuse", "retention_s": 3600, "model_only": False}
         more["allowed_commands"] += ["add", "optimize"]
     if path in ("/topics", "/utility-functions"):
         more["class_count"] = 1
@@ -104,12 +125,12 @@ def object_example(path: str) -> Example:
 
 
 def _named(row: Example) -> Example:
-    """Every reference followed by the name of what it refers to, in lists, too."""
-    found: Example = {}
+    """Add to every reference the name of its object, in lists, too."""
+    named: Example = {}
     for member, value in row.items():
         if isinstance(value, list):
             value = [_named(part) if isinstance(part, dict) else part for part in value]
-        found[member] = copy.deepcopy(value)
+        named[member] = copy.deepcopy(value)
         if member not in ("id", "system") and isinstance(value, str) and value in NAMES:
-            found[f"{member}_name"] = NAMES[value]
-    return found
+            named[f"{member}_name"] = NAMES[value]
+    return named

@@ -1,4 +1,4 @@
-"""The Celery application; workers and beat start with `-A config.celery`."""
+"""Provide the Celery application; workers and beat start with `-A config.celery`."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The environment, read once and typed; what is missing or malformed stops the start."""
+"""Read the environment once, typed; a missing or malformed variable stops the start."""
 
 import os
 from collections.abc import Mapping
@@ -8,12 +8,13 @@ from urllib.parse import unquote, urlsplit
 
 
 class ConfigurationError(Exception):
-    """A variable of the environment is missing or malformed; the message names it and the mend."""
+    """Signal a missing or malformed environment variable; the message names it and the
+    correction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """What the control plane needs to know about the machine it runs on."""
+    """Hold what the control plane needs to know about its machine."""
 
     database_url: str
     broker_url: str
@@ -41,7 +42,7 @@ def _need(source: Mapping[str, str], name: str, scheme: tuple[str, ...] = ()) ->
 
 
 def _secret(source: Mapping[str, str], name: str) -> str:
-    """The variable, or the content of the file that NAME_FILE points to (container secrets)."""
+    """Return the variable, or the content of the file that NAME_FILE names (container secrets)."""
     path = source.get(f"{name}_FILE", "")
     if not path:
         return source.get(name, "").strip()
@@ -97,7 +98,7 @@ def read_environment(source: Mapping[str, str] | None = None) -> Environment:
 
 
 def database_settings(url: str) -> dict[str, object]:
-    """Django's DATABASES entry for a postgres:// address."""
+    """Return Django's DATABASES entry for a postgres:// address."""
     parts = urlsplit(url)
     try:
         port = str(parts.port or "")

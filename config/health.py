@@ -1,4 +1,4 @@
-"""What orchestrators and Prometheus ask of the web process."""
+"""Answer the health checks of orchestrators."""
 
 import redis
 from django.conf import settings
@@ -8,12 +8,13 @@ from django.http import HttpRequest, JsonResponse
 
 
 def livez(request: HttpRequest) -> JsonResponse:
-    """The process answers."""
+    """Report that the process answers."""
     return JsonResponse({"status": "alive"})
 
 
 def readyz(request: HttpRequest) -> JsonResponse:
-    """The process can serve: Postgres answers with today's schema, Valkey answers."""
+    """Report whether the process can serve: Postgres answers with today's schema, Valkey
+    answers."""
     parts = {"postgres": _postgres(), "valkey": _valkey()}
     ready = all(state == "ok" for state in parts.values())
     return JsonResponse(

@@ -1,4 +1,4 @@
-"""What Prometheus asks of the web process: where everything stands, and what agents measure.
+"""Answer Prometheus: the state of everything, and what agents measure.
 
 A scrape costs a handful of queries, however many systems there are.
 """
@@ -12,8 +12,10 @@ from apps.executions.selectors import execution_count_by_state
 from apps.plans.selectors.counts import plan_count_by_state
 from apps.recomputation.selectors import firing_count_by_rule
 from apps.runs.selectors import run_count_by_state
+from apps.telemetry.domain.backlog import Growth
 from apps.telemetry.models import Agent
 from apps.telemetry.selectors import held_by_removed, latest_samples_everywhere
+from apps.telemetry.selectors.backlog import backlogs
 from apps.telemetry.services.losses import losses_everywhere
 
 Labels = Mapping[str, str]
@@ -21,26 +23,26 @@ Row = tuple[Labels, float]
 
 FLOW = {
     "weir_flow_offered_per_s": ("offered_per_s", "Messages per second that reach a flow's gate."),
-    "weir_flow_passed_per_s": ("passed_per_s", "Messages per second that pass it."),
+    "weir_flow_passed_per_s": ("passed_per_s", "Messages per second that pass a flow's gate."),
     "weir_flow_backlog_messages": ("backlog", "Messages that wait at a flow's gate."),
 }
 CLASS = {
-    "weir_class_admitted": ("admitted", "Consumers of a class that are served."),
-    "weir_class_waiting": ("waiting", "Consumers of a class that wait for room."),
+    "weir_class_admitted": ("admitted", "Consumers of a class that are admitted."),
+    "weir_class_waiting": ("waiting", "Consumers of a class that wait for admission."),
 }
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Everything, in Prometheus' text format."""
+    """Return all metrics in Prometheus' text format."""
     text = "\n".join(_lines()) + "\n"
     return HttpResponse(text, content_type="text/plain; version=0.0.4")
 
 
 def _lines() -> Iterator[str]:
     for name, title, counts in (
-        ("weir_runs", "Runs by state.", run_count_by_state()),
-        ("weir_plans", "Plans by state.", plan_count_by_state()),
-        ("weir_executions", "Executions by state.", execution_count_by_state()),
+        ("weir_runs", "Number of runs by state.", run_count_by_state()),
+        ("weir_plans", "Number of plans by state.", plan_count_by_state()),
+        ("weir_executions", "Number of executions by state.", execution_count_by_state()),
     ):
         yield from _gauge(name, title, [({"state": s}, n) for s, n in sorted(counts.items())])
     yield from _gauge(
@@ -67,7 +69,7 @@ def _lines() -> Iterator[str]:
     )
     yield from _gauge(
         "weir_removed_broker_held_messages",
-        "Messages that a broker removed as gone for good held when it was heard last, at least.",
+        "Messages that a broker held, at least, when it was last heard before its removal.",
         [
             ({"system": system, "broker": broker, kind: name}, float(count))
             for system, broker, kind, name, count in held_by_removed()
@@ -75,7 +77,7 @@ def _lines() -> Iterator[str]:
     )
     yield from _metric(
         "weir_messages_lost_total",
-        "Messages that an agent took and could not hand on, at least.",
+        "Messages that an agent took and could not forward, at least.",
         "counter",
         [
             (
@@ -107,6 +109,32 @@ def _lines() -> Iterator[str]:
                 if member in row
             ]
             yield from _gauge(name, title, rows)
+
+    yield from _backlogs({s.broker.system_id: s.broker.system.name for s in samples})
+
+
+def _backlogs(systems: Mapping[int, str]) -> Iterator[str]:
+    """Return how backlogs of reliable topics move; what cannot be told is left out."""
+    rows = [
+        ({"system": systems[pk], "broker": row.broker, "flow": row.topic}, row)
+        for pk, found in sorted(backlogs(systems).items())
+        for row in found
+    ]
+    yield from _gauge(
+        "weir_flow_backlog_growth_per_s",
+        "Messages per second by which the backlog of a reliable flow grows, over two minutes.",
+        [(at, row.slope_per_s) for at, row in rows if row.slope_per_s is not None],
+    )
+    yield from _gauge(
+        "weir_flow_backlog_full_in_s",
+        "Seconds until a backlog that grows reaches the first limit that is known.",
+        [(at, row.full_in_s) for at, row in rows if row.full_in_s is not None],
+    )
+    yield from _gauge(
+        "weir_flow_backlog_alarm",
+        "1 while a backlog is full, or has grown for two minutes and is full within an hour.",
+        [(at, float(row.growth is Growth.ALARM)) for at, row in rows],
+    )
 
 
 def _gauge(name: str, title: str, rows: Iterable[Row]) -> Iterator[str]:

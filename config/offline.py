@@ -1,4 +1,4 @@
-"""Addresses at which nothing listens, for commands that need no server (`allocate`, types)."""
+"""Name addresses at which nothing listens, for commands that need no server (`allocate`, types)."""
 
 from collections.abc import MutableMapping
 
@@ -13,7 +13,7 @@ ADDRESSES = {
 
 
 def fill(environment: MutableMapping[str, str]) -> None:
-    """Give what is missing; what is set, directly or as NAME_FILE, stays."""
+    """Add what is missing; variables that are set, directly or as NAME_FILE, stay."""
     for name, value in ADDRESSES.items():
         if f"{name}_FILE" not in environment:
             environment.setdefault(name, value)

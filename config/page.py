@@ -1,4 +1,4 @@
-"""The browser's single page, for every address that is not the API's."""
+"""Serve the browser's single page at every address that is not the API's."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -10,7 +10,7 @@ NOT_BUILT = "The front end is not built yet: run `make install`, then reload.\n"
 
 @require_safe
 def page(request: HttpRequest, **_: object) -> HttpResponse:
-    """`index.html`; never cached, because it names the hashed assets of today's build."""
+    """Return `index.html`; never cached, because it names the hashed assets of today's build."""
     index = settings.FRONTEND_DIST / "index.html"
     if not index.is_file():
         return HttpResponse(NOT_BUILT, status=503, content_type="text/plain; charset=utf-8")

@@ -1,4 +1,4 @@
-"""The published schema: built once per process, told apart by its ETag."""
+"""Serve the published schema: built once per process, identified by its ETag."""
 
 import hashlib
 import threading
@@ -25,7 +25,8 @@ _rendered: dict[type[BaseRenderer], tuple[str, bytes]] = {}
 
 
 def rendered(renderer: BaseRenderer) -> tuple[str, bytes]:
-    """ETag and text in the renderer's format; who comes while it is built waits for it."""
+    """Return ETag and text in the renderer's format; requests during the first rendering wait for
+    it."""
     kind = type(renderer)
     if kind not in _rendered:
         with _building:
@@ -37,7 +38,7 @@ def rendered(renderer: BaseRenderer) -> tuple[str, bytes]:
 
 
 class _Ready(BaseRenderer):
-    """Text that is rendered already."""
+    """Return text that is rendered already."""
 
     def __init__(self, like: BaseRenderer) -> None:
         self.media_type, self.charset, self.format = like.media_type, like.charset, like.format
@@ -47,14 +48,15 @@ class _Ready(BaseRenderer):
 
 
 class SchemaView(SpectacularAPIView):
-    """Public: it says what anybody may read in the sources. So it must cost nothing."""
+    """Publish the schema without sign-in: it says what anybody may read in the sources, so it must
+    cost nothing."""
 
     authentication_classes: list[Any] = []
     permission_classes: list[Any] = []
 
     @extend_schema(exclude=True)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """The schema; 304 to who has it."""
+        """Return the schema; 304 to a caller that has it."""
         renderer = request.accepted_renderer
         etag, text = rendered(renderer)
         headers = {"ETag": etag, "Cache-Control": "no-cache"}

@@ -1,16 +1,14 @@
-"""Every address: the API, what machines ask, and the single page of the browser."""
+"""List every address: the API, what machines ask, and the single page of the browser."""
 
 from django.urls import include, path, re_path
 from rest_framework.routers import SimpleRouter
 
 from apps.accounts.api.views import PasswordView, SessionView, TokenViewSet, UserViewSet
-from apps.allocations.api.flow_status import FlowStatusView
 from apps.allocations.api.preview import PreviewView
 from apps.allocations.api.views import (
     AllocationViewSet,
     LoadViewSet,
     OptimizersView,
-    OverviewView,
     PopulationViewSet,
     RateViewSet,
 )
@@ -45,9 +43,12 @@ from apps.evaluations.api.views import CandidateViewSet, EvaluationViewSet
 from apps.executions.api import agents
 from apps.executions.api.restored import AdoptRestoredView, RestoredView
 from apps.executions.api.views import ExecutionViewSet
+from apps.overview.api.views import OverviewView
+from apps.plans.api.checklist import ChecklistView
 from apps.plans.api.model_state import ModelStateView
+from apps.plans.api.policies import PolicyViewSet
 from apps.plans.api.views import PlanViewSet
-from apps.plans.policies.api.views import PolicyViewSet
+from apps.rate_control.api.views import FlowStatusView
 from apps.recomputation.api.views import (
     FiringViewSet,
     SchedulePreviewView,
@@ -55,8 +56,9 @@ from apps.recomputation.api.views import (
     TriggerViewSet,
 )
 from apps.runs.api.events import events
+from apps.runs.api.processes import ProcessesView
 from apps.runs.api.views import RunViewSet, report_progress
-from apps.studies.api.arriving import report_points
+from apps.studies.api.job_points import report_points
 from apps.studies.api.views import StudyPointViewSet, StudyViewSet
 from apps.systems.api.views import SystemViewSet
 from apps.telemetry.api.views import (
@@ -116,6 +118,7 @@ api = [
     path("session", SessionView.as_view()),
     path("session/password", PasswordView.as_view()),
     path("overview", OverviewView.as_view()),
+    path("processes", ProcessesView.as_view()),
     path("utility-kinds", UtilityKindsView.as_view()),
     path("utility-kinds/curve", UtilityCurveView.as_view()),
     path("topics/<uuid:id>/rate-range", TopicRateRangeView.as_view()),
@@ -125,6 +128,7 @@ api = [
     path("model-state", ModelStateView.as_view()),
     path("recomputation/preview", SchedulePreviewView.as_view()),
     path("systems/<uuid:id>/preview", PreviewView.as_view()),
+    path("systems/<uuid:id>/checklist", ChecklistView.as_view()),
     path("systems/<uuid:id>/restored", RestoredView.as_view()),
     path("systems/<uuid:id>/adopt-restored", AdoptRestoredView.as_view()),
     path("systems/<uuid:id>/traffic", SystemTrafficView.as_view()),

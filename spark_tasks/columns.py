@@ -72,7 +72,7 @@ def read_flow_part(folder: str, number: int, pairs: int) -> FlowPart:
 
 
 def read_node_part(folder: str, number: int, pairs: int) -> NodePart:
-    """What a task needs of it: not where its classes and pairs are in the whole."""
+    """Return what a task needs of it: not where its classes and pairs are in the whole."""
     counts = read_columns(f"{folder}/nodes-{number}")["classes"]
     classes = read_columns(f"{folder}/admissions-{number}")
     none, zero = np.zeros(0), np.zeros(0, dtype=np.int64)

@@ -1,33 +1,36 @@
-"""The only door: run a job on the Spark Connect server, or interrupt it."""
+"""Run a job on the Spark Connect server, or interrupt it; no other module does."""
 
-from typing import Any
+from importlib import import_module
+from types import ModuleType
 
 import grpc
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
 from spark_tasks import io
-from spark_tasks.jobs import evaluate, fit, partitioned, plan, solve, sweep
-from spark_tasks.partitions import cores
-from spark_tasks.session import SparkAway, forget, reachable, session, short
+from spark_tasks.order import JobOrder
+from spark_tasks.reach import SparkAway, reachable
+from spark_tasks.session import forget, session, short
 from weir.errors import WeirError
 
-__all__ = ["JobError", "SparkAway", "interrupt", "reachable", "run"]
+__all__ = ["JobError", "interrupt", "run"]
 CLOSED_MEANWHILE = "NO_ACTIVE_SESSION"
 """What a session says whose client heard, in an answer that pyspark swallowed, that its server is
 another one by now."""
 
-JOBS = {
-    "evaluate": evaluate.build,
-    "fit": fit.build,
-    "plan": plan.build,
-    "solve": solve.build,
-    "sweep": sweep.build,
-}
-
 
 class JobError(Exception):
     """Signal that the job ran and failed."""
+
+
+def job_of(name: str) -> ModuleType:
+    """Return the module of a job: `spark_tasks.jobs.<name>`, or elsewhere by its whole name.
+
+    Each has `build(spark, input_uri, output_uri, order)`, which reads the snapshot and writes the
+    answer. One that may do better without has `direct(spark, payload, input_uri, order)`, which
+    gives the answer itself, or None where `build` shall do it.
+    """
+    return import_module(name if "." in name else f"spark_tasks.jobs.{name}")
 
 
 def run(
@@ -38,19 +41,21 @@ def run(
     payload: bytes,
     input_uri: str,
     output_uri: str,
-    parameters: dict[str, Any],
+    order: JobOrder,
 ) -> bytes:
     """Write the snapshot, run the job, read the answer. Raises SparkAway or JobError."""
-    build = JOBS[job]
+    module = job_of(job)
+    direct = getattr(module, "direct", None)
     try:
         spark = session(remote)
         spark.addTag(tag)
         try:
-            if job == "solve" and partitioned.wanted(payload, parameters, lambda: cores(spark)):
-                return partitioned.run(spark, payload, input_uri, parameters)
-            io.write_snapshot(spark, payload, input_uri)
-            build(spark, input_uri, output_uri, parameters)
-            answer, error = io.read_answer(spark, output_uri)
+            answer: bytes | None = direct(spark, payload, input_uri, order) if direct else None
+            error = None
+            if answer is None:
+                io.write_snapshot(spark, payload, input_uri)
+                module.build(spark, input_uri, output_uri, order)
+                answer, error = io.read_answer(spark, output_uri)
         finally:
             spark.removeTag(tag)
     except (grpc.RpcError, SparkConnectGrpcException) as problem:

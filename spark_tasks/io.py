@@ -1,4 +1,4 @@
-"""The only reader and writer of datasets: snapshots, answers and the columns of cut problems."""
+"""Read and write datasets: snapshots, answers and the columns of cut problems."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +24,7 @@ def write_snapshot(spark: Any, payload: bytes, uri: str) -> None:
 
 
 def read_snapshot(spark: Any, uri: str) -> Any:
-    """The snapshot as a frame of one row and one partition."""
+    """Return the snapshot as a frame of one row and one partition."""
     return spark.read.schema(SNAPSHOT_SCHEMA).parquet(uri).coalesce(1)
 
 
@@ -48,7 +48,7 @@ def write_columns(uri: str, columns: Mapping[str, Any]) -> None:
 
 
 def read_columns(uri: str) -> dict[str, np.ndarray]:
-    """What `write_columns` wrote, in whatever process it is needed."""
+    """Return what `write_columns` wrote, in whatever process it is needed."""
     system, path = FileSystem.from_uri(uri)
     table = parquet.read_table(path, filesystem=system)
     # Own memory: compiled code wants arrays that may be written and are aligned.

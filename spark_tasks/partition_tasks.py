@@ -1,4 +1,4 @@
-"""What runs in the tasks of a partitioned computation.
+"""Run the tasks of a partitioned computation.
 
 A worker process reads a part when it first meets it and keeps it: iterations then move only prices,
 rates and sums. A worker that died, or one that never saw the part, reads it again; a task is a
@@ -22,7 +22,7 @@ _kept: "OrderedDict[str, dict[tuple[str, int], Any]]" = OrderedDict()
 
 
 def kept(folder: str, name: str, number: int, read: Callable[[], Any]) -> Any:
-    """The value of this name, read once per worker."""
+    """Return the value of this name, read once per worker."""
     values = _kept.setdefault(folder, {})
     _kept.move_to_end(folder)
     while len(_kept) > KEPT_PROBLEMS:

@@ -1,4 +1,4 @@
-"""A cut problem on Spark: one small job per question, one task per part."""
+"""Keep a cut problem on Spark: one small job per question, one task per part."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -23,7 +23,7 @@ NO_WANTED = np.zeros(0, dtype=np.uint8)
 
 
 class FlowSizes(NamedTuple):
-    """How long the pieces of a flow part's answer are."""
+    """Hold the lengths of the pieces of a flow part's answer."""
 
     blocks: int
     flows: int
@@ -69,7 +69,7 @@ class SparkParts:
         return Sums(raw[:pairs].copy(), raw[pairs:].reshape(pairs, self._kinds).copy())
 
     def _each(self, task: Callable[..., bytes], pairs: Sequence[int]) -> list[np.ndarray]:
-        """The task's answer for every part, in the order of the parts."""
+        """Return the task's answer for every part, in the order of the parts."""
         folder, counts = self._folder, list(pairs)
 
         def in_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -88,7 +88,7 @@ class SparkParts:
 
 
 def cores(spark: Any) -> int:
-    """How many tasks the server runs side by side."""
+    """Return how many tasks the server runs side by side."""
     frame = spark.range(1 << 16).select(spark_partition_id().alias("part")).distinct()
     return max(1, int(frame.count()))
 

@@ -1,34 +1,28 @@
-"""One Spark Connect session per process, made on first use and never before a fork."""
+"""Keep one Spark Connect session per process, made on first use and never before a fork."""
 
 import atexit
 import contextlib
 import os
 import re
-import socket
 import threading
 import uuid
 from typing import Any
-from urllib.parse import urlsplit
 
 import grpc
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.client.retries import DefaultPolicy
 
-
-class SparkAway(Exception):
-    """The Spark Connect server cannot be reached, or went away during a job."""
-
+from spark_tasks.reach import SparkAway, reachable
 
 _RAISED = re.compile(r"^(?!SQLSTATE)[A-Za-z_][\w.]*(: .*)?$")
 _DETAILS = re.compile(r'details = "(.*?)"')
 _lock = threading.Lock()
-PROBE_S = 1.0
 _session: tuple[int, str, Any] | None = None
 
 
 def session(remote: str) -> Any:
-    """This process's session at `remote` (sc://host:port). Raises SparkAway."""
+    """Return this process's session at `remote` (sc://host:port). Raises SparkAway."""
     global _session
     with _lock:
         if _session is not None and _session[:2] == (os.getpid(), remote) and _usable(_session[2]):
@@ -47,16 +41,6 @@ def session(remote: str) -> Any:
             raise SparkAway(short(error)) from error
         _session = (os.getpid(), remote, made)
         return made
-
-
-def reachable(remote: str) -> bool:
-    """Whether anything listens there now. A Connect client alone would try for minutes."""
-    parts = urlsplit(remote.partition(";")[0])
-    try:
-        with socket.create_connection((parts.hostname or "", parts.port or 15002), PROBE_S):
-            return True
-    except OSError:
-        return False
 
 
 def _usable(candidate: Any) -> bool:
@@ -83,7 +67,8 @@ def close() -> None:
 
 
 def short(error: Exception) -> str:
-    """One line of what gRPC or Spark said: of a Python traceback the last one, else the first."""
+    """Return one line of what gRPC or Spark said: of a Python traceback the last one, else the
+    first."""
     text = str(error.details()) if isinstance(error, grpc.Call) else str(error)
     found = _DETAILS.search(text)
     text = (found[1] if found else text) or type(error).__name__

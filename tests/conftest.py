@@ -1,16 +1,20 @@
 """Fixtures that every room of tests may use."""
 
+import gc
+import re
+from functools import cache
 from typing import Any
 
 import pytest
-from django.db import connection
 from hypothesis import HealthCheck, settings
 from rest_framework.test import APIClient
 
 from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
 from apps.systems.models import System
+from tests import database
 from tests.factories import make_base_workload, make_user
+from tests.schema import SCHEMA
 
 # How long an example takes to draw says how busy the machine is, and nothing of the code.
 _ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -21,12 +25,15 @@ settings.register_profile("others", _ANY_MACHINE, derandomize=False)
 settings.load_profile("weir")
 
 
-@pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
-    """Tests with transactions of their own are cleaned up after with TRUNCATE, which the audit
-    record refuses everywhere else; `tests/apps/common/test_integrity.py` sees to that."""
-    with django_db_blocker.unblock(), connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE audit_auditentry DISABLE TRIGGER audit_never_emptied")
+database.install()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _only_what_is_new_is_collected() -> None:
+    """Keep what was imported and collected so far away from the garbage collector. It stays until
+    the end, and there is so much of it that looking at it took most of the time of some suites."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
@@ -47,9 +54,35 @@ def base_workload(db: None) -> System:
     return make_base_workload()
 
 
+@cache
+def _operations() -> list[tuple[str, re.Pattern[str], set[str]]]:
+    """Method, address and statuses of every published operation; `/plans/outcomes` before
+    `/plans/{id}`, whose pattern it fits, too."""
+    return [
+        (method, re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path))), set(one["responses"]))
+        for path, item in sorted(SCHEMA["paths"].items(), key=lambda one: one[0].count("{"))
+        for method, one in item.items()
+    ]
+
+
+class DeclaredClient(APIClient):
+    """A client that takes no refusal which the published schema does not declare."""
+
+    def generic(self, method: str, path: str, *args: Any, **kwargs: Any) -> Any:
+        answer = super().generic(method, path, *args, **kwargs)
+        address = path.split("?")[0].removeprefix("http://testserver")
+        if 400 <= answer.status_code < 500:
+            for published, pattern, statuses in _operations():
+                if published == method.lower() and pattern.fullmatch(address):
+                    said = f"{method} {address} answers {answer.status_code}: declare it"
+                    assert str(answer.status_code) in statuses, said
+                    break
+        return answer
+
+
 def client_of(user: User | None) -> APIClient:
     """The API as this person; None is somebody who is not signed in."""
-    client = APIClient()
+    client = DeclaredClient()
     if user is not None:
         client.force_login(user)
     return client

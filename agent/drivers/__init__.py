@@ -1,1 +1,1 @@
-"""One file per broker product; each imports its own client library and nobody else's."""
+"""Contain one driver per broker product; each imports its own client library and no other."""

@@ -1,6 +1,6 @@
-"""What the agent asks of a broker product, and in which words.
+"""Define what the agent asks of a broker product.
 
-The runtime, the router, the pump and the shift know this file and no product. A driver speaks for
+Runtime, router, pumps and shifts use this module and know no product. A driver acts for
 ONE broker (the agent's own) and, over links, reads the outboxes that neighbouring brokers hold for
 it. Everything is asynchronous; every method may raise the four errors below and nothing else that
 is foreseeable.
@@ -23,19 +23,21 @@ from weir.coordination.wire import KEEP_S, ClassSpec, Delivery
 
 
 class DriverError(Exception):
-    """Base of what a driver says when it could not do what was asked."""
+    """Signal that a driver could not do what was asked."""
 
 
 class Retryable(DriverError):
-    """Nothing happened; the same call may succeed later (the broker is away, is full, is slow)."""
+    """Signal that nothing happened; the same call may succeed later (the broker is away, full or
+    slow)."""
 
 
 class Unknown(DriverError):
-    """It may or may not have happened; repeat the call, which is idempotent by message id."""
+    """Signal that it may or may not have happened; repeat the call, which is idempotent by message
+    id."""
 
 
 class Fenced(DriverError):
-    """Somebody newer acts for this broker; stop acting. `incarnation`: theirs, 0 if unknown."""
+    """Signal that a newer agent acts for this broker; `incarnation` is its number, 0 if unknown."""
 
     def __init__(self, text: str, *, incarnation: int = 0) -> None:
         super().__init__(text)
@@ -43,34 +45,35 @@ class Fenced(DriverError):
 
 
 class Unsupported(DriverError):
-    """This product, version or configuration cannot do it; the text says what would help."""
+    """Signal that this product, version or configuration cannot do it; the text says what would
+    help."""
 
 
 class NotGone(DriverError):
-    """Somebody who is said to be gone for good is not."""
+    """Signal that a neighbour that was declared gone for good is still there."""
 
 
 class LimiterScope(StrEnum):
-    """Where a flow's rate is bounded."""
+    """Name where a flow's rate is limited."""
 
     AGENT = "agent"
-    """By the agent's own token bucket, exact at the gate."""
+    """The agent limits the rate with its own token bucket, exactly at the gate."""
     BROKER = "broker"
-    """By the broker per client or tenant, as exactly as the product does it."""
+    """The broker limits the rate per client or tenant, as exactly as the product does it."""
 
 
 class Enforcement(StrEnum):
-    """How a consumer limit is kept."""
+    """Name how a consumer limit is enforced."""
 
     ENFORCED = "enforced"
-    """The broker refuses whoever is not admitted."""
+    """The broker refuses consumers that are not admitted."""
     COOPERATIVE = "cooperative"
-    """Consumers ask and abide by the answer; the broker would let them in."""
+    """Consumers ask and respect the answer; the broker would let them in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a product can do; told to the control plane with each session."""
+    """Describe what a product can do; sent to the control plane with each session."""
 
     product: str
     deliveries: tuple[Delivery, ...]
@@ -81,7 +84,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerFacts:
-    """What a broker says about itself when one connects."""
+    """Describe a broker as it presents itself to a client that connects."""
 
     name: str
     version: str
@@ -91,7 +94,7 @@ class BrokerFacts:
 
 
 class Place(StrEnum):
-    """The three kinds of channel at a broker; see the table above."""
+    """Name the three kinds of channel at a broker; see the table above."""
 
     INGRESS = "ingress"
     DELIVERY = "delivery"
@@ -100,8 +103,8 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channel:
-    """One place messages wait at the agent's own broker. An outbox carries all flows of its
-    `delivery` class towards `neighbour`, in one order; the others carry `flow` alone."""
+    """Identify one place where messages wait at the agent's own broker. An outbox holds all flows
+    of its `delivery` class towards `neighbour`, in one order; the others hold `flow` alone."""
 
     place: Place
     delivery: Delivery
@@ -111,8 +114,8 @@ class Channel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What can be read: an own ingress (`flow`), or the outbox that the broker of `neighbour`
-    keeps for us."""
+    """Identify what can be read: an own ingress (`flow`), or the outbox that the broker of
+    `neighbour` keeps for this broker."""
 
     delivery: Delivery
     flow: str = ""
@@ -120,22 +123,22 @@ class Source:
 
 
 class Message(NamedTuple):
-    """One message, or a mark (`mark`, payload its JSON) that a shift sends in band."""
+    """Hold one message, or a mark (`mark`, payload its JSON) that a shift sends in band."""
 
     flow: str
     payload: bytes
     origin: str = ""
-    """Where a reliable message came in, and in which life of that ingress."""
+    """Where a reliable message entered, and in which life of that ingress."""
     position: int = 0
-    """Rises with every message of its flow and origin; with them it is the message's identity."""
+    """It rises with every message of its flow and origin; the three identify the message."""
     headers: bytes = b""
-    """Whatever else travels with it, in the product's own form."""
+    """All further headers, in the product's own form."""
     mark: bool = False
 
 
 @dataclass(slots=True)
 class Batch:
-    """Messages of one flow in the order of their source, or one mark.
+    """Hold messages of one flow in the order of their source, or one mark.
 
     Marks keep their place among all flows; flows are in order each for itself. What came from an
     ingress may be cut: each piece is a batch that can be settled.
@@ -144,43 +147,45 @@ class Batch:
     source: Source
     messages: Sequence[Message]
     token: object = None
-    """What `settle` needs to acknowledge this batch and all before it; None: nothing."""
+    """What `settle` needs to acknowledge this batch and all before it; None when there is nothing
+    to do."""
     life: str = ""
-    """Of the broker's process it was read from; pieces of a batch keep it."""
+    """The broker's process from which it was read; pieces of a batch keep it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interest:
-    """What a neighbour wants of us, as last told (kept at our broker, so it survives restarts)."""
+    """Describe what a neighbour wants of this broker, as stored here, so that it survives
+    restarts."""
 
     neighbour: str
     flows: frozenset[str]
     epoch: str = ""
     """The action that last changed the link; see weir.coordination.tables."""
     unreadable: str = ""
-    """Why what is kept says nothing; empty for what can be read."""
+    """Why the stored value cannot be read; empty for a readable one."""
     stale: bool = False
-    """It was stored before the broker's process began, whose disk may be older than what this
-    agent has heard already. The neighbour says it again as soon as it is back."""
+    """Whether it was stored before the broker's process began, whose disk may be older than what
+    this agent has received already. The neighbour writes it again as soon as it is back."""
     asks: bool = False
-    """The neighbour does not know what we want of it, and waits until we say it (again)."""
-    saying: str = ""
-    """Another one each time that the neighbour says something, even the same."""
+    """Whether the neighbour does not know what this broker wants, and waits for it."""
+    revision: str = ""
+    """It changes each time that the neighbour writes its interest, even the same again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """What a neighbour's agent asks this one, and where the answer goes."""
+    """Hold a question of a neighbour's agent to this one, and where the answer goes."""
 
     neighbour: str
-    """Whose agent asks: the broker lets nobody ask in another's name."""
+    """The neighbour whose agent asks; the broker lets nobody ask as another."""
     payload: bytes
     reply: object
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassAdmission:
-    """Admission of one class as it is at the broker now."""
+    """Describe the admission of one class as it is at the broker now."""
 
     limit: int | None
     admitted: int
@@ -188,49 +193,82 @@ class ClassAdmission:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stats:
-    """Counters since the driver was opened (rates are the caller's difference), and gauges."""
+class Room:
+    """Describe how much a channel holds and may hold; None where the product sets no such limit."""
 
+    size_bytes: int
+    most_messages: int | None = None
+    most_bytes: int | None = None
+    keep_s: float | None = None
+    """How old a message may become before the broker drops it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """Hold counters, whose differences over time are rates, and gauges.
+
+    A driver that reads the counters from time to time gives the time of its last reading.
+    """
+
+    read_at: float | None = None
+    """When `in_messages` and `out_messages` were read, by a clock that is never set back; None
+    means just now."""
+    life: str = ""
+    """The name of the process that counts those two."""
+    began_at: float | None = None
+    """When that process began to count, by the clock of `read_at`; None when not known."""
     connections: int = 0
     in_messages: int = 0
     out_messages: int = 0
     cpu_ratio: float | None = None
-    """1 is one core in full use."""
+    """Processor use, where 1 is one core in full use."""
     cores: int | None = None
-    """That the broker may use."""
+    """The number of cores that the broker may use."""
     memory_bytes: int | None = None
+    stored_bytes: int | None = None
+    """The bytes of all stored messages; None where the product does not say."""
+    most_stored_bytes: int | None = None
+    """The bytes that the broker may store; None where it has no such limit or does not say."""
     sync_always: bool | None = None
-    """Whether an acknowledged message is on disk; None where the product does not say."""
+    """Whether acknowledged messages are on disk; None where the product does not say."""
     ingress_backlog: Mapping[str, int] = field(default_factory=dict)
     """Flow -> messages waiting before the gate."""
+    ingress_room: Mapping[str, Room] = field(default_factory=dict)
+    """Flow -> the room for messages that wait before its gate, where the product says it."""
     ingress_shed: Mapping[str, int] = field(default_factory=dict)
-    """Flow -> best-effort messages thrown away before the gate because too many waited."""
+    """Flow -> best-effort messages discarded before the gate because too many waited."""
     outbox_backlog: Mapping[str, int] = field(default_factory=dict)
-    """Neighbour -> messages it has not yet fetched."""
+    """Neighbour -> messages that it has not yet fetched."""
+    streams_read: bool = True
+    """Whether the two backlogs include messages in streams; False when those could not be read
+    now."""
     delivered: Mapping[str, int] = field(default_factory=dict)
-    """Class -> messages handed to its consumers, summed over consumers."""
+    """Class -> messages handed to its consumers since the driver was opened, summed over
+    consumers; never falls."""
+    delivered_at: float | None = None
+    """When `delivered` was read, by the clock of `read_at`."""
     classes: Mapping[str, ClassAdmission] = field(default_factory=dict)
     unmanaged: tuple[str, ...] = ()
-    """Names of clients that belong to no class."""
+    """The names of clients that belong to no class."""
     lost: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Flow (empty: unknown) -> reason -> messages that were accepted and did not get further."""
     problems: tuple[str, ...] = ()
-    """What a person should know of, in sentences."""
+    """What a person should know, as sentences."""
 
 
 @runtime_checkable
 class Driver(Protocol):
-    """A broker product, for one broker."""
+    """Use a broker product at one broker."""
 
     @property
     def capabilities(self) -> Capabilities:
-        """What this product can do."""
+        """Return what this product can do."""
         ...
 
     @property
     def server(self) -> str:
-        """Names the process of the own broker: another one may stand on another disk. Empty while
-        it is not connected."""
+        """Return the name of the own broker's process, since another process may have another disk.
+        Empty while it is not connected."""
         ...
 
     async def open(self) -> BrokerFacts:
@@ -238,13 +276,13 @@ class Driver(Protocol):
         ...
 
     async def close(self) -> None:
-        """Leave the broker; what it holds stays."""
+        """Disconnect from the broker; its contents stay."""
         ...
 
     async def ensure_channel(
         self, channel: Channel, *, max_message_bytes: int = 0, keep_s: int = KEEP_S
     ) -> None:
-        """The channel exists as described; idempotent.
+        """Create the channel as described if needed; idempotent.
 
         `max_message_bytes`: what the smallest broker on the way of an ingress takes in one message
         (0: not known). A reliable message that would not fit everywhere with what Weir adds is
@@ -254,45 +292,48 @@ class Driver(Protocol):
         ...
 
     async def ensure_link(self, neighbour: str, address: str) -> None:
-        """Our outbox for `neighbour` exists, and we are subscribed to its outbox for us; what
-        comes is kept until `read`. Idempotent. Raises Retryable when it cannot be reached."""
+        """Create our outbox for `neighbour`, and subscribe to its outbox for us; messages are kept
+        until `read`. Idempotent. Raises Retryable when the neighbour cannot be reached."""
         ...
 
     async def trust(self, public_keys: Mapping[str, str]) -> None:
-        """From now on these neighbours, each with its public key, may read the outboxes kept for
-        them; whoever else does is cut off. Returns when the rule holds for newcomers."""
+        """Let these neighbours, each with its public key, read the outboxes kept for them from now
+        on, and disconnect all others. Returns when the rule holds for new connections."""
         ...
 
     async def close_link(self, neighbour: str) -> None:
-        """Read nothing more of it until `ensure_link`; what waits for it stays. Idempotent."""
+        """Stop reading a link until `ensure_link`; messages that wait for it stay. Idempotent."""
         ...
 
     async def drop_link(self, neighbour: str) -> None:
-        """Read nothing more of it, tell it nothing, remove our outbox for it; idempotent."""
+        """Stop reading a link, withdraw our interest and remove our outbox for it; idempotent."""
         ...
 
     async def waiting(self, neighbour: str) -> int:
-        """Reliable messages on the link that its reader has not settled: in our outbox, on their
-        way into it, and, as far as it can be reached, in the neighbour's outbox for us."""
+        """Return the number of reliable messages on the link that its reader has not settled: in
+        our outbox, on their way into it, and, as far as it can be reached, in the neighbour's
+        outbox for us."""
         ...
 
     def answers(self, neighbour: str) -> bool:
-        """Whether a linked neighbour's broker is there at this moment, though it may let us in or
-        not: where its agent is dead it lets nobody in, and goes on for all who are in."""
+        """Return whether a linked neighbour's broker answers now, even if it refuses us: a broker
+        whose agent is dead admits nobody, and goes on serving connected clients."""
         ...
 
     async def lift_bound(self, neighbour: str) -> None:
-        """Our reliable outbox for `neighbour` holds whatever waits for room in it, until
-        `set_bounds`; idempotent. So does every outbox that something is carried over to."""
+        """Let our reliable outbox for `neighbour` take all messages that wait for room in it, until
+        `set_bounds`; idempotent. The same holds for an outbox that receives messages by
+        `carry_over`."""
         ...
 
     async def set_bounds(self) -> None:
-        """No outbox takes more than it should any more; what is in it stays. Idempotent."""
+        """Enforce the bounds of all outboxes again; messages in them stay. Idempotent."""
         ...
 
     async def carry_over(self, gone: str, to: str) -> int:
-        """Copy what is reliable and waits for `gone` behind what waits for `to`, in order, each
-        message once however often it is asked for; marks stay. How many messages that were.
+        """Copy the reliable messages that wait for `gone` behind those that wait for `to`, in
+        order, each message once however often it is called; marks stay. Returns the number of
+        messages.
 
         After `lift_bound`, while nobody writes to either. Raises NotGone when `gone` has read
         from its outbox since then.
@@ -300,87 +341,91 @@ class Driver(Protocol):
         ...
 
     async def publish(self, channel: Channel, messages: Sequence[Message]) -> None:
-        """Append in order of calls. Reliable: returns when the broker holds all of them, each
-        once, however often it takes; whatever is there already is left out."""
+        """Append messages in the order of calls. For reliable ones, return when the broker holds
+        all of them, each once, however often it takes; messages that are there already are left
+        out."""
         ...
 
     def read(self, source: Source) -> AsyncIterator[Batch]:
-        """Batches in the source's order, from the first unsettled on. Ends when dropped."""
+        """Return batches in the source's order, starting with the first unsettled one. Ends when
+        dropped."""
         ...
 
     async def settle(self, batch: Batch) -> None:
-        """The batch and everything before it need never be read again. It may be put into effect
-        later, never after somebody newer has fenced us."""
+        """Acknowledge the batch and everything before it. This may take effect later, but never
+        after a newer agent has fenced us."""
         ...
 
     async def stop_reading(self, source: Source) -> None:
-        """An ingress that is none any more; iterating `read` of it ends."""
+        """Stop reading a former ingress; iterating over `read` of it ends."""
         ...
 
     async def close_ingress(self, but: Collection[str]) -> None:
-        """Publishers of reliable messages are refused, of every flow `but` these, until
-        `ensure_channel`: nobody reads what they send. What waits there stays. Idempotent."""
+        """Refuse publishers of reliable messages of every flow `but` these, until `ensure_channel`,
+        as nobody reads what they send. Messages that wait there stay. Idempotent."""
         ...
 
     async def interest(
         self, neighbour: str, flows: frozenset[str], epoch: str, *, asks: bool = False
     ) -> None:
-        """Tell a linked neighbour, durably, which flows we want of it. `asks`: that it says to us
-        what it wants."""
+        """Declare durably to a linked neighbour which flows we want of it. `asks` requests the
+        neighbour's own interest."""
         ...
 
     def interests(self) -> AsyncIterator[Mapping[str, Interest]]:
-        """What neighbours want of us: everything that is kept, again after each change. A value
-        that cannot be read is one among the others, and says so."""
+        """Return the interest of all neighbours, and all of it again after each change. A value
+        that cannot be read is one among the others, and is marked as such."""
         ...
 
     async def ask(self, neighbour: str, payload: bytes) -> bytes:
         """Ask a linked neighbour's agent and wait for its answer. Raises Retryable when it does not
-        answer in time. Nothing of it is kept: whoever needs an answer asks again."""
+        answer in time. Questions are not stored: the caller asks again."""
         ...
 
     def inquiries(self) -> AsyncIterator[Inquiry]:
-        """What neighbours' agents ask from now on, through every loss of the connection."""
+        """Return the questions of neighbours' agents from now on, through every loss of the
+        connection."""
         ...
 
     async def answer(self, inquiry: Inquiry, payload: bytes) -> None:
-        """Answer one of them; who asked may be gone by now."""
+        """Answer a question; the neighbour may not wait for the answer any more."""
         ...
 
     async def admit(self, classes: Mapping[str, ClassSpec], *, unmanaged: str) -> None:
-        """From now on admit by these limits; whoever is above a limit is released, newest first.
+        """Admit by these limits from now on, and disconnect consumers above a limit, newest
+        first.
 
         Returns when no class has more admitted than its limit.
         """
         ...
 
     async def revoke(self, name: str, consumer: str) -> None:
-        """Release one consumer of class `name` by its connection's name."""
+        """Disconnect one consumer of class `name` by its connection's name."""
         ...
 
     async def fence(self, incarnation: int) -> None:
-        """From its return on nothing is read, written, settled or admitted here by whatever acts
-        for an older incarnation, or for this one in a process that was started earlier.
+        """Make sure that no older incarnation, and no earlier process of this one, reads, writes,
+        settles or admits anything here after this has returned.
 
-        To be called before anything is read. Raises Fenced when somebody newer acts; a broker
+        Call this before anything is read. Raises Fenced when a newer agent acts; a broker
         remembers the newest incarnation over its restarts.
         """
         ...
 
     async def note_state(self, number: int) -> None:
-        """The broker remembers, over its restarts, that our state directory has come to this
-        number, or a larger one. Without a stream (no JetStream) nothing is remembered."""
+        """Record at the broker, over its restarts, that our state directory has reached this
+        number, or a larger one. Without a stream (no JetStream) nothing is recorded."""
         ...
 
     async def noted_state(self) -> int:
-        """The largest number that was noted; 0 where none was."""
+        """Return the largest number that was recorded; 0 where none was."""
         ...
 
     async def fenced(self) -> NoReturn:
-        """Raises Fenced as soon as somebody else has fenced us; waits for it until then. Nothing
-        that was handed to this driver takes effect after that."""
+        """Wait until another agent has fenced us, then raise Fenced. Nothing that this driver was
+        given takes effect after that."""
         ...
 
     async def stats(self) -> Stats:
-        """What the broker does now."""
+        """Return the counters and gauges of the broker."""
         ...

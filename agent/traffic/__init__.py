@@ -1,1 +1,1 @@
-"""Publishers and consumers for a demo or a trial: `python -m agent.traffic`."""
+"""Generate the traffic of a demo or a trial with real clients: `python -m agent.traffic`."""

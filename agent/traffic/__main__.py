@@ -1,4 +1,4 @@
-"""`python -m agent.traffic`: publishers and consumers for a demo or a trial, as one process.
+"""Run publishers and consumers for a demo or a trial in one process: `python -m agent.traffic`.
 
 Publishers send numbered messages at a steady rate, whatever the gates do with them. Consumers
 connect as their class, are admitted or refused, and ask again; those of a reliable flow read its
@@ -22,6 +22,7 @@ from pathlib import Path
 import uvloop
 
 from agent.tasks import end
+from agent.traffic.clients import Clients
 from agent.traffic.files import (
     Access,
     BadTraffic,
@@ -30,14 +31,15 @@ from agent.traffic.files import (
     read_access,
     read_traffic,
 )
-from agent.traffic.players import Players
 
 log = logging.getLogger("weir.traffic")
 
 
-async def play(flows: list[FlowTraffic], classes: list[ClassTraffic], access: Access) -> None:
-    """Until SIGTERM or SIGINT."""
-    players = Players(access)
+async def run_traffic(
+    flows: list[FlowTraffic], classes: list[ClassTraffic], access: Access
+) -> None:
+    """Run all publishers and consumers until SIGTERM or SIGINT."""
+    clients = Clients(access)
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -45,18 +47,18 @@ async def play(flows: list[FlowTraffic], classes: list[ClassTraffic], access: Ac
     consumers = [(row, number) for row in classes for number in range(1, row.consumers + 1)]
     log.info("%d flows, %d consumers", len(flows), len(consumers))
     work = [
-        *(players.publish(flow) for flow in flows if flow.rate_per_s > 0),
-        *(players.consume(row, number) for row, number in consumers),
-        players.tell(),
+        *(clients.publish(flow) for flow in flows if flow.rate_per_s > 0),
+        *(clients.consume(row, number) for row, number in consumers),
+        clients.log_counts(),
     ]
     tasks = [asyncio.ensure_future(one) for one in work]
     await stop.wait()
     await end(*tasks)
-    log.info("%s", players.tally.line())
+    log.info("%s", clients.tally.line())
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 when asked to stop, 2 for a wrong command line or file."""
+    """Run the command; return 0 when asked to stop, 2 for a wrong command line or file."""
     parser = argparse.ArgumentParser(prog="agent.traffic", description=__doc__.split("\n")[0])
     parser.add_argument("--traffic", type=Path, required=True, help="who sends, who wants what")
     parser.add_argument("--access", type=Path, required=True, help="brokers and the client key")
@@ -72,7 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
     except BadTraffic as error:
         print(f"traffic: {error}", file=sys.stderr)
         return 2
-    uvloop.run(play(flows, classes, access))
+    uvloop.run(run_traffic(flows, classes, access))
     return 0
 
 

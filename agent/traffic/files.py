@@ -1,4 +1,4 @@
-"""What the traffic is told: who sends, who wants what, where the brokers are."""
+"""Read the files that describe the traffic: publishers, consumers and brokers."""
 
 import json
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from typing import Any
 
 
 class BadTraffic(ValueError):
-    """A file does not say what it has to; the message names file and entry."""
+    """Signal that a file lacks an entry or has a wrong one; the message names both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowTraffic:
-    """The publisher of one flow."""
+    """Describe the publisher of one flow."""
 
     name: str
     broker: str
@@ -22,7 +22,7 @@ class FlowTraffic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassTraffic:
-    """Consumers of one class, each of whom wants to be admitted."""
+    """Describe the consumers of one class, each of which asks for admission."""
 
     name: str
     flow: str
@@ -33,7 +33,7 @@ class ClassTraffic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Where the brokers are and with what one gets in."""
+    """Say where the brokers are and with which key clients connect."""
 
     brokers: dict[str, str]
     publisher: str
@@ -41,7 +41,7 @@ class Access:
 
 
 def read_traffic(path: Path) -> tuple[list[FlowTraffic], list[ClassTraffic]]:
-    """Who publishes and who consumes. Raises BadTraffic."""
+    """Read the publishers and consumers. Raises BadTraffic."""
     plain = _object(path)
     flows = [
         FlowTraffic(
@@ -66,7 +66,7 @@ def read_traffic(path: Path) -> tuple[list[FlowTraffic], list[ClassTraffic]]:
 
 
 def read_access(path: Path) -> Access:
-    """Where and with which key. Raises BadTraffic."""
+    """Read the addresses of brokers and the client key. Raises BadTraffic."""
     plain = _object(path)
     return Access(
         brokers=_entry(path, "", plain, "brokers", dict),

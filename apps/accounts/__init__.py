@@ -1,1 +1,1 @@
-"""People, roles and API tokens."""
+"""Manage people, roles and API tokens."""

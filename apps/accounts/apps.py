@@ -2,6 +2,6 @@ from django.apps import AppConfig
 
 
 class AccountsConfig(AppConfig):
-    """People, roles and API tokens."""
+    """Manage people, roles and API tokens."""
 
     name = "apps.accounts"

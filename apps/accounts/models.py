@@ -1,4 +1,4 @@
-"""People and the hashed tokens of machines."""
+"""Store people and the hashed tokens of machines."""
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
@@ -14,12 +14,12 @@ ROLE_NAMES = [role.value for role in Role]
 
 
 def role_choices() -> list[tuple[str, str]]:
-    """Callable choices: a new role makes no migration."""
+    """Return the choices of roles; as a callable, so that a new role makes no migration."""
     return [(role.value, role.value.capitalize()) for role in Role]
 
 
 class User(AbstractUser, BaseModel):
-    """A person who signs in with a password."""
+    """Store a person who signs in with a password."""
 
     roles: "ArrayField[list[str], list[str]]" = ArrayField(
         models.CharField(max_length=16, choices=role_choices), default=list, blank=True
@@ -46,17 +46,17 @@ class User(AbstractUser, BaseModel):
 
     @property
     def display_name(self) -> str:
-        """The full name, or the sign-in name where none is given."""
+        """Return the full name, or the sign-in name where none is given."""
         return self.get_full_name() or self.username
 
     @property
     def permissions(self) -> frozenset[Permission]:
-        """What this person may do."""
+        """Return what this person may do."""
         return permissions_of(self.roles)
 
 
 class AccountGrant(models.Model):
-    """Who gave an account what it acts with: its password, or one of its roles.
+    """Record who gave an account its password or one of its roles.
 
     Only the latest giver is kept. `by` None: the command line, which whoever owns the machine has.
     """
@@ -84,7 +84,7 @@ class AccountGrant(models.Model):
 
 
 class ApiToken(BaseModel):
-    """A machine's credential: only its SHA-256 is stored, its roles never exceed its owner's."""
+    """Store a machine's credential: only its SHA-256, with roles that never exceed its owner's."""
 
     name = models.CharField(max_length=100)
     owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
@@ -110,11 +110,11 @@ class ApiToken(BaseModel):
 
     @property
     def usable(self) -> bool:
-        """Neither revoked nor expired, and its owner may still sign in."""
+        """Return whether it is neither revoked nor expired, and its owner may still sign in."""
         expired = self.expires_at is not None and self.expires_at <= timezone.now()
         return self.revoked_at is None and not expired and self.owner.is_active
 
     @property
     def permissions(self) -> frozenset[Permission]:
-        """What the token may do: its roles, cut to those its owner has now."""
+        """Return what the token may do: its roles, limited to those its owner has now."""
         return permissions_of(set(self.roles) & set(self.owner.roles))

@@ -1,12 +1,14 @@
-"""Whose hands an account is in.
+"""Find out which accounts one person may control.
 
-Somebody who set the password of an account can sign in as it. Whoever made somebody an approver
-chose the judge. Both are followed from giver to giver: an account made by an account that I made
-is mine too. Only the latest giver counts, so another administrator ends it by setting a new
-password and by granting the role anew.
+Whoever set the password of an account can sign in as it. Whoever made somebody an approver chose
+the approver. Both are followed from giver to giver: an account made by an account that a person
+made is controlled by that person too. Only the latest giver counts, so another administrator ends
+it by setting a new password and by granting the role again.
 """
 
 from dataclasses import dataclass
+
+import networkx as nx
 
 from apps.accounts.domain.roles import Role
 from apps.accounts.models import AccountGrant
@@ -16,24 +18,24 @@ LETS_IN = frozenset({AccountGrant.PASSWORD})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hands:
-    """One person's place among those who made each other's accounts."""
+class AccountControl:
+    """Describe who controls a person's account, and which accounts the person controls."""
 
     makers: frozenset[int]
-    """Who made this person a judge, directly or through others."""
-    held: frozenset[int]
-    """As whom this person can sign in."""
-    holders: frozenset[int]
-    """Who can sign in as this person."""
+    """Accounts that made this person an approver, directly or through others."""
+    controlled: frozenset[int]
+    """Accounts as which this person can sign in."""
+    controllers: frozenset[int]
+    """Accounts that can sign in as this person."""
 
     @property
-    def one_pair_of_eyes(self) -> frozenset[int]:
-        """Accounts that may be this very person's, or whose this one may be."""
-        return self.held | self.holders
+    def same_person(self) -> frozenset[int]:
+        """Return the accounts that may be this very person's, or whose owner may use this one."""
+        return self.controlled | self.controllers
 
 
-def hands_of(person_id: int) -> Hands:
-    """Read now, in one query; people can only be made as often as there are accounts."""
+def account_control(person_id: int) -> AccountControl:
+    """Return who controls whom, read in one query."""
     rows = list(
         AccountGrant.objects.filter(what__in=list(MAKES_A_JUDGE), by__isnull=False).values_list(
             "person_id", "by_id", "what"
@@ -41,20 +43,13 @@ def hands_of(person_id: int) -> Hands:
     )
     upwards = [(to, by) for to, by, _ in rows if by is not None]
     downwards = [(by, to) for to, by, what in rows if by is not None and what in LETS_IN]
-    return Hands(
+    return AccountControl(
         makers=_closure(person_id, upwards),
-        held=_closure(person_id, downwards),
-        holders=_closure(person_id, [(to, by) for by, to in downwards]),
+        controlled=_closure(person_id, downwards),
+        controllers=_closure(person_id, [(to, by) for by, to in downwards]),
     )
 
 
 def _closure(start: int, edges: list[tuple[int, int]]) -> frozenset[int]:
-    following: dict[int, set[int]] = {}
-    for a, b in edges:
-        following.setdefault(a, set()).add(b)
-    reached, waiting = {start}, [start]
-    while waiting:
-        for other in following.get(waiting.pop(), set()) - reached:
-            reached.add(other)
-            waiting.append(other)
-    return frozenset(reached - {start})
+    graph: nx.DiGraph[int] = nx.DiGraph(edges)
+    return frozenset(nx.descendants(graph, start)) if start in graph else frozenset()

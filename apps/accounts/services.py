@@ -1,4 +1,4 @@
-"""Make, change and end people and tokens; each deed with its audit entry in one transaction."""
+"""Create, change and end people and tokens, each with its audit entry in one transaction."""
 
 import hashlib
 import secrets
@@ -18,7 +18,7 @@ from apps.accounts.domain.names import display_name_error, username_error
 from apps.accounts.domain.roles import Role
 from apps.accounts.models import AccountGrant, ApiToken, User
 from apps.audit.services import record
-from apps.common.errors import ApplicationError, Conflict, FieldError, PreconditionFailed
+from apps.common.errors import ApplicationError, Conflict, FieldError, check_version
 from apps.common.events import publish
 
 TOKEN_PREFIX = "weir_"
@@ -27,7 +27,8 @@ COMMAND_LINE = "the command line"
 
 
 def token_digest(secret: str) -> str:
-    """What is stored of a token: the secret has 256 random bits, so one plain hash is enough."""
+    """Return what is stored of a token: the secret has 256 random bits, so one plain hash is
+    enough."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -53,7 +54,7 @@ def _check_name_free(username: str, user: User | None = None) -> None:
 
 
 def _check_names(user: User, changed: Collection[str]) -> None:
-    """Names that were there before stay, whatever rules came since."""
+    """Check changed names; existing names stay valid, whatever rules were added since."""
     wrong: dict[str, str] = {}
     if "username" in changed:
         wrong["username"] = username_error(user.username)
@@ -71,7 +72,7 @@ def _check_names(user: User, changed: Collection[str]) -> None:
 
 
 def _grant(user: User, giver: User | None, *kinds: str) -> None:
-    """Keep who gave these; what people give themselves changes no giver."""
+    """Record who gave these roles or password; what people give themselves changes no giver."""
     if giver is not None and giver.pk == user.pk:
         return
     for what in kinds:
@@ -106,7 +107,8 @@ def user_create(
 
 
 def automatic_account(name: str) -> User:
-    """The account in whose name Weir itself acts, such as `schedule`; it may do nothing itself.
+    """Return the account that Weir itself acts as, such as `schedule`; it has no permissions of its
+    own.
 
     The colon keeps its name apart from people's, which hold none.
     """
@@ -126,7 +128,8 @@ def automatic_account(name: str) -> User:
 def user_update(
     *, user: User, expected_version: int, values: dict[str, Any], actor: User | None
 ) -> User:
-    """Change a person's names, roles, password or right to sign in; one admin always remains.
+    """Change a person's names, roles, password or right to sign in; one administrator always
+    remains.
 
     A new password ends every session and token of the account.
     """
@@ -141,10 +144,7 @@ def user_update(
     row = locked[user.pk]
     others = [pk for pk, other in locked.items() if pk != row.pk and other.is_active]
     was_admin = row.is_active and Role.ADMIN.value in row.roles
-    if row.version != expected_version:
-        raise PreconditionFailed(
-            "version_mismatch", f"{row} was changed meanwhile (version {row.version}). Reload."
-        )
+    check_version(row, expected_version)
     changes = dict(values)
     password = changes.pop("password", None)
     if "roles" in changes:
@@ -181,7 +181,7 @@ def user_update(
 
 
 def _set_password(row: User, password: str) -> None:
-    """Give a locked account a new password; whoever knew the old one is out, machines too."""
+    """Give a locked account a new password, which signs out its people and machines."""
     _check_password(password, row)
     row.set_password(password)
     ApiToken.objects.filter(owner=row, revoked_at=None).update(revoked_at=timezone.now())
@@ -189,7 +189,7 @@ def _set_password(row: User, password: str) -> None:
 
 @transaction.atomic
 def password_change(*, user: User, current: str, password: str) -> User:
-    """Change one's own password. Ends every session and token of the account.
+    """Change the caller's own password, which ends every session and token of the account.
 
     Raises ApplicationError naming `current` when it is not the password.
     """
@@ -215,7 +215,7 @@ def password_change(*, user: User, current: str, password: str) -> User:
 
 
 def sign_in_record(*, user: User | None, username: str, address: str) -> None:
-    """Keep who signed in, or that somebody was refused. A name that nobody has is not kept: people
+    """Record who signed in, or that somebody was refused. An unknown name is not stored: people
     type passwords into that field."""
     known = user or User.objects.filter(username=username, automatic=False).first()
     record(
@@ -231,7 +231,7 @@ def sign_in_record(*, user: User | None, username: str, address: str) -> None:
 
 @transaction.atomic
 def sign_out_record(*, user: User, address: str) -> None:
-    """Keep who signed out; open streams of the session look whether it is theirs."""
+    """Record who signed out; open streams of the session check whether it is theirs."""
     publish("session")
     record(
         actor=user,
@@ -247,7 +247,7 @@ def sign_out_record(*, user: User, address: str) -> None:
 def token_create(
     *, owner: User, name: str, roles: list[str], expires_at: datetime | None = None
 ) -> tuple[ApiToken, str]:
-    """Make a token; the secret is returned once and never stored."""
+    """Make a token; return the secret once and never store it."""
     excess = sorted(set(roles) - set(owner.roles))
     if excess:
         message = f"You do not have the role {excess[0]} yourself."
@@ -255,7 +255,7 @@ def token_create(
             "roles_exceed_owner", message, errors=[FieldError(field="roles", message=message)]
         )
     if expires_at is not None and expires_at <= timezone.now():
-        message = "Lies in the past."
+        message = "This time is in the past."
         raise ApplicationError(
             "invalid", message, errors=[FieldError(field="expires_at", message=message)]
         )
@@ -286,13 +286,13 @@ def token_revoke(*, token: ApiToken, actor: User) -> None:
 
 
 def _record_token(token: ApiToken, action: str, actor: User) -> None:
-    said = {"owner": token.owner.username, "roles": token.roles, "expires_at": token.expires_at}
+    values = {"owner": token.owner.username, "roles": token.roles, "expires_at": token.expires_at}
     record(
         actor=actor,
         action=action,
         object_kind="token",
         object_id=token.public_id,
         object_name=token.name,
-        before=said if action == "revoke" else None,
-        after=said if action == "create" else None,
+        before=values if action == "revoke" else None,
+        after=values if action == "create" else None,
     )

@@ -1,1 +1,1 @@
-"""Rates and admitted consumers: ask for a run, keep its result, compare."""
+"""Optimize rates and admitted consumers: ask for a run, keep its result, compare results."""

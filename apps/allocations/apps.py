@@ -2,6 +2,7 @@ from django.apps import AppConfig
 
 
 class AllocationsConfig(AppConfig):
-    """Rates and admitted consumers: ask for a run, keep its result, compare."""
+    """Optimize rates and admitted consumers: ask for a run, keep its result, compare results."""
 
     name = "apps.allocations"
+    computations = ("apps.allocations.services.computation.ALLOCATION",)

@@ -1,23 +1,23 @@
-"""Allocations: what a run proposed, as rows that people can page through and compare."""
+"""Store allocations: results of runs, as rows that people can page through and compare."""
 
 from typing import Any
 
 from django.db import models
 from django.db.models import Q
 
-from apps.common.models import BaseModel
-from apps.runs.models import Run
+from apps.runs.models import Computed
 from apps.systems.models import System
 
 
-class Allocation(BaseModel):
-    """Rates, admitted consumers and prices of one run; numbered within its system."""
+class Allocation(Computed):
+    """Store rates, admitted consumers and prices of one run; numbered within its system."""
+
+    LETTER = "A"
+    LARGE = ("trace", "bounds", "moments")
 
     system = models.ForeignKey(
         System, on_delete=models.CASCADE, null=True, related_name="allocations"
     )
-    run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="allocation")
-    number = models.PositiveIntegerField()
     status = models.CharField(max_length=16)
     method = models.CharField(max_length=64)
     utility = models.FloatField()
@@ -32,8 +32,7 @@ class Allocation(BaseModel):
     admitted = models.BigIntegerField()
     wanted = models.BigIntegerField()
 
-    class Meta:
-        ordering = ["-id"]
+    class Meta(Computed.Meta):
         constraints = [
             models.UniqueConstraint(
                 fields=["system", "number"],
@@ -46,12 +45,9 @@ class Allocation(BaseModel):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"A-{self.number}"
-
 
 class FlowRate(models.Model):
-    """The rate given to one flow."""
+    """Store the rate given to one flow."""
 
     allocation = models.ForeignKey(Allocation, on_delete=models.CASCADE, related_name="rates")
     flow = models.CharField(max_length=200)
@@ -74,7 +70,8 @@ class FlowRate(models.Model):
 
 
 class ClassPopulation(models.Model):
-    """How many consumers of one class are admitted, and what one of them is worth and costs."""
+    """Store how many consumers of one class are admitted, and what one of them is worth and
+    costs."""
 
     allocation = models.ForeignKey(Allocation, on_delete=models.CASCADE, related_name="populations")
     consumer_class = models.CharField(max_length=200)
@@ -104,14 +101,14 @@ class ClassPopulation(models.Model):
 
 
 class Place(models.TextChoices):
-    """Where a resource is."""
+    """Name where a resource is."""
 
     NODE = "node", "Node"
     LINK = "link", "Link"
 
 
 class ResourceLoad(models.Model):
-    """Load, capacity and price of one resource of a node, or of a link."""
+    """Store load, capacity and price of one resource of a node, or of a link."""
 
     allocation = models.ForeignKey(Allocation, on_delete=models.CASCADE, related_name="loads")
     place = models.CharField(max_length=8, choices=Place.choices)

@@ -1,1 +1,1 @@
-"""Append-only record of who did what, when and why."""
+"""Keep an append-only record of who did what, when and why."""

@@ -2,6 +2,6 @@ from django.apps import AppConfig
 
 
 class AuditConfig(AppConfig):
-    """Append-only record of who did what, when and why."""
+    """Keep an append-only record of who did what, when and why."""
 
     name = "apps.audit"

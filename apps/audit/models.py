@@ -1,4 +1,4 @@
-"""The append-only record; a trigger in the database refuses to change or delete a row."""
+"""Store the append-only record; a trigger in the database rejects changes and deletions."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from apps.common.models import BaseModel
 
 
 class AuditEntry(BaseModel):
-    """One thing that somebody did."""
+    """Record one action of a person or of Weir."""
 
     at = models.DateTimeField(auto_now_add=True)
     actor = models.ForeignKey(

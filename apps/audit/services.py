@@ -1,4 +1,4 @@
-"""Write the record; always inside the transaction of the deed."""
+"""Write the audit record, always inside the transaction of the recorded change."""
 
 import json
 import uuid
@@ -11,7 +11,7 @@ from apps.audit.models import AuditEntry
 
 
 class Actor(Protocol):
-    """Who did it: a person of `apps.accounts`, which stands above this room."""
+    """Describe who acted: a person of `apps.accounts`, which is above this app."""
 
     @property
     def pk(self) -> Any: ...
@@ -21,7 +21,7 @@ class Actor(Protocol):
 
 
 class Deed(TypedDict):
-    """What was done. `actor` None means Weir itself, or whom `actor_name` names."""
+    """Describe what was done. `actor` None means Weir itself, or the name in `actor_name`."""
 
     actor: Actor | None
     actor_name: NotRequired[str]
@@ -41,7 +41,7 @@ def _plain(value: Any) -> Any:
 
 
 def entry(**deed: Unpack[Deed]) -> AuditEntry:
-    """The entry of a deed, not written yet."""
+    """Return the entry of a deed without writing it."""
     actor = deed["actor"]
     return AuditEntry(
         actor_id=actor.pk if actor else None,
@@ -59,12 +59,12 @@ def entry(**deed: Unpack[Deed]) -> AuditEntry:
 
 
 def record(**deed: Unpack[Deed]) -> AuditEntry:
-    """Add one entry."""
+    """Add one entry to the record."""
     written = entry(**deed)
     written.save(force_insert=True)
     return written
 
 
 def record_all(entries: Sequence[AuditEntry]) -> None:
-    """Add entries, in their order."""
+    """Add entries to the record, in their order."""
     AuditEntry.objects.bulk_create(entries)

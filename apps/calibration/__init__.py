@@ -1,1 +1,1 @@
-"""Resource models: fitted from telemetry, corrected while running, bounded by latency."""
+"""Calibrate resource models: fitted from telemetry, corrected while running, bounded by latency."""

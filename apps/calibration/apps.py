@@ -2,6 +2,8 @@ from django.apps import AppConfig
 
 
 class CalibrationConfig(AppConfig):
-    """Resource models: fitted from telemetry, corrected while running, bounded by latency."""
+    """Calibrate resource models: fitted from telemetry, corrected while running, bounded by
+    latency."""
 
     name = "apps.calibration"
+    computations = ("apps.calibration.services.computation.FIT",)

@@ -1,4 +1,4 @@
-"""Fits with their coefficients, error corrections in force, latency bounds, and settings."""
+"""Store fits with their coefficients, error corrections in force, latency bounds, and settings."""
 
 from typing import Any
 
@@ -8,13 +8,17 @@ from django.db.models import Q
 
 from apps.catalog.models import Topic
 from apps.common.models import BaseModel
-from apps.runs.models import Run
+from apps.runs.models import Computed
 from apps.systems.models import System
 from apps.topology.models import Broker
+from weir.lifecycle.fits import FitState
+
+FIT_STATES = [(state.value, state.value.capitalize()) for state in FitState]
 
 
 class CalibrationSettings(BaseModel):
-    """How far a system's model may be corrected by what is measured; off until somebody says so."""
+    """Store how far measurements may correct a system's model; off until somebody switches it
+    on."""
 
     system = models.OneToOneField(System, on_delete=models.CASCADE, related_name="calibration")
     correct_errors = models.BooleanField(
@@ -60,24 +64,13 @@ class CalibrationSettings(BaseModel):
         return f"calibration of {self.system}"
 
 
-class FitState(models.TextChoices):
-    """What became of a fit."""
+class Fit(Computed):
+    """Store what one run found in the telemetry of a time; numbered within its system."""
 
-    PROPOSED = "proposed", "Proposed"
-    APPLIED = "applied", "Applied"
-    UNDONE = "undone", "Undone"
-    DISCARDED = "discarded", "Discarded"
-
-
-class Fit(BaseModel):
-    """What one run found in the telemetry of a time; numbered within its system."""
+    LETTER = "F"
 
     system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="fits")
-    run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="fit")
-    number = models.PositiveIntegerField()
-    state = models.CharField(
-        max_length=16, choices=FitState.choices, default=FitState.PROPOSED.value
-    )
+    state = models.CharField(max_length=16, choices=FIT_STATES, default=FitState.PROPOSED)
     since = models.DateTimeField()
     until = models.DateTimeField()
     window_s = models.FloatField()
@@ -87,11 +80,12 @@ class Fit(BaseModel):
     decided_at = models.DateTimeField(null=True)
     version = models.PositiveIntegerField(default=1, editable=False)
 
-    class Meta:
-        ordering = ["-id"]
+    class Meta(Computed.Meta):
         constraints = [
             models.UniqueConstraint(fields=["system", "number"], name="fit_number_once_per_system"),
-            models.CheckConstraint(condition=Q(state__in=FitState.values), name="fit_state_known"),
+            models.CheckConstraint(
+                condition=Q(state__in=[state for state, _ in FIT_STATES]), name="fit_state_known"
+            ),
             models.CheckConstraint(
                 condition=Q(state=FitState.PROPOSED.value, decided_at=None)
                 | Q(~Q(state=FitState.PROPOSED.value), decided_at__isnull=False),
@@ -99,12 +93,9 @@ class Fit(BaseModel):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"F-{self.number}"
-
 
 class FitCase(models.Model):
-    """One broker and resource of a fit: how good it is, and what was not measured yet."""
+    """Store one broker and resource of a fit: how good it is, and what was not measured yet."""
 
     fit = models.ForeignKey(Fit, on_delete=models.CASCADE, related_name="cases")
     broker = models.CharField(max_length=200)
@@ -132,7 +123,7 @@ class FitCase(models.Model):
 
 
 class Coefficient(BaseModel):
-    """Work per message (flow), per message and consumer (class), or per second (idle)."""
+    """Store work per message (flow), per message and consumer (class), or per second (idle)."""
 
     case = models.ForeignKey(FitCase, on_delete=models.CASCADE, related_name="coefficients")
     kind = models.CharField(max_length=8)
@@ -163,7 +154,7 @@ class Coefficient(BaseModel):
 
 
 class Correction(models.Model):
-    """Measured over predicted load of one broker and resource, as of now."""
+    """Store measured over predicted load of one broker and resource, as of now."""
 
     broker = models.ForeignKey(Broker, on_delete=models.CASCADE, related_name="corrections")
     resource = models.CharField(max_length=32)
@@ -188,7 +179,8 @@ class Correction(models.Model):
 
 
 class LatencyBound(models.Model):
-    """What the producers of a reliable topic can send at most, waiting for acknowledgements."""
+    """Store what the producers of a reliable topic can send at most, waiting for
+    acknowledgements."""
 
     topic = models.OneToOneField(Topic, on_delete=models.CASCADE, related_name="latency_bound")
     ack_s = models.FloatField()

@@ -1,1 +1,2 @@
-"""Topics, publishers, consumer classes, utility functions, SLOs, streams, groups, interests."""
+"""Manage topics, publishers, consumer classes, utility functions, SLOs, streams, groups,
+interests."""

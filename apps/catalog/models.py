@@ -1,4 +1,5 @@
-"""What flows and who wants it: topics, publishers, classes, utilities, SLOs, streams, interests."""
+"""Store the traffic and its consumers: topics, publishers, classes, utilities, SLOs, streams,
+interests."""
 
 from typing import Any
 
@@ -13,7 +14,7 @@ from weir.utility import kinds, utility_from_dict
 
 
 def finite(*names: str, optional: bool = False) -> Q:
-    """All of the columns hold finite numbers that are not negative."""
+    """Return the condition that all of the columns hold finite numbers that are not negative."""
     condition = Q()
     for name in names:
         sound = Q(**{f"{name}__gte": 0, f"{name}__lt": float("inf")})
@@ -22,7 +23,7 @@ def finite(*names: str, optional: bool = False) -> Q:
 
 
 class Pattern(models.TextChoices):
-    """How messages of a topic travel (Gryphon paper, section II)."""
+    """Name how messages of a topic travel (Gryphon paper, section II)."""
 
     ONE_TO_MANY = "one_to_many", "One to many"
     ONE_TO_ONE = "one_to_one", "One to one"
@@ -30,14 +31,14 @@ class Pattern(models.TextChoices):
 
 
 class Delivery(models.TextChoices):
-    """What is promised about each message."""
+    """Name what is guaranteed for each message."""
 
     BEST_EFFORT = "best_effort", "Best effort"
     RELIABLE = "reliable", "Reliable"
 
 
 class CorrelationKey(Entity):
-    """A label on publishers that tend to send at the same moment."""
+    """Store a label of publishers that tend to send at the same moment."""
 
     description = models.TextField(blank=True)
 
@@ -47,7 +48,7 @@ class CorrelationKey(Entity):
 
 
 class Group(Entity):
-    """A channel (multicast group, broker exchange) that carries several streams."""
+    """Store a channel (multicast group, broker exchange) that carries several streams."""
 
     number = models.PositiveIntegerField()
 
@@ -60,7 +61,7 @@ class Group(Entity):
 
 
 class Stream(Entity):
-    """A transport session that carries several topics; it sits in at most one group."""
+    """Store a transport session that carries several topics; it is in at most one group."""
 
     number = models.PositiveIntegerField()
     group = models.ForeignKey(
@@ -76,7 +77,7 @@ class Stream(Entity):
 
 
 class Topic(Entity):
-    """What a user names; the optimizer sees its routed traffic as one flow."""
+    """Store a topic, as users name it; the optimizer sees its routed traffic as one flow."""
 
     description = models.TextField(blank=True)
     pattern = models.CharField(max_length=20, choices=Pattern.choices, default=Pattern.ONE_TO_MANY)
@@ -125,7 +126,8 @@ class Topic(Entity):
 
 
 class TopicNodeCost(models.Model):
-    """Work at a broker per message of the topic, whoever receives it (F in the LRGP paper)."""
+    """Store the work at a broker per message of the topic, whoever receives it (F in the LRGP
+    paper)."""
 
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="node_costs")
     broker = models.ForeignKey(Broker, on_delete=models.PROTECT, related_name="+")
@@ -146,7 +148,7 @@ class TopicNodeCost(models.Model):
 
 
 class TopicLinkCost(models.Model):
-    """Work on a link per message of the topic (L in the LRGP paper)."""
+    """Store the work on a link per message of the topic (L in the LRGP paper)."""
 
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="link_costs")
     link = models.ForeignKey(Link, on_delete=models.PROTECT, related_name="+")
@@ -164,7 +166,7 @@ class TopicLinkCost(models.Model):
 
 
 class Publisher(Entity):
-    """A client that sends on one topic."""
+    """Store a client that sends on one topic."""
 
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="publishers")
     broker = models.ForeignKey(
@@ -184,12 +186,12 @@ class Publisher(Entity):
 
 
 def utility_kind_choices() -> list[tuple[str, str]]:
-    """The kinds found in `weir/utility/`; callable, so a new kind makes no migration."""
+    """Return the kinds of `weir/utility/`; as a callable, so that a new kind makes no migration."""
     return [(name, name) for name in sorted(kinds())]
 
 
 class UtilityFunction(Entity):
-    """What one admitted consumer is worth at a rate; several classes may share one."""
+    """Store what one admitted consumer is worth at a rate; several classes may share a function."""
 
     kind = models.CharField(max_length=32, choices=utility_kind_choices)
     parameters: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
@@ -199,7 +201,8 @@ class UtilityFunction(Entity):
         constraints = entity_constraints("utility_function")
 
     def clean(self) -> None:
-        """The kernel knows which parameters the kind takes; its word is the field's error."""
+        """Check the parameters with the kernel, which knows what the kind takes; its error is the
+        field's."""
         super().clean()
         if self.kind not in kinds():
             return
@@ -214,7 +217,7 @@ class UtilityFunction(Entity):
 
 
 class ConsumerClass(Entity):
-    """Consumers of one topic at one broker that share a utility function and a cost."""
+    """Store the consumers of one topic at one broker that share a utility function and a cost."""
 
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="consumer_classes")
     broker = models.ForeignKey(Broker, on_delete=models.PROTECT, related_name="consumer_classes")
@@ -234,7 +237,7 @@ class ConsumerClass(Entity):
 
 
 class ConsumerClassCost(models.Model):
-    """Work per message and admitted consumer of the class (G in the LRGP paper)."""
+    """Store the work per message and admitted consumer of the class (G in the LRGP paper)."""
 
     consumer_class = models.ForeignKey(
         ConsumerClass, on_delete=models.CASCADE, related_name="costs"
@@ -256,7 +259,7 @@ class ConsumerClassCost(models.Model):
 
 
 class Quantity(models.TextChoices):
-    """What an SLO promises, with its unit."""
+    """Name what an SLO promises, with its unit."""
 
     DELAY_P50_S = "delay_p50_s", "Median delay, s"
     DELAY_P99_S = "delay_p99_s", "99th percentile of delay, s"
@@ -265,7 +268,7 @@ class Quantity(models.TextChoices):
 
 
 class Slo(Entity):
-    """A target on a measured quantity of a topic over a window."""
+    """Store a target on a measured quantity of a topic over a window."""
 
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="slos")
     quantity = models.CharField(max_length=20, choices=Quantity.choices)
@@ -292,7 +295,7 @@ class Slo(Entity):
 
 
 class Subscriber(Entity):
-    """A user of the messaging system, with the topics it wants."""
+    """Store a user of the messaging system, with the topics it wants."""
 
     description = models.TextField(blank=True)
     broker = models.ForeignKey(
@@ -306,7 +309,7 @@ class Subscriber(Entity):
 
 
 class Interest(models.Model):
-    """A subscriber wants a topic."""
+    """Store that a subscriber wants a topic."""
 
     subscriber = models.ForeignKey(Subscriber, on_delete=models.CASCADE, related_name="interests")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="interests")

@@ -1,1 +1,1 @@
-"""What every app stands on: base model, errors, pagination, tasks by name, live events."""
+"""Provide what every app needs: base model, errors, pagination, tasks by name, live events."""

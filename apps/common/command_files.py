@@ -1,4 +1,4 @@
-"""Files of the management commands that read a problem and write an answer (docs/formats.md)."""
+"""Read and write files for the management commands that solve a problem (docs/formats.md)."""
 
 import json
 import os
@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 ANSWER, INFEASIBLE, BAD_INPUT, NO_ANSWER = 0, 1, 2, 3
-"""Exit statuses."""
+"""The exit statuses of these commands."""
 
 
 class Refused(Exception):
-    """Bad input: the message is the one line that the user sees."""
+    """Signal bad input; the message is the one line that the user sees."""
 
 
 def add_solver_arguments(parser: ArgumentParser, *, methods: Iterable[str], default: str) -> None:
-    """What every command that solves a problem from a file takes (docs/formats.md)."""
+    """Add the options of every command that solves a problem from a file (docs/formats.md)."""
     parser.add_argument("input", metavar="IN", help="problem file, - for standard input")
     parser.add_argument("--out", required=True, help="result file, - for standard output")
     parser.add_argument("--method", default=default, help=", ".join(methods))
@@ -33,7 +33,7 @@ def add_solver_arguments(parser: ArgumentParser, *, methods: Iterable[str], defa
 
 
 def read_input(path: str) -> bytes:
-    """The bytes of a file, of standard input for `-`. Raises Refused."""
+    """Return the bytes of a file, or of standard input for `-`. Raises Refused."""
     if path == "-":
         return sys.stdin.buffer.read()
     try:
@@ -43,7 +43,7 @@ def read_input(path: str) -> bytes:
 
 
 def check_writable(path: str) -> None:
-    """Say so before the computation rather than after it. Raises Refused."""
+    """Check that the file can be written before the computation starts. Raises Refused."""
     if path == "-":
         return
     folder = Path(path).absolute().parent
@@ -52,7 +52,7 @@ def check_writable(path: str) -> None:
 
 
 def write_output(path: str, content: bytes) -> None:
-    """All or nothing: a reader never sees half a result."""
+    """Write the whole file or nothing: a reader never sees half a result."""
     if path == "-":
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
@@ -65,7 +65,7 @@ def write_output(path: str, content: bytes) -> None:
 
 
 def check_limits(*, time_limit_s: float | None, seed: int) -> None:
-    """The two numbers that every such command takes. Raises Refused."""
+    """Check the time limit and the seed. Raises Refused."""
     if time_limit_s is not None and not time_limit_s > 0:
         raise Refused("--time-limit: must be above 0 seconds")
     if seed < 0:
@@ -73,14 +73,14 @@ def check_limits(*, time_limit_s: float | None, seed: int) -> None:
 
 
 def named_values(texts: Iterable[str]) -> dict[str, Any]:
-    """What `--param NAME=VALUE`, given any number of times, says; values are JSON or plain text."""
-    found: dict[str, Any] = {}
+    """Return the values of repeated `--param NAME=VALUE`; each value is JSON or plain text."""
+    values: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise Refused(f"--param {text}: write NAME=VALUE")
         try:
-            found[name] = json.loads(value)
+            values[name] = json.loads(value)
         except ValueError:
-            found[name] = value
-    return found
+            values[name] = value
+    return values

@@ -1,20 +1,22 @@
-"""What services raise when they cannot do as asked; one handler makes problem documents of it."""
+"""Define the errors that services raise; one handler turns them into problem documents."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldError:
-    """One thing wrong with one field: `field` is a dotted path such as `node_costs[2].cost`."""
+    """Describe what is wrong with one field: `field` is a dotted path such as
+    `node_costs[2].cost`."""
 
     field: str
     message: str
 
 
 class ApplicationError(Exception):
-    """An expected refusal. `code` is stable, `message` names the thing and the next move."""
+    """Signal an expected refusal. `code` is stable, `message` names the object and the next
+    step."""
 
     status = 400
 
@@ -39,18 +41,40 @@ class ApplicationError(Exception):
 
 
 class Conflict(ApplicationError):
-    """The request is sound but the state of the object does not allow it now."""
+    """Signal that the object's state does not allow a valid request now."""
 
     status = 409
 
 
 class PreconditionFailed(ApplicationError):
-    """The caller edits a version that is no longer the latest."""
+    """Signal that the caller edits a version that is no longer the latest."""
 
     status = 412
 
 
 class PreconditionRequired(ApplicationError):
-    """The caller must say which version it edits."""
+    """Signal that the caller must name the version that it edits."""
 
     status = 428
+
+
+class Versioned(Protocol):
+    """Describe a row that counts its edits."""
+
+    @property
+    def version(self) -> int:
+        """Return the version, which each edit raises by one."""
+        ...
+
+
+def check_version(row: Versioned, expected: int, name: str = "") -> None:
+    """Raise PreconditionFailed unless the row is the version that the caller has seen.
+
+    `name`: how a sentence about the row begins, where its own name does not do.
+    """
+    if row.version != expected:
+        raise PreconditionFailed(
+            "version_mismatch",
+            f"{name or row} was changed meanwhile: you edit version {expected}, "
+            f"the latest is {row.version}. Reload and apply your change again.",
+        )

@@ -1,4 +1,5 @@
-"""Live news for browsers: published to Valkey on commit, one subscription per process."""
+"""Send live events to browsers: published to Valkey on commit, with one subscription per
+process."""
 
 import asyncio
 import contextlib
@@ -28,7 +29,7 @@ def _client() -> redis.Redis:
 
 
 def _publish(message: str) -> None:
-    # News is a hint, the truth is in Postgres: a Valkey that is away costs freshness, nothing else.
+    # Events are hints, the truth is in Postgres: without Valkey pages are only less fresh.
     try:
         _client().publish(CHANNEL, message)
     except redis.RedisError as error:
@@ -36,7 +37,7 @@ def _publish(message: str) -> None:
 
 
 def publish(kind: str, /, **data: Any) -> None:
-    """Tell every open browser, once the surrounding transaction has committed."""
+    """Send an event to every open browser once the surrounding transaction has committed."""
     message = json.dumps({"kind": kind, **data}, default=str)
     transaction.on_commit(partial(_publish, message))
 
@@ -45,11 +46,11 @@ _told: dict[str, float] = {}
 
 
 def publish_seldom(kind: str, /, *, key: str, every_s: float, **data: Any) -> None:
-    """Publish, but per `key` at most once in `every_s` seconds, whichever process asks.
+    """Publish at most once in `every_s` seconds per `key`, over all processes.
 
-    For news that only say "look again": what falls out is repeated by the next one.
+    This is for events that only say "look again": the next one replaces a dropped one.
     """
-    name, now = f"weir:told:{kind}:{key}", time.monotonic()
+    name, now = f"weir:published:{kind}:{key}", time.monotonic()
     if now - _told.get(name, -math.inf) < every_s:
         return
     _told[name] = now
@@ -63,14 +64,15 @@ def publish_seldom(kind: str, /, *, key: str, every_s: float, **data: Any) -> No
 
 
 class Hub:
-    """One Valkey subscription per process; each listener's short queue drops its oldest."""
+    """Share one Valkey subscription per process; each listener's short queue drops its oldest
+    events."""
 
     def __init__(self) -> None:
         self._queues: set[asyncio.Queue[str]] = set()
         self._pump: asyncio.Task[None] | None = None
 
     def join(self) -> asyncio.Queue[str]:
-        """A queue that receives everything published from now on."""
+        """Return a queue that receives all events from now on."""
         queue: asyncio.Queue[str] = asyncio.Queue(QUEUE_LENGTH)
         self._queues.add(queue)
         if self._pump is None or self._pump.done():
@@ -78,7 +80,7 @@ class Hub:
         return queue
 
     def leave(self, queue: asyncio.Queue[str]) -> None:
-        """Stop listening; with the last listener the subscription ends."""
+        """Remove a queue; with the last one the subscription ends."""
         self._queues.discard(queue)
         if not self._queues and self._pump is not None:
             self._pump.cancel()
@@ -96,7 +98,7 @@ class Hub:
             try:
                 async with client.pubsub() as subscription:
                     await subscription.subscribe(CHANNEL)
-                    # After a gap nobody knows what they missed; tell them to look again.
+                    # Listeners may have missed events during a gap; tell them to look again.
                     self._offer(json.dumps({"kind": "resync"}))
                     async for item in subscription.listen():
                         if item["type"] == "message":

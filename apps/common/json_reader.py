@@ -1,7 +1,7 @@
-"""The one reader of JSON that others sent: what it lets through can be kept and answered.
+"""Read JSON of callers so that every accepted value can be stored and answered.
 
-Refused beside what is no JSON: numbers that are none, values nested beyond all use, and text with
-half of a surrogate pair, which neither Postgres nor an answer in UTF-8 can hold.
+It rejects, besides malformed JSON, numbers that are not finite, values nested too deeply, and text
+with half of a surrogate pair, which neither Postgres nor an answer in UTF-8 can hold.
 """
 
 import json
@@ -14,7 +14,7 @@ _MAYBE_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class UnreadableJson(ValueError):
-    """What was sent cannot be read; `path` names the member, empty where it is all of it."""
+    """Signal that the input cannot be read; `path` names the member, empty for the whole."""
 
     def __init__(self, message: str, path: str = "") -> None:
         super().__init__(f"{path}: {message}" if path else message)
@@ -23,9 +23,9 @@ class UnreadableJson(ValueError):
 
 
 def read_json(raw: bytes) -> Any:
-    """The value. Raises UnreadableJson."""
+    """Return the value of the input. Raises UnreadableJson."""
     try:
-        # Decoded here: `json` itself would let halves of pairs pass that are written as bytes.
+        # Decode here: `json` itself accepts halves of pairs that are written as bytes.
         value = json.loads(raw.decode(), parse_constant=_no_number)
     except RecursionError:
         raise UnreadableJson("The JSON is nested too deeply.") from None
@@ -45,7 +45,7 @@ def _no_number(text: str) -> Any:
 
 
 def _deeper_than(value: Any, most: int) -> bool:
-    """Level by level, without recursion."""
+    """Return whether the value is nested more deeply, without recursion."""
     level = [value]
     for _ in range(most):
         level = [

@@ -1,8 +1,8 @@
-"""Functions that are called again and again, each in its own thread with its own connection.
+"""Call functions repeatedly, each in its own thread with its own connection.
 
-A loop that fails is logged and called again at its next turn; one that finds Postgres away closes
-its connection and waits for it to come back. News on Valkey may wake a loop before its turn;
-without Valkey only the turns remain.
+A loop that fails is logged and called again at its next turn; one that loses Postgres closes its
+connection and waits for it to return. Events on Valkey may wake a loop before its turn; without
+Valkey only the turns remain.
 """
 
 import json
@@ -18,7 +18,7 @@ from django.db import InterfaceError, OperationalError, connection
 from apps.common.events import CHANNEL
 
 logger = logging.getLogger(__name__)
-# Between two calls at least, however much news there is: a loop's own news wakes it too.
+# The shortest pause between two calls, however many events there are, even its own.
 LEAST_PAUSE_S = 0.05
 RETRY_PAUSE_S = 1.0
 LISTEN_S = 0.5
@@ -26,7 +26,7 @@ JOIN_S = 15.0
 
 
 class Loop(threading.Thread):
-    """One function, called every `every_s` seconds, or earlier when woken, until `stop` is set."""
+    """Call one function every `every_s` seconds, or earlier when woken, until `stop` is set."""
 
     def __init__(
         self, *, name: str, function: Callable[[], object], every_s: float, stop: threading.Event
@@ -39,12 +39,12 @@ class Loop(threading.Thread):
         self._database_away = False
 
     def run(self) -> None:
-        """The thread's life."""
+        """Run the loop in its thread."""
         try:
             while not self.stop.is_set():
                 began = time.monotonic()
                 pause = self.every_s if self._call() else max(self.every_s, RETRY_PAUSE_S)
-                # Pausing first keeps a flood of news from calling it without end.
+                # Pause first, so that a flood of events does not call it without end.
                 if self.stop.wait(LEAST_PAUSE_S):
                     break
                 self.wake.wait(max(0.0, pause - (time.monotonic() - began)))
@@ -56,7 +56,7 @@ class Loop(threading.Thread):
         try:
             self.function()
         except (OperationalError, InterfaceError) as error:
-            # The connection is of no use any more; the next call opens a new one.
+            # The connection is unusable; the next call opens a new one.
             connection.close()
             if not self._database_away:
                 logger.warning("%s: database away, waiting: %s", self.name, str(error).strip())
@@ -72,7 +72,7 @@ class Loop(threading.Thread):
 
 
 class Waker(threading.Thread):
-    """Wakes the loops when news of one of `kinds` is heard on Valkey."""
+    """Wake the loops when an event of one of `kinds` arrives on Valkey."""
 
     def __init__(
         self, *, loops: Sequence[Loop], kinds: frozenset[str], stop: threading.Event
@@ -83,7 +83,7 @@ class Waker(threading.Thread):
         self.stop = stop
 
     def run(self) -> None:
-        """The thread's life; a Valkey that is away costs freshness, nothing else."""
+        """Run in its thread; without Valkey loops only run at their turns."""
         while not self.stop.is_set():
             client = redis.Redis.from_url(settings.WEIR_BROKER_URL, socket_connect_timeout=1.0)
             try:
@@ -94,7 +94,7 @@ class Waker(threading.Thread):
                     while not self.stop.is_set():
                         self._hear(subscription.get_message(timeout=LISTEN_S))
             except (redis.RedisError, OSError) as error:
-                logger.warning("news cannot be heard, trying again: %s", error)
+                logger.warning("cannot receive events, trying again: %s", error)
                 self.stop.wait(RETRY_PAUSE_S)
             finally:
                 client.close()
@@ -114,20 +114,21 @@ class Waker(threading.Thread):
 def run_loops(
     loops: Sequence[Loop], *, stop: threading.Event, wake_on: frozenset[str] = frozenset()
 ) -> bool:
-    """Run them until `stop` is set. False: a thread died, or one did not end in time."""
+    """Run the loops until `stop` is set. Returns False when a thread died or did not end in
+    time."""
     threads: list[threading.Thread] = [*loops]
     if wake_on:
         threads.append(Waker(loops=loops, kinds=wake_on, stop=stop))
     for thread in threads:
-        # Not to be waited for at the interpreter's end: the joins below are the patience we have.
+        # Daemons do not delay the interpreter's end; the joins below wait long enough.
         thread.daemon = True
         thread.start()
     sound = True
     while not stop.wait(1.0):
         dead = [thread.name for thread in threads if not thread.is_alive()]
-        # Asked to end since we woke, they may have done so already.
+        # They may have been asked to end meanwhile.
         if dead and not stop.is_set():
-            logger.error("ended without being asked to: %s", ", ".join(dead))
+            logger.error("ended unexpectedly: %s", ", ".join(dead))
             sound = False
             stop.set()
     for loop in loops:

@@ -1,4 +1,4 @@
-"""Base classes of Weir's tables: integer keys inside, UUIDs outside."""
+"""Define the base classes of Weir's tables: integer keys inside, UUIDs outside."""
 
 import uuid
 from typing import Any
@@ -7,7 +7,7 @@ from django.db import models
 
 
 class BaseModel(models.Model):
-    """A row with a public id and its times."""
+    """Give a row a public id and its times."""
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True, editable=False)
@@ -18,7 +18,7 @@ class BaseModel(models.Model):
 
 
 class IdempotencyKey(models.Model):
-    """The answer given to a creating POST, so that a repeated one gets the same."""
+    """Store the answer to a creating POST, so that a repeated request gets the same."""
 
     owner = models.CharField(max_length=64)
     key = models.CharField(max_length=200)

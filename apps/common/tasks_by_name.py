@@ -14,13 +14,13 @@ logger = logging.getLogger(__name__)
 
 @cache
 def _client() -> Celery:
-    """A sender only: which application runs the tasks is none of the web's business."""
+    """Return an application that can only send: the web process knows no tasks."""
     client = Celery("weir-client", set_as_current=False)
     client.config_from_object("django.conf:settings", namespace="CELERY")
     client.conf.broker_transport_options = {
         "socket_connect_timeout": 2,
         "socket_timeout": 2,
-        # Kombu connects with patience of its own, whatever `retry` says.
+        # Kombu has its own connection timeout, whatever `retry` says.
         "max_retries": 1,
         "interval_start": 0,
         "interval_step": 0,
@@ -39,10 +39,19 @@ def _send(name: str, kwargs: dict[str, object]) -> None:
         logger.warning("task %s %s not sent, message broker away: %s", name, kwargs, error)
 
 
-def enqueue(name: str, **kwargs: object) -> None:
-    """Send the task `name` on commit. Ids travel, never objects.
+def queues_taken(*, within_s: float) -> set[str]:
+    """Ask the workers from which queues they take; none where the broker is away."""
+    try:
+        answers = _client().control.inspect(timeout=within_s).active_queues() or {}
+    except (OperationalError, OSError, RedisError):
+        return set()
+    return {queue["name"] for queues in answers.values() for queue in queues}
 
-    `robust`: what one message meets on its way keeps no other one from being sent.
+
+def enqueue(name: str, **kwargs: object) -> None:
+    """Send the task `name` on commit; pass ids, never objects.
+
+    `robust`: an error while sending one message does not stop the others.
     """
 
     def send() -> None:

@@ -2,6 +2,6 @@ from django.apps import AppConfig
 
 
 class DemoConfig(AppConfig):
-    """The systems of the demo, a file each: what every proposer shows there is added here."""
+    """Hold the systems of the demo, one per file: whatever the demo should show is added here."""
 
     name = "apps.demo"

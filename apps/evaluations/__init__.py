@@ -1,1 +1,1 @@
-"""Overlay evaluations: candidates for a better tree, what reaching each would take and be worth."""
+"""Evaluate overlays: candidates for a better tree, what reaching each would take and be worth."""

@@ -1,4 +1,4 @@
-"""Evaluations of the overlay in force, and the candidates that each of them compared."""
+"""Store evaluations of the overlay in force, and the candidates that each of them compared."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from django.db.models import Q
 
 from apps.common.models import BaseModel
 from apps.executions.models import Execution
-from apps.runs.models import Run
+from apps.runs.models import Computed
 from apps.systems.models import System
 from apps.topology.models import Overlay
 from weir.model.evaluation import Disruption
 
 
 class CandidateKind(models.TextChoices):
-    """Where a candidate's tree comes from."""
+    """Name where a candidate's tree comes from."""
 
     TODAY = "today", "The overlay in force: do nothing"
     GOAL = "goal", "A stored goal topology"
@@ -23,30 +23,27 @@ class CandidateKind(models.TextChoices):
 
 
 class TrafficSource(models.TextChoices):
-    """Where the rates between brokers come from."""
+    """Name where the rates between brokers come from."""
 
     MEASURED = "measured", "Measured by agents"
     MODEL = "model", "Taken from the model"
 
 
 class Objective(models.TextChoices):
-    """What a plan makes small first."""
+    """Name what a plan minimises first."""
 
     ACTIONS = "actions", "Few actions"
     STEPS = "steps", "Few steps"
 
 
-class Evaluation(BaseModel):
-    """One question: is there a better tree than the one in force, and is it worth the way?"""
+class Evaluation(Computed):
+    """Store one evaluation: is a tree better than the one in force, and worth the
+    transformation?"""
+
+    LETTER = "O"
+    LARGE = ("edges", "subscribers")
 
     system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="overlay_evaluations")
-    number = models.PositiveIntegerField()
-    run = models.OneToOneField(
-        Run,
-        on_delete=models.CASCADE,
-        related_name="overlay_evaluation",
-        help_text="The latest run.",
-    )
     overlay = models.ForeignKey(Overlay, on_delete=models.SET_NULL, null=True, related_name="+")
     overlay_name = models.CharField(max_length=200, help_text="The overlay in force it began from.")
     edges: "models.JSONField[Any, Any]" = models.JSONField(help_text="Its links then.")
@@ -84,8 +81,7 @@ class Evaluation(BaseModel):
         default=list, help_text="Sentences: what is recommended and for which figures."
     )
 
-    class Meta:
-        ordering = ["-id"]
+    class Meta(Computed.Meta):
         constraints = [
             models.UniqueConstraint(
                 fields=["system", "number"], name="evaluation_number_once_per_system"
@@ -102,12 +98,10 @@ class Evaluation(BaseModel):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"O-{self.number}"
-
 
 class Candidate(BaseModel):
-    """One tree with the way to it: what it costs to route by, to reach, and what remains as gain.
+    """Store one tree with the plan for it: the costs of routing and of the transformation, and the
+    net benefit.
 
     Costs are in link messages: one message over one link. Figures are null where a method found
     no tree, or where no planner found a way to it.

@@ -2,6 +2,7 @@ from django.apps import AppConfig
 
 
 class ExecutionsConfig(AppConfig):
-    """What is in force at the brokers, and the executions that change it through the agents."""
+    """Manage what is in force at the brokers, and the executions that change it through the
+    agents."""
 
     name = "apps.executions"

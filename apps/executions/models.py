@@ -1,4 +1,5 @@
-"""Settings in force, executions with their steps and actions, and what agents say of them."""
+"""Store settings in force, executions with their steps and actions, and what agents report of
+them."""
 
 from typing import Any
 
@@ -24,14 +25,15 @@ PHASE_NAMES = sorted(phase.value for phase in ReportPhase)
 
 
 class Direction(models.TextChoices):
-    """Whether a step carries the plan out or takes it back."""
+    """Name whether a step carries the plan out or takes it back."""
 
     FORWARD = "forward", "Forward"
     UNDO = "undo", "Undo"
 
 
 class Revision(models.Model):
-    """The number of a system's documents: it rises with each commit after which they may differ."""
+    """Store the number of a system's documents: it rises with each commit after which they may
+    differ."""
 
     system = models.OneToOneField(System, on_delete=models.CASCADE, related_name="+")
     number = models.PositiveBigIntegerField(default=0)
@@ -41,7 +43,8 @@ class Revision(models.Model):
 
 
 class Setting(models.Model):
-    """A value enforced at one broker: a flow's token bucket, a class's limit. Null: not enforced.
+    """Store a value enforced at one broker: a flow's token bucket, a class's limit. Null: not
+    enforced.
 
     `in_force` is what was proved, `desired` what the agent is asked for, `controlled` what the
     rate controller asks for instead until the next plan; an agent reads controlled, else desired.
@@ -80,7 +83,8 @@ class Setting(models.Model):
 
 
 class Execution(BaseModel):
-    """One attempt at an approved plan. `subject_id` names the plan, which stands a storey above."""
+    """Store one attempt at an approved plan. `subject_id` names the plan, which belongs to an app
+    above."""
 
     system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="executions")
     number = models.PositiveIntegerField()
@@ -89,6 +93,9 @@ class Execution(BaseModel):
     subject_title = models.CharField(max_length=200, blank=True)
     state = models.CharField(max_length=16, default=ExecutionState.PENDING)
     pace_s = models.FloatField(default=0.0, help_text="Pause between two steps, s.")
+    roll_back_pace_s = models.FloatField(
+        default=0.0, help_text="Pause between two steps while it is rolled back, s."
+    )
     max_parallel = models.PositiveSmallIntegerField(default=1)
     started_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
@@ -130,6 +137,10 @@ class Execution(BaseModel):
                 condition=Q(pace_s__gte=0) & Q(pace_s__lt=float("inf")) & Q(max_parallel__gte=1),
                 name="execution_pace_and_parallel_sound",
             ),
+            models.CheckConstraint(
+                condition=Q(roll_back_pace_s__gte=0) & Q(roll_back_pace_s__lt=float("inf")),
+                name="execution_roll_back_pace_sound",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -137,7 +148,7 @@ class Execution(BaseModel):
 
 
 class ExecutionStep(models.Model):
-    """Actions that may run together; undo steps are appended by a rollback."""
+    """Store actions that may run together; a rollback appends undo steps."""
 
     execution = models.ForeignKey(Execution, on_delete=models.CASCADE, related_name="steps")
     index = models.PositiveIntegerField()
@@ -163,7 +174,7 @@ class ExecutionStep(models.Model):
 
 
 class ExecutionAction(BaseModel):
-    """One action of a step, with its running attempt."""
+    """Store one action of a step, with its running attempt."""
 
     step = models.ForeignKey(ExecutionStep, on_delete=models.CASCADE, related_name="actions")
     index = models.PositiveIntegerField()
@@ -210,7 +221,7 @@ class ExecutionAction(BaseModel):
 
     @property
     def action(self) -> Action:
-        """The action as the kernel knows it."""
+        """Return the action as the kernel knows it."""
         return Action(
             kind=self.kind,
             target=self.target,
@@ -221,7 +232,7 @@ class ExecutionAction(BaseModel):
 
 
 class ActionReport(models.Model):
-    """What one broker's agent said about one attempt; a repeat is the same row."""
+    """Store what one broker's agent said about one attempt; a repeat is the same row."""
 
     action = models.ForeignKey(ExecutionAction, on_delete=models.CASCADE, related_name="reports")
     attempt = models.PositiveIntegerField()

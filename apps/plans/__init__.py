@@ -1,1 +1,1 @@
-"""What shall change, in which order and why; who agreed to it; when it may happen."""
+"""Plan changes: what changes, in which order and why; who approved it; when it may happen."""

@@ -2,6 +2,6 @@ from django.apps import AppConfig
 
 
 class PlansConfig(AppConfig):
-    """What shall change, in which order and why; who agreed to it; when it may happen."""
+    """Plan changes: what changes, in which order and why; who approved it; when it may happen."""
 
     name = "apps.plans"

@@ -1,1 +1,1 @@
-"""Computing again by itself: schedules, triggers, and every time one of them fired."""
+"""Compute again automatically: schedules, triggers, and every time that one of them fired."""

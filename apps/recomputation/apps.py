@@ -1,9 +1,9 @@
-"""The application."""
+"""Register the app of schedules and triggers."""
 
 from django.apps import AppConfig
 
 
 class RecomputationConfig(AppConfig):
-    """Schedules and triggers of recomputation."""
+    """Compute again automatically, by schedules and triggers."""
 
     name = "apps.recomputation"

@@ -1,4 +1,4 @@
-"""Schedules, triggers, and the record of every time one of them fired."""
+"""Store schedules, triggers, and the record of every time one of them fired."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -18,15 +18,8 @@ ENDED_NAMES = sorted(state.value for state in FIRINGS.ended)
 LONGEST_WAIT_S = 7 * 86_400
 
 
-class Subject(models.TextChoices):
-    """What is computed again."""
-
-    ALLOCATION = "allocation", "Rates and admitted consumers"
-    OVERLAY = "overlay", "The overlay tree"
-
-
 class Then(models.TextChoices):
-    """What happens with the allocation or candidate that comes out."""
+    """Name what happens with the resulting allocation or candidate."""
 
     NONE = "none", "Compute only"
     DRAFT = "draft", "Make a draft plan"
@@ -34,7 +27,7 @@ class Then(models.TextChoices):
 
 
 class Kind(models.TextChoices):
-    """What a trigger watches."""
+    """Name what a trigger watches."""
 
     CAPACITY_CHANGE = "capacity_change", "Capacities in the model changed"
     POPULATION_CHANGE = "population_change", "Populations in the model changed"
@@ -45,7 +38,7 @@ class Kind(models.TextChoices):
 
 
 class Outcome(models.TextChoices):
-    """What became of a firing that is done."""
+    """Name the outcome of a finished firing."""
 
     COMPUTED = "computed", "Computed"
     DRAFTED = "drafted", "Draft made"
@@ -57,14 +50,11 @@ class Outcome(models.TextChoices):
 
 
 def named(prefix: str) -> list[models.BaseConstraint]:
-    """What schedules and triggers have in common."""
+    """Return the constraints that schedules and triggers share."""
     return [
         models.UniqueConstraint(fields=["system", "name"], name=f"{prefix}_name_once_per_system"),
         models.CheckConstraint(condition=~Q(name=""), name=f"{prefix}_name_given"),
         models.CheckConstraint(condition=Q(then__in=Then.values), name=f"{prefix}_then_known"),
-        models.CheckConstraint(
-            condition=Q(subject__in=Subject.values), name=f"{prefix}_subject_known"
-        ),
         models.CheckConstraint(
             condition=Q(least_benefit__gte=0, least_benefit__lt=float("inf")),
             name=f"{prefix}_least_benefit_sound",
@@ -77,12 +67,12 @@ def named(prefix: str) -> list[models.BaseConstraint]:
 
 
 class Rule(BaseModel):
-    """When to compute again, how, and what to do with what comes out."""
+    """Store when to compute again, how, and what to do with the result."""
 
     system = models.ForeignKey(System, on_delete=models.CASCADE)
     name = models.CharField(max_length=100)
     enabled = models.BooleanField(default=True)
-    subject = models.CharField(max_length=16, choices=Subject.choices, default=Subject.ALLOCATION)
+    subject = models.CharField(max_length=32, default="allocation")  # a kind of computation
     method = models.CharField(max_length=64, blank=True, help_text="Empty: the installation's.")
     least_benefit = models.FloatField(
         default=0.0, help_text="Net benefit above which a candidate overlay becomes a plan."
@@ -108,7 +98,8 @@ class Rule(BaseModel):
 
 
 class Schedule(Rule):
-    """Computes again every so often, or at the times of a cron expression."""
+    """Store a schedule, which computes again at an interval, or at the times of a cron
+    expression."""
 
     every_s = models.PositiveIntegerField(null=True, blank=True)
     cron = models.CharField(max_length=100, blank=True)
@@ -132,7 +123,8 @@ class Schedule(Rule):
 
 
 class Trigger(Rule):
-    """Computes again when a watched value stays above its threshold for long enough."""
+    """Store a trigger, which computes again when a watched value stays above its threshold for long
+    enough."""
 
     kind = models.CharField(max_length=24, choices=Kind.choices)
     threshold = models.FloatField(default=0.0)
@@ -165,7 +157,8 @@ class Trigger(Rule):
 
 
 class Firing(BaseModel):
-    """One time that a schedule came due, a trigger fired, or a person asked; never deleted."""
+    """Store one time that a schedule came due, a trigger fired, or a person asked; never
+    deleted."""
 
     system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="firings")
     schedule = models.ForeignKey(
@@ -175,7 +168,7 @@ class Firing(BaseModel):
         Trigger, on_delete=models.SET_NULL, null=True, related_name="firings"
     )
     cause = models.CharField(max_length=100, help_text="The name it had then.")
-    subject = models.CharField(max_length=16, choices=Subject.choices, default=Subject.ALLOCATION)
+    subject = models.CharField(max_length=32, default="allocation")  # a kind of computation
     least_benefit = models.FloatField(default=0.0)
     why = models.TextField()
     value = models.FloatField(null=True)
@@ -213,9 +206,6 @@ class Firing(BaseModel):
                 name="one_firing_computes_per_subject",
             ),
             models.CheckConstraint(condition=Q(state__in=STATE_NAMES), name="firing_state_known"),
-            models.CheckConstraint(
-                condition=Q(subject__in=Subject.values), name="firing_subject_known"
-            ),
             models.CheckConstraint(
                 condition=Q(state__in=ENDED_NAMES, ended_at__isnull=False)
                 | Q(~Q(state__in=ENDED_NAMES), ended_at=None),

@@ -1,4 +1,4 @@
-"""Celery tasks of recomputation."""
+"""Define the Celery tasks of recomputation."""
 
 from typing import Any
 from uuid import UUID
@@ -10,7 +10,7 @@ from apps.recomputation.services import firings_start, schedule_due
 
 @shared_task(name="recomputation.due", ignore_result=True, expires=60)
 def due(*, schedule: str, **_: Any) -> bool:
-    """Beat says that a schedule is due; its row decides, and the run starts at once."""
+    """Fire a schedule that beat reports as due; its row decides, and the run starts at once."""
     fired = schedule_due(public_id=UUID(schedule))
     firings_start()
     return fired

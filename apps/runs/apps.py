@@ -2,6 +2,7 @@ from django.apps import AppConfig
 
 
 class RunsConfig(AppConfig):
-    """Snapshots and the life of a run, blind to its purpose; gateway.py is the door to Spark."""
+    """Manage snapshots and the life of runs, whatever they compute; gateway.py is the only access
+    to Spark."""
 
     name = "apps.runs"

@@ -1,6 +1,6 @@
-"""Snapshots (frozen, hashed inputs), runs and their results."""
+"""Store snapshots (frozen, hashed inputs), runs and their results."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -16,7 +16,8 @@ ENDED_NAMES = sorted(state.value for state in ENDED)
 
 
 class Snapshot(BaseModel):
-    """What a run saw: canonical bytes of a problem, their hash, and the model version they show."""
+    """Store what a run saw: canonical bytes of a problem, their hash, and the model version they
+    show."""
 
     system = models.ForeignKey(System, on_delete=models.CASCADE, null=True, related_name="+")
     kind = models.CharField(max_length=32)
@@ -46,12 +47,11 @@ class Snapshot(BaseModel):
 
 
 class Run(BaseModel):
-    """One computation: from a snapshot, a method, its parameters and a seed to a result."""
+    """Store one computation: from a snapshot, a method, its parameters and a seed to a result."""
 
     kind = models.CharField(max_length=32)
     system = models.ForeignKey(System, on_delete=models.CASCADE, null=True, related_name="runs")
     snapshot = models.ForeignKey(Snapshot, on_delete=models.CASCADE, related_name="runs")
-    task = models.CharField(max_length=64)
     method = models.CharField(max_length=64)
     parameters: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     seed = models.PositiveIntegerField(default=0)
@@ -109,8 +109,31 @@ class Run(BaseModel):
         return f"R-{self.pk}"
 
 
+class Computed(BaseModel):
+    """Store what a run computed or will compute: one table per kind, numbered within its system.
+
+    Each kind adds `system`, a foreign key whose reverse name is its own; null where problems may
+    come with the request.
+    """
+
+    LETTER: ClassVar[str]
+    """The letter before the number, as in `A-26`."""
+    LARGE: ClassVar[tuple[str, ...]] = ()
+    """The columns that lists do not read."""
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="%(class)s")
+    number = models.PositiveIntegerField()
+
+    class Meta:
+        abstract = True
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"{self.LETTER}-{self.number}"
+
+
 class RunResult(models.Model):
-    """What the kernel answered, byte for byte, so that a rerun can be held against it."""
+    """Store the kernel's answer byte for byte, so that a rerun can be compared with it."""
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="result")
     payload = models.BinaryField()
@@ -120,8 +143,13 @@ class RunResult(models.Model):
         return f"result of {self.run}"
 
 
+OPENED, CANCEL_REQUESTED = "open", "cancel_requested"
+"""What stands in the history of a run beside the commands that change its state."""
+
+
 class RunEvent(models.Model):
-    """The history of a run, one row per transition, written in the transition's transaction."""
+    """Store the history of a run, one row per transition, written in the transition's
+    transaction."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
     at = models.DateTimeField(auto_now_add=True)

@@ -1,1 +1,2 @@
-"""What-if studies: sweeps and schedules over a frozen model, solved on Spark, kept as rows."""
+"""Run what-if studies: sweeps and schedules over a frozen model, solved on Spark, stored as
+rows."""

@@ -2,6 +2,7 @@ from django.apps import AppConfig
 
 
 class StudiesConfig(AppConfig):
-    """What-if: ask for a study, show its answers as they come, keep them."""
+    """Ask for what-if studies, show their answers as they come, and store them."""
 
     name = "apps.studies"
+    computations = ("apps.studies.services.computation.STUDY",)

@@ -1,4 +1,4 @@
-"""Studies and their points; how far a study is stands in its run."""
+"""Store studies and their points; the run holds a study's progress."""
 
 from typing import Any
 
@@ -7,29 +7,27 @@ from django.db import models
 from django.db.models import Q
 
 from apps.allocations.models import Allocation
-from apps.common.models import BaseModel
-from apps.runs.models import Run
+from apps.runs.models import Computed
 from apps.systems.models import System
 
 
 class StudyKind(models.TextChoices):
-    """What a study varies."""
+    """Name what a study varies."""
 
     SWEEP = "sweep", "Sweep"
     SCHEDULE = "schedule", "Schedule"
 
 
-class Study(BaseModel):
-    """A question to a frozen model: which scenarios, solved with which methods."""
+class Study(Computed):
+    """Store a question to a frozen model: which scenarios, solved with which methods."""
+
+    LETTER = "W"
+    LARGE = ("spec",)
 
     system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="studies")
-    number = models.PositiveIntegerField()
     name = models.CharField(max_length=200)
     kind = models.CharField(max_length=16, choices=StudyKind)
     spec: "models.JSONField[Any, Any]" = models.JSONField()
-    run = models.OneToOneField(
-        Run, on_delete=models.CASCADE, related_name="study", help_text="The latest run."
-    )
     allocation = models.ForeignKey(
         Allocation,
         on_delete=models.SET_NULL,
@@ -43,8 +41,7 @@ class Study(BaseModel):
     points_total = models.PositiveIntegerField()
     version = models.PositiveIntegerField(default=1)
 
-    class Meta:
-        ordering = ["-id"]
+    class Meta(Computed.Meta):
         constraints = [
             models.UniqueConstraint(
                 fields=["system", "number"], name="study_number_once_per_system"
@@ -55,12 +52,9 @@ class Study(BaseModel):
             models.CheckConstraint(condition=Q(points_total__gte=1), name="study_has_points"),
         ]
 
-    def __str__(self) -> str:
-        return f"W-{self.number}"
-
 
 class StudyPoint(models.Model):
-    """The answer to one scenario with one method, or the reason why there is none."""
+    """Store the answer to one scenario with one method, or the reason why there is none."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="points")
     index = models.PositiveIntegerField(help_text="Position in the study.")

@@ -1,4 +1,4 @@
-"""Reads of studies: what is asked, how far it is, how long another one would take."""
+"""Read studies: their questions, their progress, and an estimate of another one's time."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ from weir.scenarios import count_cases
 from weir.scenarios.spec import Study as Asked
 
 OVERHEAD_S = 1.0
-"""A Spark job's own time: its plan, its tasks, its files."""
+"""The time of a Spark job apart from solving: its plan, its tasks, its files."""
 
 
 def study_rows() -> QuerySet[Study]:
-    """Studies with all that their representation shows."""
+    """Return the studies with all that their representation shows."""
     return (
         Study.objects.select_related(
             "system", "allocation", "author", "run__snapshot", "run__system", "run__result"
@@ -27,7 +27,7 @@ def study_rows() -> QuerySet[Study]:
 
 
 def study_news(study: Study, *, state: str, done: int) -> dict[str, Any]:
-    """What a browser needs at once when answers come in."""
+    """Return what a browser needs at once when answers arrive."""
     return {
         "id": study.public_id,
         "system": study.system.public_id,
@@ -39,18 +39,19 @@ def study_news(study: Study, *, state: str, done: int) -> dict[str, Any]:
 
 
 def study_points_in_order(study: Study) -> QuerySet[StudyPoint]:
-    """Every point so far, by its position."""
+    """Return every point so far, by its position."""
     return StudyPoint.objects.filter(study=study).order_by("index")
 
 
-def study_estimate_s(*, system: System, asked: Asked) -> float | None:
-    """Seconds that the study will take, from how long such answers took before; None unknown.
+def study_estimate_s(*, system: System, question: Asked) -> float | None:
+    """Return the estimated seconds of the study, from the times of earlier answers; None when
+    unknown.
 
     Preferred: the wall time per answer of finished studies of this system with the same methods,
     which includes how many were solved at once. Else: the time of single runs, one after another.
     """
-    count = count_cases(asked)
-    labels = {choice.method for choice in asked.methods}
+    count = count_cases(question)
+    labels = {choice.method for choice in question.methods}
     finished = [
         study
         for study in Study.objects.filter(

@@ -1,1 +1,1 @@
-"""Managed messaging systems, their model version, and the one way to edit what belongs to them."""
+"""Manage messaging systems, the version of their model, and all edits of what belongs to them."""

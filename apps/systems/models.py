@@ -1,4 +1,4 @@
-"""A system: one managed messaging system, and the base of everything that belongs to one."""
+"""Store managed messaging systems, and the base of everything that belongs to one."""
 
 import unicodedata
 from datetime import datetime
@@ -19,17 +19,17 @@ NAME_HELP = "Unique within its kind; letters, digits and . _ - / are safe everyw
 
 
 def default_resources() -> list[str]:
-    """Most systems are bounded by CPU alone."""
+    """Return the resources of a new system: most systems are bounded by CPU alone."""
     return ["cpu"]
 
 
 LEAST_RETENTION_S = 120
-"""As long as a publisher's repetition is recognised."""
+"""The time for which a publisher's repetition is recognised."""
 MOST_RETENTION_S = 30 * 86_400
 
 
 class Product(models.TextChoices):
-    """What runs the messages."""
+    """Name the messaging product of a system."""
 
     SIMULATED = "simulated", "Simulated"
     NATS = "nats", "NATS"
@@ -38,13 +38,17 @@ class Product(models.TextChoices):
     MQTT = "mqtt", "MQTT"
 
 
+WITH_DRIVER = frozenset({Product.SIMULATED.value, Product.NATS.value})
+"""Products that agents have a driver for (`agent/drivers/`); systems of other products are only
+modelled."""
+
 Edition = tuple[UUID, int, datetime]
 """Public id of a system, version of its model, and when that version came."""
 
 
 class UnmanagedAccess(models.TextChoices):
-    """What clients that belong to no consumer class may do at the brokers; `weir.coordination.wire`
-    says the same to agents."""
+    """Name what clients that belong to no consumer class may do at the brokers;
+    `weir.coordination.wire` uses the same names for agents."""
 
     REFUSE = "refuse", "Refuse"
     REPORT = "report", "Let in, and report"
@@ -52,7 +56,7 @@ class UnmanagedAccess(models.TextChoices):
 
 
 class System(BaseModel):
-    """One managed messaging system. Every edit of anything in it advances `model_version`."""
+    """Store one managed messaging system. Every edit of anything in it advances `model_version`."""
 
     name = models.CharField(max_length=100, unique=True)
     description = models.TextField(blank=True)
@@ -62,7 +66,7 @@ class System(BaseModel):
     )
     model_version = models.PositiveIntegerField(default=1, editable=False)
     version = models.PositiveIntegerField(default=1, editable=False)
-    # No part of the model: in force as soon as an administrator has set it.
+    # Not a part of the model: in force as soon as an administrator has set it.
     unmanaged = models.CharField(
         max_length=8,
         choices=UnmanagedAccess.choices,
@@ -98,8 +102,13 @@ class System(BaseModel):
         ]
 
     @property
+    def model_only(self) -> bool:
+        """Return whether the system can only be modelled because no agent can drive its product."""
+        return self.product not in WITH_DRIVER
+
+    @property
     def edition(self) -> Edition:
-        """Names the model as it is now. A version comes again where a database went back."""
+        """Identify the model as it is now. A restored database may use a version number again."""
         return self.public_id, self.model_version, self.updated_at
 
     def __str__(self) -> str:
@@ -107,7 +116,7 @@ class System(BaseModel):
 
 
 class Entity(BaseModel):
-    """Something named that belongs to one system; edited only through `apps.systems.services`."""
+    """Store a named object that belongs to one system; only `apps.systems.services` edits it."""
 
     system = models.ForeignKey(System, on_delete=models.CASCADE)
     name = models.CharField(max_length=200, help_text=NAME_HELP)
@@ -115,7 +124,7 @@ class Entity(BaseModel):
 
     # Child tables edited together with their parent: related name -> what identifies a child.
     children: "dict[str, tuple[str, ...]]" = {}
-    # Under which member settings in force name it; empty for what agents never hear of.
+    # The member of settings in force that names it; empty for objects that agents never get.
     enforced_as = ""
 
     class Meta:
@@ -125,14 +134,15 @@ class Entity(BaseModel):
         return self.name
 
     def clean(self) -> None:
-        """Names become ids of the kernel's problem, which takes no control characters."""
+        """Check the name, which becomes an id in the kernel's problem and takes no control
+        characters."""
         super().clean()
         if any(unicodedata.category(character) == "Cc" for character in self.name):
             raise ValidationError({"name": "Holds a control character, such as a line break."})
 
 
 def entity_constraints(prefix: str) -> list[models.BaseConstraint]:
-    """The constraints every entity has: a name, once per system."""
+    """Return the constraints of every entity: its name is unique in its system."""
     return [
         models.UniqueConstraint(fields=["system", "name"], name=f"{prefix}_name_once_per_system"),
         models.CheckConstraint(condition=~Q(name=""), name=f"{prefix}_name_given"),

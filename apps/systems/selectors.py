@@ -1,4 +1,4 @@
-"""What an object of a system looks like, as plain data, for history and snapshots."""
+"""Describe objects of a system as plain data, for history and snapshots."""
 
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ HIDDEN = {"id", "public_id", "created_at", "updated_at", "version", "system"}
 
 def _value(instance: models.Model, field: "models.Field[Any, Any]") -> Any:
     value = getattr(instance, field.name)
-    # People read names; a key would say nothing once the row it points to is gone.
+    # People read names; a key means nothing once the row it points to is gone.
     return str(value) if isinstance(value, models.Model) else value
 
 
@@ -21,7 +21,7 @@ def _references(model: type[models.Model], hidden: set[str]) -> list[str]:
 
 
 def _child_rows(model: type[Entity], name: str) -> "models.QuerySet[Any]":
-    """All rows of a child table, with what they refer to."""
+    """Return all rows of a child table, with what they refer to."""
     related: Any = getattr(model, name).rel
     references = _references(related.related_model, {related.field.name})
     rows: models.QuerySet[Any] = related.related_model._default_manager.all()
@@ -29,13 +29,13 @@ def _child_rows(model: type[Entity], name: str) -> "models.QuerySet[Any]":
 
 
 def with_references(rows: "models.QuerySet[E]") -> "models.QuerySet[E]":
-    """The objects with what they refer to, in one query."""
+    """Return the objects with what they refer to, in one query."""
     references = _references(rows.model, HIDDEN)
     return rows.select_related(*references) if references else rows
 
 
 def with_children(rows: "models.QuerySet[E]") -> "models.QuerySet[E]":
-    """The objects with their child rows, in one more query for each child table."""
+    """Return the objects with their child rows, in one more query for each child table."""
     model = rows.model
     return rows.prefetch_related(
         *(models.Prefetch(name, queryset=_child_rows(model, name)) for name in model.children)
@@ -43,7 +43,7 @@ def with_children(rows: "models.QuerySet[E]") -> "models.QuerySet[E]":
 
 
 def entity_state(instance: Entity) -> dict[str, Any]:
-    """Every editable column and child row, references by name."""
+    """Return every editable column and child row, with references by name."""
     state = {
         field.name: _value(instance, field)
         for field in instance._meta.concrete_fields

@@ -1,1 +1,1 @@
-"""What agents are and report: credentials, leases, observed state, measured rates."""
+"""Manage agents and what they report: credentials, leases, observed state, measured rates."""

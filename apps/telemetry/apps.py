@@ -2,6 +2,6 @@ from django.apps import AppConfig
 
 
 class TelemetryConfig(AppConfig):
-    """What agents are and report: credentials, leases, observed state, measured rates."""
+    """Manage agents and what they report: credentials, leases, observed state, measured rates."""
 
     name = "apps.telemetry"

@@ -1,5 +1,7 @@
-"""Agents, one per broker at most, the samples they send about once a second, and their sums."""
+"""Store agents, one per broker at most, the samples they send about once a second, and their
+sums."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -16,23 +18,23 @@ KEEP_SAMPLES = timedelta(minutes=30)
 
 
 class AgentState(StrEnum):
-    """How an agent is, as far as the control plane can tell."""
+    """Name the state of an agent, as far as the control plane knows it."""
 
     NEVER = "never"
-    """Has a credential, never came."""
+    """The agent has a credential but never connected."""
     LIVE = "live"
-    """Holds its lease."""
+    """The agent holds its lease."""
     SILENT = "silent"
-    """Let its lease run out; its broker goes on as it was told last."""
+    """The agent's lease has ended; its broker goes on unchanged."""
     REVOKED = "revoked"
-    """Its credential is no longer accepted."""
+    """The agent's credential is no longer accepted."""
 
 
 AGENT_STATES = [(state.value, state.value) for state in AgentState]
 
 
 class Agent(BaseModel):
-    """The process beside one broker. Only the hash of its credential is stored."""
+    """Store the process beside one broker. Only the hash of its credential is stored."""
 
     system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="agents")
     broker = models.OneToOneField(Broker, on_delete=models.CASCADE, related_name="agent")
@@ -41,32 +43,33 @@ class Agent(BaseModel):
     enrolled_at = models.DateTimeField(default=timezone.now)
     revoked_at = models.DateTimeField(null=True)
 
-    # Every session gets the next number; what an older one still says is refused.
+    # Every session gets the next number; reports of older ones are refused.
     incarnation = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
-    # The state that people were told of last, so that a lease that ran out is news once.
+    # The state that was published last, so that an ended lease is published once.
     told_state = models.CharField(max_length=8, default=AgentState.NEVER.value)
 
     agent_version = models.CharField(max_length=64, blank=True)
     product = models.CharField(max_length=32, blank=True)
-    # Where neighbours' agents reach the broker: fixed by a person, handed to neighbours.
+    # Where neighbours' agents reach the broker: set by a person, sent to neighbours.
     address = models.CharField(max_length=300, blank=True)
-    # Where the agent itself says that it is: only compared, handed to nobody.
+    # Where the agent itself says that it is: only compared, sent to nobody.
     said_address = models.CharField(max_length=300, blank=True)
-    # By which neighbours' agents know this one; of the current credential's last session.
+    # The key by which neighbours' agents identify this one; of the current credential's last
+    # session.
     public_key = models.CharField(max_length=56, blank=True)
-    # Rises with everything about this agent that documents say, beside its sessions.
+    # Rises with everything about this agent that documents contain, apart from its sessions.
     edits = models.PositiveIntegerField(default=0)
     facts: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     capabilities: "models.JSONField[Any, Any]" = models.JSONField(default=dict)
     observed: "models.JSONField[Any, Any]" = models.JSONField(null=True)
     observed_at = models.DateTimeField(null=True)
     last_report_at = models.DateTimeField(null=True)
-    # Of the newest session: an observation that was overtaken by a later one is not kept.
+    # Of the newest session: an observation that arrives after a later one is not stored.
     report_sequence = models.PositiveBigIntegerField(default=0)
 
-    # Documents by their numbers: what was sent, and what the agent says that it has obeyed. It can
-    # have obeyed more than was sent only if this database has gone back since.
+    # Numbers of documents: the one sent last, and the one that the agent reports as obeyed. The
+    # latter can be larger only if this database was restored since.
     served_number = models.PositiveBigIntegerField(default=0)
     obeyed_number = models.PositiveBigIntegerField(default=0)
 
@@ -95,30 +98,31 @@ class Agent(BaseModel):
 
     @property
     def is_ahead(self) -> bool:
-        """Whether it has obeyed a document that this database knows nothing of."""
+        """Return whether it has obeyed a document that this database does not know."""
         return self.revoked_at is None and self.obeyed_number > self.served_number
 
     @property
     def speaks(self) -> bool:
-        """Whether a process with the credential in force has come: neighbours may link with it."""
+        """Return whether a process with the present credential has connected: neighbours may link
+        with it."""
         return self.revoked_at is None and self.lease_until is not None
 
     @property
     def address_problem(self) -> str:
-        """What a person should do about the address; empty: nothing."""
-        said = self.said_address
+        """Return what a person should do about the address; empty when nothing."""
+        claimed = self.said_address
         if not self.address:
-            where = f" The agent says {said}; check that and fix it." if said else ""
+            where = f" The agent says {claimed}; check that and fix it." if claimed else ""
             return f"No address is fixed, so no neighbour can link with this broker.{where}"
-        if said and said != self.address:
+        if claimed and claimed != self.address:
             return (
-                f"The agent says that it is reached at {said}, neighbours are given "
+                f"The agent says that it is reached at {claimed}, neighbours are given "
                 f"{self.address}. Correct the one that is wrong."
             )
         return ""
 
     def state(self, now: datetime | None = None) -> AgentState:
-        """How the agent is at this time; now, when none is given."""
+        """Return the state of the agent at this time; now, when none is given."""
         if self.revoked_at is not None:
             return AgentState.REVOKED
         if not self.incarnation:
@@ -128,10 +132,28 @@ class Agent(BaseModel):
         return AgentState.LIVE if held else AgentState.SILENT
 
 
-class Removal(models.Model):
-    """A broker that a plan removed because it was gone for good, and what it held when last heard.
+def in_states(states: Iterable[str], now: datetime) -> Q:
+    """Return the condition for agents whose `Agent.state` is one of these at this time."""
+    revoked, never = Q(revoked_at__isnull=False), Q(incarnation=0)
+    live = Q(lease_until__gt=now)
+    conditions = {
+        AgentState.REVOKED: revoked,
+        AgentState.NEVER: ~revoked & never,
+        AgentState.LIVE: ~revoked & ~never & live,
+        # A lease that is missing compares to nothing.
+        AgentState.SILENT: ~revoked & ~never & (Q(lease_until__isnull=True) | ~live),
+    }
+    found = Q(pk__in=[])
+    for state in states:
+        found |= conditions[AgentState(state)]
+    return found
 
-    Until an agent is enrolled for it again nobody waits for it.
+
+class Removal(models.Model):
+    """Store a broker that a plan removed because it was gone for good, and what it held when last
+    heard.
+
+    Nobody waits for it until an agent is enrolled for it again.
     """
 
     system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="removals")
@@ -151,7 +173,7 @@ class Removal(models.Model):
 
 
 class Sample(models.Model):
-    """What one broker's agent measured over its last interval; kept for half an hour."""
+    """Store what one broker's agent measured over its last interval; kept for half an hour."""
 
     broker = models.ForeignKey(Broker, on_delete=models.CASCADE, related_name="samples")
     at = models.DateTimeField()
@@ -168,8 +190,8 @@ class Sample(models.Model):
 
 
 class Loss(models.Model):
-    """Messages of one flow that a broker's agent took and could not hand on, for one reason: all
-    that were ever reported, over all its restarts."""
+    """Store the messages of one flow that a broker's agent took and could not forward, for one
+    reason: all that were ever reported, over all its restarts."""
 
     broker = models.ForeignKey(Broker, on_delete=models.CASCADE, related_name="losses")
     flow = models.CharField(max_length=200, blank=True, help_text="Empty: nobody knows of which.")
@@ -193,7 +215,7 @@ class Loss(models.Model):
 
 
 class Level(models.Model):
-    """What one broker handled over a cell of time; `services.levels` sums samples up."""
+    """Store what one broker handled over a cell of time; `services.levels` sums samples up."""
 
     broker = models.ForeignKey(Broker, on_delete=models.CASCADE, related_name="levels")
     cell_s = models.PositiveIntegerField(help_text="How long the cell is, seconds.")

@@ -1,1 +1,1 @@
-"""Brokers, links, overlays and goal topologies."""
+"""Manage brokers, links, overlays and goal topologies."""

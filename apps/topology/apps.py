@@ -2,6 +2,6 @@ from django.apps import AppConfig
 
 
 class TopologyConfig(AppConfig):
-    """Brokers, links, overlays and goal topologies."""
+    """Manage brokers, links, overlays and goal topologies."""
 
     name = "apps.topology"

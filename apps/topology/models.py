@@ -1,4 +1,5 @@
-"""Brokers with capacities, links between them, overlays (versioned trees) and goal topologies."""
+"""Store brokers with capacities, links between them, overlays (versioned trees) and goal
+topologies."""
 
 from django.db import models
 from django.db.models import F, Q
@@ -7,7 +8,7 @@ from apps.systems.models import Entity, entity_constraints
 
 
 class Broker(Entity):
-    """A broker process, a node of the model."""
+    """Store a broker process, a node of the model."""
 
     region = models.CharField(max_length=100, blank=True)
     map_x = models.FloatField(null=True, blank=True, help_text="Place on the map, 0 to 1.")
@@ -21,7 +22,7 @@ class Broker(Entity):
 
 
 class BrokerCapacity(models.Model):
-    """How much of one resource a broker has, in that resource's unit per second."""
+    """Store how much of one resource a broker has, in that resource's unit per second."""
 
     broker = models.ForeignKey(Broker, on_delete=models.CASCADE, related_name="capacities")
     resource = models.CharField(max_length=32)
@@ -44,7 +45,7 @@ class BrokerCapacity(models.Model):
 
 
 class Link(Entity):
-    """A link between two brokers with a capacity in link units per second."""
+    """Store a link between two brokers with a capacity in link units per second."""
 
     source = models.ForeignKey(Broker, on_delete=models.PROTECT, related_name="links_out")
     target = models.ForeignKey(Broker, on_delete=models.PROTECT, related_name="links_in")
@@ -70,14 +71,14 @@ class Link(Entity):
 
 
 class OverlayPurpose(models.TextChoices):
-    """What an overlay is for."""
+    """Name what an overlay is for."""
 
     OVERLAY = "overlay", "Overlay"
     GOAL = "goal", "Goal topology"
 
 
 class Overlay(Entity):
-    """A tree of brokers: one of them is in force, others are former ones, drafts or goals."""
+    """Store a tree of brokers: one of them is in force, others are former ones, drafts or goals."""
 
     purpose = models.CharField(
         max_length=16, choices=OverlayPurpose.choices, default=OverlayPurpose.OVERLAY
@@ -104,7 +105,8 @@ class Overlay(Entity):
 
 
 class OverlayEdge(models.Model):
-    """An undirected edge of an overlay; a deferred trigger checks that the edges form a tree."""
+    """Store an undirected edge of an overlay; a deferred trigger checks that the edges form a
+    tree."""
 
     overlay = models.ForeignKey(Overlay, on_delete=models.CASCADE, related_name="edges")
     a = models.ForeignKey(Broker, on_delete=models.PROTECT, related_name="+")

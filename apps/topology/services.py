@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable
 
 from apps.common.errors import Conflict, FieldError
-from apps.common.words import counted
+from apps.common.formatting import counted
 from apps.systems.models import System
 from apps.systems.services import entity_change
 from apps.topology.models import Broker, Overlay, OverlayEdge
@@ -11,11 +11,11 @@ from weir.actions import edge
 
 Edges = frozenset[tuple[str, str]]
 LEADS_MESSAGES = frozenset({"edges", "in_force", "purpose"})
-"""What of an overlay decides where messages go."""
+"""The members of an overlay that decide where messages go."""
 
 
 def overlay_in_force(system: System) -> Overlay:
-    """The tree that carries messages now. Raises Conflict when the system has none."""
+    """Return the tree that carries messages now. Raises Conflict when the system has none."""
     overlay = Overlay.objects.select_related("system").filter(system=system, in_force=True).first()
     if overlay is None:
         raise Conflict(
@@ -25,13 +25,13 @@ def overlay_in_force(system: System) -> Overlay:
 
 
 def edges_of(overlay: Overlay) -> Edges:
-    """The overlay's links, as pairs of broker names."""
+    """Return the overlay's links, as pairs of broker names."""
     rows = OverlayEdge.objects.filter(overlay=overlay).values_list("a__name", "b__name")
     return frozenset(edge(a, b) for a, b in rows)
 
 
 def overlay_edit_check(system: System, overlay: Overlay | None, edited: Collection[str]) -> None:
-    """Refuse to change by hand the tree that agents are told to route by.
+    """Refuse a manual change of the tree by which agents route.
 
     A link that is simply replaced loses what is on its way; agents move it without a loss. Names
     and notes may change, and while no agent is enrolled everything may. A silent agent counts: it
@@ -65,7 +65,7 @@ def overlay_edit_check(system: System, overlay: Overlay | None, edited: Collecti
 def overlay_rewire(
     *, overlay: Overlay, rewire: Callable[[Edges], Iterable[tuple[str, str]]], reason: str
 ) -> None:
-    """Give the overlay the edges that `rewire` makes of those it has; rows that stay stay.
+    """Give the overlay the edges that `rewire` makes of its present ones; unchanged rows stay.
 
     A new version of the overlay, a new model version (what was computed on the old tree is stale)
     and an audit entry with the edges that went and came. Raises Conflict naming the constraint:
@@ -75,9 +75,9 @@ def overlay_rewire(
         rows = OverlayEdge.objects.filter(overlay=change.row).values_list(
             "id", "a__name", "b__name"
         )
-        found = {edge(a, b): pk for pk, a, b in rows}
-        wanted = frozenset(edge(a, b) for a, b in rewire(frozenset(found)))
-        gone, come = sorted(found.keys() - wanted), sorted(wanted - found.keys())
+        keys = {edge(a, b): pk for pk, a, b in rows}
+        wanted = frozenset(edge(a, b) for a, b in rewire(frozenset(keys)))
+        gone, come = sorted(keys.keys() - wanted), sorted(wanted - keys.keys())
         names = {name for pair in come for name in pair}
         brokers = dict(
             Broker.objects.filter(system=change.row.system, name__in=names).values_list(
@@ -89,7 +89,7 @@ def overlay_rewire(
             raise Conflict(
                 "no_such_broker", f"{overlay.system} has no broker {missing[0]} any more."
             )
-        OverlayEdge.objects.filter(id__in=[found[pair] for pair in gone]).delete()
+        OverlayEdge.objects.filter(id__in=[keys[pair] for pair in gone]).delete()
         OverlayEdge.objects.bulk_create(
             OverlayEdge(overlay=change.row, a_id=brokers[a], b_id=brokers[b]) for a, b in come
         )

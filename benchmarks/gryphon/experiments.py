@@ -60,8 +60,7 @@ EXPERIMENTS = (
         "input gives the same answer, and the last percent of CPU goes into the rate of the "
         "best-effort flow instead of a few of its consumers more or less. Rate control then takes "
         "from that flow, where a percent of CPU is worth least. Utilities are not comparable "
-        "here: what an answer admits now raises the latency that bounds the next one, and LRGP, "
-        "which admits the gold consumers step by step, meets that bound later.",
+        "here: what an answer admits now raises the latency that bounds the next one.",
     ),
     Experiment(
         name=excess_capacity.NAME,

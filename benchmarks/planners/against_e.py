@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from weir.model.transformation import Options
 from weir.planners import planner
-from weir.planners.ipitt.run import Ended, Run
+from weir.planners.ipitt.run import Run
+from weir.planners.ipitt.trial import Ended
 from weir.transformation.validation import check
 from weir.transformation.workloads import paper_workload
 

@@ -1,1 +1,2 @@
-"""Django settings: `base` holds what is common, `dev`, `test` and `prod` what differs."""
+"""Define Django's settings: `base` holds what is common, `dev`, `test` and `prod` the
+differences."""

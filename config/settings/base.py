@@ -1,4 +1,4 @@
-"""Settings shared by every way of running the control plane."""
+"""Define the settings shared by every way of running the control plane."""
 
 import warnings
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any
 
 from celery.schedules import schedule
 
+from config.api_tags import TAGS
 from config.env import database_settings, read_environment
 
 # WhiteNoise hands its few, small files to ASGI as synchronous streams, which is all they need.
@@ -44,6 +45,8 @@ INSTALLED_APPS = [
     "apps.allocations",
     "apps.demo",
     "apps.evaluations",
+    "apps.rate_control",
+    "apps.overview",
     "apps.recomputation",
     "apps.studies",
 ]
@@ -107,8 +110,8 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_SCHEMA_CLASS": "apps.accounts.api.schema.RoleSchema",
     "EXCEPTION_HANDLER": "apps.common.api.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,
-    # Who sends X-Forwarded-For may write anything into it: only what so many of our own proxies
-    # have added counts. None of them: the peer of the connection.
+    # A client may write anything into X-Forwarded-For: only the entries of this many proxies of our
+    # own count. With none, the peer of the connection counts.
     "NUM_PROXIES": ENV.trusted_proxies,
 }
 SPECTACULAR_SETTINGS: dict[str, Any] = {
@@ -117,35 +120,52 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "The control plane for publish/subscribe systems.\n\n"
         "**Access.** Programs send `Authorization: Bearer TOKEN`; a token is made under Settings "
         "or with `POST /api/v1/tokens` by a person who is signed in (`POST /api/v1/session`); a "
-        "token makes no tokens and no accounts. Every account may read; writes need the role that "
-        "the operation names.\n\n"
+        "token makes no tokens and no accounts. Every account may read; a write needs a role that "
+        "the operation names (`x-weir-roles`: each of them is enough; empty: nobody has to sign "
+        "in). Roles add up and none includes another: an administrator edits no "
+        "model and approves no plan. What a token may do is what its own roles allow. Browsers "
+        "sign in with a session; with a session every write, signing in included, sends the "
+        "`csrf_token` of `GET /api/v1/session` as `X-CSRFToken`.\n\n"
         "**Lists** answer `{count, next, previous, results}`: follow `next` until it is null. "
         "`page_size` is at most 500; `search` matches words, `ordering` takes a field, with `-` "
-        "for descending.\n\n"
-        "**Writes.** What can be changed by several people answers with an `ETag`; send it as "
-        "`If-Match` with the change (428 without, 412 when somebody was faster). A creating POST "
-        "that takes `Idempotency-Key` may be repeated with the same key: it answers as before.\n\n"
-        "**Long operations** answer 202 with the `Location` of a run; read it until `state` is "
-        "neither `queued` nor `running`. `GET /api/v1/events` streams what changes, as "
-        "server-sent events.\n\n"
+        "for descending. Answers with a schema of their own, such as `overview` and `telemetry`, "
+        "are not paged.\n\n"
+        "**Writes.** Objects of the model, policies, schedules, triggers, fits and studies answer "
+        'with an `ETag`, which is their `version` in quotes, such as `"3"`; send it as `If-Match` '
+        "with the change (428 without, 412 when somebody was faster). A plan is approved by its "
+        "`content_hash` instead. A creating POST that takes `Idempotency-Key` may be repeated with "
+        "the same key: it answers as before.\n\n"
+        "**Long operations** answer 202 with the `Location` of what shows their progress. "
+        "Read it until its `state`, or that of its `run`, is one that nothing follows: of runs "
+        "`succeeded`, `infeasible`, `failed`, `cancelled`; of executions `succeeded`, `stopped`, "
+        "`rolled_back`, `failed`; of firings all but `waiting` and `computing`. "
+        "Programs ask every few seconds. Browsers hear of changes from `GET /api/v1/events`, "
+        "server-sent events for sessions; a token is refused there.\n\n"
         "**Errors** are RFC 9457 problem documents: decide by `code`; `errors` names the fields. "
         "A field, or a list's query parameter, that does not exist is refused, too. "
         "Numbers are SI: messages per second, seconds, messages."
     ),
     "VERSION": "1",
+    "TAGS": TAGS,
+    "SERVERS": [
+        {"url": "/", "description": "The installation that this document was read from."},
+    ],
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
+        "config.api_meanings.describe_values",
         "apps.common.api.schema.add_problem_responses",
         "apps.common.api.schema.add_headers",
+        "config.api_schema.describe_components",
+        "config.api_units.describe_units",
         "config.api_schema.add_examples",
     ],
     "ENUM_NAME_OVERRIDES": {
         "RunStateEnum": "apps.runs.api.views.RUN_STATES",
-        "FitStateEnum": "apps.calibration.api.serializers.FIT_STATES",
+        "FitStateEnum": "apps.calibration.models.FIT_STATES",
         "DeliveryEnum": "apps.catalog.models.Delivery.choices",
         "PatternEnum": "apps.catalog.models.Pattern.choices",
         "QuantityKindEnum": "apps.allocations.selectors.changes.KINDS",
@@ -153,12 +173,36 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "CheckStateEnum": "apps.plans.api.serializers.CHECK_STATES",
         "AgentStateEnum": "apps.telemetry.models.AGENT_STATES",
         "ExecutionStateEnum": "apps.executions.api.serializers.EXECUTION_STATES",
+        "SessionCommandEnum": "apps.accounts.api.views.SESSION_COMMANDS",
+        "TokenCommandEnum": "apps.accounts.api.views.TOKEN_COMMANDS",
+        "EditCommandEnum": "apps.common.api.fields.EDIT_ONLY",
+        "ObjectCommandEnum": "apps.systems.api.entities.OBJECT_COMMANDS",
+        "SystemCommandEnum": "apps.systems.api.views.SYSTEM_COMMANDS",
+        "AgentCommandEnum": "apps.telemetry.api.serializers.AGENT_COMMANDS",
+        "RunCommandEnum": "apps.runs.api.views.RUN_COMMANDS",
+        "RunEventEnum": "apps.runs.api.views.EVENT_COMMANDS",
+        "AllocationCommandEnum": "apps.allocations.api.serializers.ALLOCATION_COMMANDS",
+        "StudyCommandEnum": "apps.studies.api.serializers.STUDY_COMMANDS",
+        "FitCommandEnum": "apps.calibration.api.serializers.FIT_COMMANDS",
+        "RuleCommandEnum": "apps.recomputation.api.serializers.RULE_COMMANDS",
+        "CandidateCommandEnum": "apps.evaluations.api.serializers.CANDIDATE_COMMANDS",
+        "RepairCommandEnum": "apps.evaluations.api.repairs.REPAIR_COMMANDS",
+        "PlanCommandEnum": "apps.plans.api.serializers.PLAN_COMMANDS",
+        "LeftOutReasonEnum": "apps.plans.api.serializers.LEFT_OUT_REASONS",
+        "AllocationStatusEnum": "apps.allocations.api.serializers.STATUSES",
+        "PointStatusEnum": "apps.studies.api.serializers.POINT_STATUSES",
+        "CandidateStatusEnum": "apps.evaluations.api.serializers.CANDIDATE_STATUSES",
+        "PlannerStatusEnum": "apps.evaluations.api.serializers.PLAN_STATUSES",
+        "FiringOutcomeEnum": "apps.recomputation.models.Outcome.choices",
+        "CoefficientKindEnum": "apps.calibration.api.serializers.COEFFICIENT_KINDS",
+        "ResourceLoadPlaceEnum": "apps.allocations.models.Place.choices",
+        "OutcomeEnum": "apps.executions.services.decide.Outcome.choices",
         "ExecutionCommandEnum": "apps.executions.api.serializers.COMMANDS",
         "StepStateEnum": "apps.executions.api.serializers.STEP_STATES",
         "ActionStateEnum": "apps.executions.api.serializers.ACTION_STATES",
         "FiringStateEnum": "apps.recomputation.api.serializers.FIRING_STATES",
         "TriggerKindEnum": "apps.recomputation.models.Kind.choices",
-        "SubjectEnum": "apps.recomputation.models.Subject.choices",
+        "SubjectEnum": "apps.recomputation.api.serializers.SUBJECTS",
         "ThenEnum": "apps.recomputation.models.Then.choices",
         "CandidateKindEnum": "apps.evaluations.models.CandidateKind.choices",
         "TrafficSourceEnum": "apps.evaluations.models.TrafficSource.choices",
@@ -173,7 +217,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# Two queues: runs wait for a slot of a worker, the upkeep of runs never waits behind them.
+# Two queues: runs wait for a slot of a worker, their upkeep never waits behind them.
 CELERY_TASK_DEFAULT_QUEUE = "runs"
 CELERY_TASK_ROUTES = {
     "runs.reap": {"queue": "control"},
@@ -183,7 +227,7 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE = {
     "runs.reap": {"task": "runs.reap", "schedule": schedule(run_every=5.0)},
 }
-# Beat writes down each call at once: one that is killed repeats its last call at most.
+# Beat records each call at once: a killed beat repeats its last call at most.
 CELERY_BEAT_SYNC_EVERY = 1
 
 WEIR_BROKER_URL = ENV.broker_url
@@ -198,16 +242,17 @@ WEIR_PREPARE_TIMEOUT_S = ENV.prepare_timeout_s
 # A Spark server that is restarted needs a few seconds for its JVM.
 WEIR_SPARK_PATIENCE_S = 60.0
 
-# What `manage.py coordinate` calls again and again, and how many seconds apart.
+# What `manage.py coordinate` calls repeatedly, and the seconds between two calls.
 WEIR_LOOPS = [
     ("apps.executions.services.executions_tick", 0.5),
-    # Beat asks a worker for it too; this one needs neither of them, and no message.
+    # Beat asks a worker for it, too; the coordinator needs neither of them, and no message.
     ("apps.runs.services.runs_reap", 5.0),
     ("apps.telemetry.services.levels.levels_roll", 15.0),
     ("apps.calibration.services.calibration_tick", 5.0),
     ("apps.plans.services.plans_settle", 0.5),
     ("apps.plans.services.windows_hold", 0.5),
-    ("apps.allocations.services.rate_control.rates_control", 1.0),
+    ("apps.plans.services.plans_verify", 5.0),
+    ("apps.rate_control.services.rates_control", 1.0),
     ("apps.recomputation.services.recomputation_tick", 1.0),
 ]
 
@@ -217,7 +262,7 @@ LOGGING: dict[str, Any] = {
     "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
-    # The reaper's two lines every five seconds would bury everything else.
+    # The reaper's two lines every five seconds would hide everything else.
     "loggers": {
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},

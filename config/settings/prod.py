@@ -1,4 +1,5 @@
-"""Settings behind a TLS proxy: cookies only over HTTPS, hosts named by WEIR_ALLOWED_HOSTS."""
+"""Define the settings behind a TLS proxy: cookies only over HTTPS, hosts named by
+WEIR_ALLOWED_HOSTS."""
 
 from config.settings.base import *  # noqa: F403
 

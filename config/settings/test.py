@@ -1,5 +1,6 @@
-"""Settings of the test suite. `tests/embedded.py` starts the servers and sets the environment;
-tools that only import the settings (mypy, the schema) get addresses at which nothing listens."""
+"""Define the settings of the test suite. `tests/embedded.py` starts the servers and sets the
+environment; tools that only import the settings (mypy, the schema) get addresses at which nothing
+listens."""
 
 import os
 
@@ -13,3 +14,6 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 # No test outlives its database: nothing waits for the disk at every commit.
 DATABASES["default"]["OPTIONS"] = {"options": "-c synchronous_commit=off"}  # noqa: F405
+
+# A kind of computation that only tests know.
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.apps.runs.toy"]  # noqa: F405

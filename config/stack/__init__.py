@@ -1,4 +1,4 @@
-"""The embedded stack: every server that Weir needs, supervised, from one state directory."""
+"""Run the embedded stack: every server that Weir needs, supervised, from one state directory."""
 
 from config.stack.errors import PartError, StackError
 from config.stack.stack import Stack

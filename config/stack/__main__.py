@@ -1,4 +1,4 @@
-"""The command line of the stack: `python -m config.stack up|down|status|logs|env|restart`."""
+"""Parse the command line of the stack: `python -m config.stack up|down|status|logs|env|restart`."""
 
 import argparse
 import dataclasses
@@ -11,6 +11,7 @@ from pathlib import Path
 from config.stack.console import Console
 from config.stack.errors import StackError
 from config.stack.follow import follow, show
+from config.stack.kernels import compile_behind
 from config.stack.parts import PARTS
 from config.stack.signals import Interrupted, interruptible
 from config.stack.site import ROOT
@@ -28,45 +29,58 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     up = commands.add_parser("up", parents=[common], help="start everything and wait for it")
     up.add_argument("--parts", help=f"only these, comma separated: {','.join(PARTS)}")
+    up.add_argument(
+        "--page-first",
+        action="store_true",
+        help="wait only until the pages answer, where they were started here before",
+    )
     up.add_argument("--attach", action="store_true", help="follow the logs; Ctrl-C stops it all")
     commands.add_parser("down", parents=[common], help="stop everything; data is kept")
-    status = commands.add_parser("status", parents=[common], help="how each part is")
+    status = commands.add_parser("status", parents=[common], help="show the state of each part")
     status.add_argument("--json", action="store_true")
-    logs = commands.add_parser("logs", parents=[common], help="the end of the logs")
+    logs = commands.add_parser("logs", parents=[common], help="print the end of the logs")
     logs.add_argument("part", nargs="?", help="one part, or a command such as `migrate`")
     logs.add_argument("-f", "--follow", action="store_true")
     logs.add_argument("-n", "--lines", type=int, default=20)
-    commands.add_parser("env", parents=[common], help="KEY=VALUE lines to reach the running stack")
+    commands.add_parser(
+        "env", parents=[common], help="print KEY=VALUE lines to reach the running stack"
+    )
     restart = commands.add_parser("restart", parents=[common], help="stop and start one part")
     restart.add_argument("part", choices=list(PARTS))
     return parser
 
 
-def _up(stack: Stack, console: Console, *, attach: bool) -> int:
+def _up(stack: Stack, console: Console, *, attach: bool, page_first: bool) -> int:
     began = time.monotonic()
     console.say(f"Weir: starting in {stack.site.state_dir}")
-    if not attach:
-        stack.up()
-        _tell(stack, console, time.monotonic() - began)
-        return 0
+    # A first start is worth waiting for: only then is it known that every part works here.
+    page_first = page_first and bool(stack.site.environment)
     try:
-        stack.up()
-        _tell(stack, console, time.monotonic() - began)
+        late = stack.up(page_first=page_first)
+        _tell(stack, console, late, time.monotonic() - began)
+        if "worker" in stack.asked:
+            compile_behind(stack.site)
+        if not attach:
+            return 0
         console.say("Following the logs; Ctrl-C stops everything.\n")
         follow(stack.site, stop=lambda: not stack.supervisor.alive())
         console.say("The supervisor ended.", "bad")
     except Interrupted:
+        if not attach:
+            raise
         console.say("\nstopping")
     stack.down()
     return 0
 
 
-def _tell(stack: Stack, console: Console, took: float) -> None:
+def _tell(stack: Stack, console: Console, late: list[str], took: float) -> None:
     if "web" in stack.asked:
         url = stack.environment()["WEIR_WEB_URL"]
         console.say(f"\nWeir runs at {url}  ({took:.1f} s)", "good")
+        if late:
+            console.say(f"Still starting: {', '.join(late)}")
         console.say(f"Sign in: {DEMO_SIGN_IN}")
-        console.say("Stop it: make down    How it is: make status    Logs: make logs")
+        console.say("Stop: make down    State: make status    Logs: make logs")
     else:
         console.say(f"ready in {took:.1f} s")
 
@@ -114,7 +128,7 @@ def _run(given: argparse.Namespace, console: Console) -> int:
     stack = Stack(given.state, [name for name in parts if name] or None, console=console)
     match given.command:
         case "up":
-            return _up(stack, console, attach=given.attach)
+            return _up(stack, console, attach=given.attach, page_first=given.page_first)
         case "down":
             return _down(stack, console)
         case "status":

@@ -1,4 +1,4 @@
-"""Has the code changed since the processes were started from it?"""
+"""Detect whether the code changed since the processes were started from it."""
 
 import hashlib
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ def _sources(root: Path) -> Iterator[Path]:
 
 
 def fingerprint(root: Path = ROOT) -> str:
-    """Changes when any file changes that one of our own processes loads."""
+    """Return a hash that changes when any file changes that one of our processes loads."""
     digest = hashlib.sha256()
     for path in _sources(root):
         digest.update(str(path.relative_to(root)).encode())

@@ -1,4 +1,4 @@
-"""What `up` and `down` say: one plain line per part, coloured only on a terminal."""
+"""Print what `up` and `down` do: one plain line per part, coloured only on a terminal."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ _COLOURS = {"good": "32", "bad": "31", "warn": "33", "dim": "2"}
 
 
 class Console:
-    """Prints progress; a quiet one prints nothing (tests, callers from Python)."""
+    """Print progress; a quiet console prints nothing (tests, callers from Python)."""
 
     def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
         self.stream = stream or sys.stdout

@@ -1,4 +1,4 @@
-"""The environment that every process of the stack gets, computed once.
+"""Compute once the environment that every process of the stack gets.
 
 Variables of the caller win; what is missing is filled in from the state directory. This module
 and the parts read the environment for the stack itself; the application reads what comes out of
@@ -32,7 +32,7 @@ def resolve_files(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def compute(site: Site, parts: Mapping[str, Part], given: Mapping[str, str]) -> dict[str, str]:
-    """Everything a process needs to reach the running stack."""
+    """Return everything a process needs to reach the running stack."""
     values = {
         name: value
         for name, value in given.items()

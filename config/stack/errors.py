@@ -1,8 +1,8 @@
-"""What can go wrong while the stack starts or stops, each with the next move."""
+"""Define the errors of starting and stopping the stack, each with the next step."""
 
 
 class StackError(Exception):
-    """The stack cannot do what was asked; the message says why and what to do."""
+    """Signal that the stack cannot do what was asked; the message says why and what to do."""
 
 
 class PartError(StackError):

@@ -14,18 +14,18 @@ STEP_S = 0.3
 
 
 def _logs(site: Site, part: str | None) -> list[Path]:
-    found = sorted(site.log_dir.glob("*.log"))
+    logs = sorted(site.log_dir.glob("*.log"))
     if part is None:
-        return found
+        return logs
     chosen = site.log_file(part)
-    if chosen not in found:
-        names = ", ".join(path.stem for path in found) or "none"
+    if chosen not in logs:
+        names = ", ".join(path.stem for path in logs) or "none"
         raise StackError(f"no log of {part} in {site.log_dir}; there are: {names}")
     return [chosen]
 
 
 class _Tail:
-    """One log file, read on from where we were."""
+    """Read one log file on from the last position."""
 
     def __init__(self, path: Path, offset: int) -> None:
         self.path = path

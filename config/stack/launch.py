@@ -1,4 +1,4 @@
-"""Runs one part under the supervisor: `python -m config.stack.launch STATE_DIR PART`.
+"""Run one part under the supervisor: `python -m config.stack.launch STATE_DIR PART`.
 
 The supervisor's restart is blind to three things that this process adds: a part starts only after
 the parts it needs answer; a part that keeps failing is started ever more slowly; and no process of
@@ -77,7 +77,7 @@ class Launcher:
     # --- before the start
 
     def begin_record(self) -> None:
-        """Carry the count of quick failures over from the launcher before us."""
+        """Carry over the count of quick failures from the previous launcher."""
         supervisor = proc.identify(os.getppid())
         incarnation = [os.getppid(), supervisor.start_ticks if supervisor else 0]
         if self.record.get("supervisor") != incarnation:
@@ -100,7 +100,7 @@ class Launcher:
             self.pause(delay)
 
     def clear_leftovers(self) -> None:
-        """End what a killed predecessor left: it would hold the port or the data."""
+        """End processes of a killed predecessor, which would hold the port or the data."""
         tags = (self.site.tag, f"{TAG_PART}={self.part.name}")
         gentle = self.part.stop[0][0]
         left = proc.end(lambda: proc.tagged(tags), ((gentle, LEFTOVER_GRACE_S),))
@@ -110,12 +110,12 @@ class Launcher:
     def await_needs(self) -> None:
         deadline = time.monotonic() + NEEDS_TIMEOUT_S
         for name in self.part.needs:
-            told = False
+            printed = False
             while (obstacle := PARTS[name].ready(self.site)) is not None:
-                if not told:
+                if not printed:
                     self.say(f"waiting for {name}")
                     self.note(phase="waiting", waiting_for=name)
-                    told = True
+                    printed = True
                 if time.monotonic() > deadline:
                     raise PartError(f"waited {NEEDS_TIMEOUT_S:.0f} s for {name}: {obstacle}")
                 self.pause(0.2)
@@ -176,7 +176,7 @@ class Launcher:
                 self.child_status = status
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Until the child ends (True), the time is over or we are asked to stop (False)."""
+        """Wait until the child ends (True), the time is over or a stop was requested (False)."""
         deadline = None if seconds is None else time.monotonic() + seconds
         while True:
             self.reap()
@@ -202,7 +202,7 @@ class Launcher:
             self.say(f"still there {grace:.0f} s after {number.name}")
 
     def clear_tree(self) -> None:
-        """End what is left below us; adopted orphans included."""
+        """End all processes below us, adopted orphans included."""
         us = os.getpid()
         left = proc.end(lambda: proc.descendants(us), ((signal.SIGTERM, 1.0),))
         self.reap()

@@ -1,4 +1,4 @@
-"""Management commands that `up` runs between the servers and our own processes."""
+"""Run the management commands that `up` needs between the servers and our own processes."""
 
 import subprocess
 import sys
@@ -17,18 +17,19 @@ LOG_TAIL_LINES = 15
 
 
 class OneShots:
-    """Runs them when what they depend on changed, and remembers for what they ran."""
+    """Run them when what they depend on changed, and remember for which state they ran."""
 
     def __init__(self, site: Site, console: Console, given: Mapping[str, str]) -> None:
         self.site = site
         self.console = console
         self.given = given
-        # Beside the data that it speaks of, so that both go together.
+        # Beside the data that it describes, so that both are deleted together.
         self.mark = site.data_dir / "oneshots.json"
         self.state = {"code": code.fingerprint(), "database": site.environment["DATABASE_URL"]}
 
     def code_changed(self) -> bool:
-        """Since the tables were last brought up to date, here and on this database."""
+        """Return whether the code changed since the tables were last migrated, here and on this
+        database."""
         return read_json(self.mark).get("migrate") != self.state
 
     def migrate(self) -> None:

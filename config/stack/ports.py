@@ -17,7 +17,7 @@ CLAIM_S = 120.0  # long enough for a stack that chose a port to bind it
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could bind the port now."""
+    """Return whether a server could bind the port now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -29,7 +29,8 @@ def is_free(port: int) -> bool:
 
 @contextmanager
 def _claims() -> Iterator[dict[str, tuple[str, float]]]:
-    """Ports that some stack of this user chose a moment ago and may not have bound yet."""
+    """Yield the ports that some stack of this user chose a moment ago and may not have bound
+    yet."""
     path = Path(tempfile.gettempdir()) / f"weir-ports-{os.getuid()}.json"
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "r+") as stream:
@@ -51,7 +52,7 @@ def _claims() -> Iterator[dict[str, tuple[str, float]]]:
 
 
 def choose(preferred: int, owner: str, ours: Container[int] = ()) -> int:
-    """The preferred port, or the next free one that no other stack has just claimed.
+    """Return the preferred port, or the next free one that no other stack has just claimed.
 
     `ours` are the ports of this stack's other parts.
     """

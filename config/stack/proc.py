@@ -1,4 +1,4 @@
-"""Processes as Linux shows them in /proc: who descends from whom, and how to end a whole tree."""
+"""Find the processes of the stack: which descend from which, and how to end a whole tree."""
 
 import ctypes
 import os
@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -22,7 +24,7 @@ StopSteps = Sequence[tuple[signal.Signals, float]]
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A process that cannot be confused with a later one of the same number."""
+    """Identify a process so that a later one of the same number is not confused with it."""
 
     pid: int
     start_ticks: int
@@ -31,29 +33,19 @@ class Identity:
         return start_ticks(self.pid) == self.start_ticks
 
 
-@dataclass(frozen=True, slots=True)
-class _Stat:
-    state: str
-    parent: int
-    start_ticks: int
+def start_ticks(pid: int) -> int | None:
+    """Return when the process started, in clock ticks since boot; None when it is gone or a zombie.
 
-
-def _stat(pid: int) -> _Stat | None:
+    Kept in files, so that it must not move: psutil publishes the start in seconds since 1970,
+    which another process computes otherwise after the clock was set.
+    """
     try:
         raw = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
     # The name in parentheses may hold anything, even ")": count from the last one.
     fields = raw[raw.rindex(b")") + 2 :].split()
-    return _Stat(fields[0].decode(), int(fields[1]), int(fields[19]))
-
-
-def start_ticks(pid: int) -> int | None:
-    """When the process started, in clock ticks since boot; None when it is gone or a zombie."""
-    stat = _stat(pid)
-    if stat is None or stat.state in "ZX":
-        return None
-    return stat.start_ticks
+    return None if fields[0] in (b"Z", b"X") else int(fields[19])
 
 
 def identify(pid: int) -> Identity | None:
@@ -61,40 +53,28 @@ def identify(pid: int) -> Identity | None:
     return None if ticks is None else Identity(pid, ticks)
 
 
-def all_pids() -> list[int]:
-    return [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
-
-
 def descendants(root: int) -> list[int]:
-    """Living processes below `root`, without `root`; nearest first."""
-    children: dict[int, list[int]] = {}
-    for pid in all_pids():
-        stat = _stat(pid)
-        if stat is not None and stat.state not in "ZX":
-            children.setdefault(stat.parent, []).append(pid)
-    found: list[int] = []
-    queue = [root]
-    while queue:
-        below = children.get(queue.pop(0), [])
-        found += below
-        queue += below
-    return found
+    """Return the living processes below `root`, without `root`; parents before their children."""
+    try:
+        below = psutil.Process(root).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+    return [process.pid for process in below if start_ticks(process.pid) is not None]
+
+
+def carries(pid: int, tags: Sequence[str]) -> bool:
+    """Tell whether the process lives and its environment holds all of `tags` (`NAME=value`)."""
+    try:
+        environment = psutil.Process(pid).environ()
+    except psutil.Error:
+        return False
+    wanted = dict(tag.split("=", 1) for tag in tags)
+    return wanted.items() <= environment.items() and start_ticks(pid) is not None
 
 
 def tagged(tags: Sequence[str]) -> list[int]:
-    """Processes whose environment holds every one of `tags` (`NAME=value`), without ourselves."""
-    wanted = [tag.encode() for tag in tags]
-    found = []
-    for pid in all_pids():
-        if pid == os.getpid():
-            continue
-        try:
-            entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-        except (FileNotFoundError, ProcessLookupError, PermissionError):
-            continue
-        if all(tag in entries for tag in wanted) and start_ticks(pid) is not None:
-            found.append(pid)
-    return found
+    """Return the processes that carry every one of `tags`, without ourselves."""
+    return [pid for pid in psutil.pids() if pid != os.getpid() and carries(pid, tags)]
 
 
 def send(pid: int, number: signal.Signals) -> None:
@@ -102,13 +82,15 @@ def send(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
 
 
-def wait_gone(pids: Iterable[int], seconds: float, reap: Callable[[], None] | None = None) -> bool:
-    """Wait until none of `pids` lives; False when the time is over first."""
+def wait_gone(pids: Iterable[int], seconds: float) -> bool:
+    """Wait until none of `pids` lives; False when the time is over first.
+
+    Not `psutil.wait_procs`: it waits for zombies until their parent has collected them, and
+    collects those that are our own children, whose status the launcher reads.
+    """
     watched = [identity for pid in pids if (identity := identify(pid)) is not None]
     deadline = time.monotonic() + seconds
     while True:
-        if reap is not None:
-            reap()
         watched = [identity for identity in watched if identity.alive()]
         if not watched:
             return True
@@ -155,7 +137,7 @@ def adopt_orphans() -> None:
 
 
 def has_name() -> bool:
-    """Whether the system has a name for the user that we run as."""
+    """Tell whether the system has a name for the user that we run as."""
     try:
         pwd.getpwuid(os.geteuid())
     except KeyError:
@@ -164,7 +146,7 @@ def has_name() -> bool:
 
 
 def enter_user_namespace() -> None:
-    """From here on look like `nobody`, while file access stays that of the caller."""
+    """Look like `nobody` from here on, while file access stays that of the caller."""
     uid, gid = os.geteuid(), os.getegid()
     if _libc.unshare(CLONE_NEWUSER) != 0:
         raise OSError(ctypes.get_errno(), "the kernel refuses a user namespace")

@@ -1,4 +1,4 @@
-"""How the commands take Ctrl-C: as a reason to clean up, and not at all while cleaning up."""
+"""Handle Ctrl-C in commands: clean up, and ignore it while cleaning up."""
 
 import signal
 import threading
@@ -10,7 +10,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
-    """The user pressed Ctrl-C, or we were told to end."""
+    """Signal that the user pressed Ctrl-C, or that the process was asked to end."""
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def deaf() -> Iterator[None]:
-    """While stopping, a second Ctrl-C must not leave half of it running."""
+    """Ignore a second Ctrl-C while stopping, which must not leave half of it running."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

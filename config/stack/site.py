@@ -1,4 +1,4 @@
-"""A state directory: where one stack keeps its data, logs, sockets, ports and secrets."""
+"""Manage a state directory: where one stack keeps its data, logs, sockets, ports and secrets."""
 
 import fcntl
 import hashlib
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from config.stack.errors import StackError
-from config.stack.proc import Identity, identify
+from config.stack.proc import Identity, carries, identify
 
 ROOT = Path(__file__).resolve().parents[2]
 SOCKET_PATH_MAX = 98  # the kernel's limit is 107; supervisord appends its own number while binding
@@ -25,7 +25,7 @@ SECRET_NAMES = ("postgres", "valkey", "spark", "web", "clients")
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in `path`; empty when there is none or it was cut off by a crash."""
+    """Return the object in `path`; empty when there is none or it was cut off by a crash."""
     try:
         value = json.loads(path.read_text())
     except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
@@ -47,14 +47,14 @@ def write_json(path: Path, value: object) -> None:
 
 @dataclass(kw_only=True)
 class Site:
-    """One state directory and what is settled in it."""
+    """Describe one state directory and its settings."""
 
     state_dir: Path
     ports: dict[str, int] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     external: set[str] = field(default_factory=set)
-    """Parts that the user's own servers replace."""
+    """The parts that the user's own servers replace."""
 
     @classmethod
     def open(cls, state_dir: Path | str) -> "Site":
@@ -68,7 +68,7 @@ class Site:
 
     @property
     def id(self) -> str:
-        """Marks every process of this stack, through its environment."""
+        """Return the mark that every process of this stack has in its environment."""
         return hashlib.sha256(os.path.realpath(self.state_dir).encode()).hexdigest()[:16]
 
     @property
@@ -101,7 +101,8 @@ class Site:
 
     @property
     def socket_dir(self) -> Path:
-        """The run directory, or a short one of ours when a socket's path would be too long."""
+        """Return the run directory, or a short one of ours when a socket's path would be too
+        long."""
         if len(os.fsencode(self.run_dir / "supervisor.sock")) <= SOCKET_PATH_MAX:
             return self.run_dir
         return Path(tempfile.gettempdir()) / f"weir-{os.getuid()}-{self.id}"
@@ -117,11 +118,11 @@ class Site:
         return self.run_dir / f"{part}.json"
 
     def record(self, part: str) -> dict[str, Any]:
-        """What the part's launcher last wrote about it."""
+        """Return what the part's launcher last wrote about it."""
         return read_json(self.record_file(part))
 
     def process(self, part: str, role: str = "process") -> Identity | None:
-        """The part's real process (or its `launcher`) if it lives."""
+        """Return the part's real process (or its `launcher`) if it lives."""
         stored = self.record(part).get(role)
         if not stored:
             return None
@@ -129,16 +130,12 @@ class Site:
         return identity if identity.alive() else None
 
     def supervisor(self) -> Identity | None:
-        """The supervisor of this stack if it lives."""
+        """Return the supervisor of this stack if it lives."""
         try:
             pid = int(self.supervisor_pid_file.read_text())
         except (FileNotFoundError, NotADirectoryError, ValueError):
             return None
-        try:
-            entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-        except (FileNotFoundError, ProcessLookupError, PermissionError):
-            return None
-        return identify(pid) if self.tag.encode() in entries else None
+        return identify(pid) if carries(pid, [self.tag]) else None
 
     def make(self) -> None:
         """Create the directories and the secrets that are missing."""
@@ -169,7 +166,7 @@ class Site:
         self.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (self.run_dir / "lock").open("a+") as stream:
             deadline = time.monotonic() + seconds
-            told = False
+            printed = False
             while True:
                 try:
                     fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -177,9 +174,9 @@ class Site:
                 except BlockingIOError:
                     stream.seek(0)
                     holder = stream.read().strip() or "?"
-                    if not told:
+                    if not printed:
                         say(f"process {holder} is working on this stack; waiting for it")
-                        told = True
+                        printed = True
                     if time.monotonic() > deadline:
                         raise StackError(
                             f"process {holder} has held {stream.name} for {seconds:.0f} s: "

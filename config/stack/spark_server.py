@@ -1,4 +1,4 @@
-"""Spark Connect as the only process of a container: `python -m config.stack.spark_server`.
+"""Run Spark Connect as the only process of a container: `python -m config.stack.spark_server`.
 
 Reads WEIR_SPARK_MASTER, WEIR_SPARK_MEMORY, WEIR_SPARK_PORT and WEIR_SPARK_HOME (its scratch
 directory). It listens on every address and asks nobody who they are: a token would need TLS in

@@ -1,4 +1,4 @@
-"""Start and stop the whole: the order of things, and cleaning up when one fails."""
+"""Start and stop the whole stack in order, and clean up when a part fails."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ EXTERNAL_S = 3.0  # for the user's own server to answer
 
 
 class Stack:
-    """The servers and processes of one state directory.
+    """Manage the servers and processes of one state directory.
 
     >>> stack = Stack(state_dir="var/test", parts=("postgres", "valkey"))
     >>> stack.up()
@@ -55,7 +55,7 @@ class Stack:
     # --- asking
 
     def environment(self) -> dict[str, str]:
-        """What a process needs to reach the running stack."""
+        """Return what a process needs to reach the running stack."""
         self.site = Site.open(self.site.state_dir)
         self.supervisor.site = self.site
         if not self.site.environment:
@@ -63,12 +63,12 @@ class Stack:
         return dict(self.site.environment)
 
     def pid(self, part: str) -> int | None:
-        """The part's real process, not its launcher."""
+        """Return the number of the part's real process, not its launcher's."""
         identity = self.site.process(part)
         return None if identity is None else identity.pid
 
     def kill(self, part: str, number: signal.Signals = signal.SIGKILL) -> int:
-        """Send a signal to the part's real process; returns which it was."""
+        """Send a signal to the part's real process; return its number."""
         pid = self.pid(part)
         if pid is None:
             raise StackError(f"{part} does not run")
@@ -79,7 +79,7 @@ class Stack:
         return self._obstacle(PARTS[part]) is None
 
     def wait_ready(self, part: str, seconds: float = 60.0) -> None:
-        """Wait until the part answers; for the time after a kill."""
+        """Wait until the part answers again after a kill."""
         deadline = time.monotonic() + seconds
         while (obstacle := self._obstacle(PARTS[part])) is not None:
             if time.monotonic() > deadline:
@@ -92,7 +92,7 @@ class Stack:
         return part.ready(self.site)
 
     def _external(self, part: Part) -> bool:
-        """Replaced by the user's own server."""
+        """Return whether the user's own server replaces the part."""
         return part.name in self.site.external
 
     def status(self) -> list[Status]:
@@ -101,8 +101,12 @@ class Stack:
 
     # --- starting
 
-    def up(self) -> None:
-        """Start what does not run yet and wait until everything answers."""
+    def up(self, *, page_first: bool = False) -> list[str]:
+        """Start what does not run yet and wait until everything answers.
+
+        With `page_first` only until the pages answer: what they need starts alone, then the rest.
+        Returns what was started and not waited for; a group by its name.
+        """
         with interruptible(), self.site.lock(self.console.say):
             self.site = Site.open(self.site.state_dir)
             self.supervisor.site = self.site
@@ -110,12 +114,13 @@ class Stack:
             self._started = []
             self._supervisor_is_ours = not self.supervisor.alive()
             try:
-                self._up()
+                late = self._up(page_first=page_first)
             except BaseException:
                 self._take_back()
                 raise
+            return list(dict.fromkeys(part.group or part.name for part in late))
 
-    def _up(self) -> None:
+    def _up(self, *, page_first: bool) -> list[Part]:
         if self._supervisor_is_ours:
             self._sweep()
         wanted = self._with_needs()
@@ -135,9 +140,16 @@ class Stack:
             self.supervisor.learn(PARTS.values())
         self._stop_outdated(running)
         layers = {layer: [part for part in inside if part.layer is layer] for layer in Layer}
-        stores, servers, own, fleet = layers.values()
+        page = [part for part in layers[Layer.OWN] if part.name == "web"]
+        if page_first and page:
+            return self._start_page_first(layers, page)
+        self._start_all(layers, page)
+        return []
+
+    def _start_all(self, layers: Mapping[Layer, list[Part]], page: list[Part]) -> None:
+        stores, servers, own, fleet = (layers[layer] for layer in Layer)
         began = time.monotonic()
-        # Java takes seconds to start: let it, while the tables are brought up to date.
+        # Java takes seconds to start: the tables are migrated meanwhile.
         self._start([*stores, *servers])
         self._await(stores, began)
         if own:
@@ -145,17 +157,34 @@ class Stack:
             self._start(own)
         self._await(servers, began)
         self._await(own, began)
-        oneshots = self._oneshots()
-        if any(part.name == "web" for part in own):
-            oneshots.load_demo()
-            if fleet:
-                oneshots.enrol()
+        if page:
+            self._load_demo(fleet)
         began = time.monotonic()
         self._start(fleet)
         self._await(fleet, began)
 
+    def _start_page_first(self, layers: Mapping[Layer, list[Part]], page: list[Part]) -> list[Part]:
+        """Start what the pages need and wait for them; start the rest, and return it."""
+        stores, servers, own, fleet = (layers[layer] for layer in Layer)
+        began = time.monotonic()
+        self._start(stores)
+        self._await(stores, began)
+        self._bring_tables_up_to_date([*own, *fleet])
+        self._start(page)
+        self._await(page, began)
+        self._load_demo(fleet)
+        rest = [part for part in (*servers, *own, *fleet) if part not in page]
+        self._start(rest)
+        return [part for part in rest if part.name in self._started]
+
+    def _load_demo(self, fleet: list[Part]) -> None:
+        oneshots = self._oneshots()
+        oneshots.load_demo()
+        if fleet:
+            oneshots.enrol()
+
     def _stop_outdated(self, running: set[str]) -> None:
-        """End servers whose configuration would be another one now; `_start` brings them back."""
+        """End servers whose configuration has changed; `_start` starts them again."""
         stale = [
             PARTS[name] for name in PARTS if name in running and PARTS[name].outdated(self.site)
         ]
@@ -175,7 +204,8 @@ class Stack:
         return [part for part in PARTS.values() if part.name in names]
 
     def _on_its_way(self, part: Part) -> bool:
-        """Runs or is about to, so that its port must stay; not one that keeps failing."""
+        """Return whether it runs or is about to, so that its port must stay; not when it keeps
+        failing."""
         if self._supervisor_is_ours or self.site.process(part.name, "launcher") is None:
             return False
         return self.site.record(part.name).get("phase") in ("starting", "waiting", "running")
@@ -184,7 +214,7 @@ class Stack:
         for part in PARTS.values():
             for name, preferred in part.ports.items():
                 before = self.site.ports.get(name)
-                # A part that is not asked for gets a number too: every variable has a value then.
+                # A part that is not started gets a number, too, so that every variable has a value.
                 if before is not None and (part.name in running or part not in inside):
                     continue
                 ours = {port for other, port in self.site.ports.items() if other != name}
@@ -240,7 +270,7 @@ class Stack:
             self.supervisor.start_part(part.name)
 
     def _await(self, parts: Iterable[Part], began: float) -> None:
-        """Wait for all of them, saying each as it answers; the first that fails ends it.
+        """Wait for all of them, printing each as it answers; the first that fails ends it.
 
         `began` is what the times told are counted from. Patience begins here: what came before,
         such as bringing large tables up to date on a slow machine, is no fault of these parts.
@@ -296,7 +326,7 @@ class Stack:
         if not changed and len(running) == len(ours):
             return
         oneshots.migrate()
-        # Only now: when the new tables cannot be made, the old code goes on running on the old.
+        # Restart last: if the migration fails, the old code goes on running on the old tables.
         if running and changed:
             names = ", ".join(dict.fromkeys(part.group or part.name for part in running))
             self.console.say(f"  the code changed since it was started: restarting {names}")
@@ -305,7 +335,7 @@ class Stack:
     # --- stopping
 
     def _take_back(self) -> None:
-        """Undo this `up`: what ran before goes on running, everything else ends."""
+        """Undo this `up`: parts that ran before go on running, everything else ends."""
         with deaf():
             if self._supervisor_is_ours:
                 self._stop_all()
@@ -356,5 +386,6 @@ class Stack:
 
 
 def _short_names(members: list[Part]) -> str:
-    """What tells the members of a group apart: `rot-1, ham-1` for `broker-rot-1, broker-ham-1`."""
+    """Return what distinguishes the members of a group: `rot-1, ham-1` for `broker-rot-1,
+    broker-ham-1`."""
     return ", ".join(part.name.split("-", 1)[-1] for part in members)

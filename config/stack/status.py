@@ -1,4 +1,4 @@
-"""How each part is, for `make status`."""
+"""Report the state of each part, for `make status`."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ class Status:
 
 
 def status_of(site: Site, part: Part, word: str | None) -> Status:
-    """The part's state; `word` is the supervisor's own for it, None when it knows none."""
+    """Return the part's state; `word` is the supervisor's word for it, None when it knows none."""
     record = site.record(part.name)
     port = site.ports.get(next(iter(part.ports), ""))
     log = str(site.log_file(part.name))

@@ -1,4 +1,4 @@
-"""The supervisor process: its configuration, its start and end, and talking to it."""
+"""Configure, start and stop the supervisor process, and talk to it."""
 
 import http.client
 import os
@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
 
+from supervisor.xmlrpc import Faults
+
 from config.stack import proc
 from config.stack.errors import StackError
 from config.stack.parts.base import Part
@@ -22,11 +24,10 @@ START_S = 15.0
 LAUNCHER_EXTRA_S = 6.0  # on top of the part's own time to stop
 LOG_BYTES = 10_000_000
 LOG_BACKUPS = 3
-BAD_NAME, NOT_RUNNING, ALREADY_STARTED = 10, 70, 60
 
 
 def _value(text: object) -> str:
-    """A value for the configuration file, in which % has a meaning."""
+    """Return a value for the configuration file, in which % has a meaning."""
     return str(text).replace("%", "%%")
 
 
@@ -82,7 +83,7 @@ class _Connection(http.client.HTTPConnection):
 
 
 class _Transport(xmlrpc.client.Transport):
-    """XML-RPC over the supervisor's Unix socket."""
+    """Send XML-RPC over the supervisor's Unix socket."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -96,7 +97,7 @@ class _Transport(xmlrpc.client.Transport):
 
 
 class Supervisor:
-    """The supervisor of one state directory, running or not."""
+    """Control the supervisor of one state directory, running or not."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
@@ -116,7 +117,7 @@ class Supervisor:
         return self.site.supervisor() is not None
 
     def start(self, parts: Iterable[Part]) -> None:
-        """Start it with all parts known and none started."""
+        """Start the supervisor with all parts known and none started."""
         path = self._configure(parts)
         self.site.supervisor_socket.unlink(missing_ok=True)
         log = self.site.log_file("supervisord")
@@ -147,7 +148,7 @@ class Supervisor:
         return path
 
     def learn(self, parts: Iterable[Part]) -> None:
-        """Tell a supervisor that an older version of Weir started about parts that are new."""
+        """Add new parts to a supervisor that an older version of Weir started."""
         parts = list(parts)
         known = self.states()
         new = [part.name for part in parts if part.name not in known]
@@ -167,7 +168,7 @@ class Supervisor:
         return True
 
     def states(self) -> dict[str, str]:
-        """Part -> the supervisor's word for it; empty when it does not run."""
+        """Return the supervisor's word for each part; empty when it does not run."""
         if not self.alive():
             return {}
         rows = cast("list[dict[str, Any]]", self._call("getAllProcessInfo"))
@@ -177,11 +178,11 @@ class Supervisor:
         try:
             self._call("startProcess", name, False)
         except xmlrpc.client.Fault as fault:
-            if fault.faultCode != ALREADY_STARTED:
+            if fault.faultCode != Faults.ALREADY_STARTED:
                 raise StackError(f"{name}: {fault.faultString}") from fault
 
     def stop_parts(self, parts: Iterable[Part]) -> None:
-        """Stop them together and wait until they are gone."""
+        """Stop the parts together and wait until they are gone."""
         waiting = {part.name: part for part in parts}
         longest_s = max((part.stop_s for part in waiting.values()), default=0.0)
         deadline = time.monotonic() + longest_s + 2 * LAUNCHER_EXTRA_S
@@ -203,13 +204,13 @@ class Supervisor:
         try:
             self._call("stopProcess", name, False)
         except xmlrpc.client.Fault as fault:
-            if fault.faultCode not in (NOT_RUNNING, BAD_NAME):
+            if fault.faultCode not in (Faults.NOT_RUNNING, Faults.BAD_NAME):
                 raise StackError(f"{name}: {fault.faultString}") from fault
             return False
         return True
 
     def end(self) -> None:
-        """Let it stop what still runs, and go; by force when it does not."""
+        """Let the supervisor stop all parts and end; end it by force when it does not."""
         identity = self.site.supervisor()
         if identity is None:
             return

@@ -1,1 +1,1 @@
-"""One file per shape of job; the algorithm is a parameter."""
+"""Contain one job per shape; the algorithm is a parameter."""

@@ -1,4 +1,4 @@
-"""The shape `evaluate`: many goal topologies compared, two rounds of many small pieces.
+"""Compare many goal topologies in two rounds of many small pieces (the shape `evaluate`).
 
 First every method and seed designs a candidate, then every planner and seed plans the way to every
 different one, in a few tasks per core. News goes home in batches while the tasks run (`Outbox`);
@@ -15,6 +15,7 @@ from pyspark.sql import functions
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from spark_tasks.io import ANSWER_SCHEMA, read_snapshot, write_answer
+from spark_tasks.order import JobOrder
 from spark_tasks.outbox import Outbox
 from spark_tasks.partitions import cores
 from spark_tasks.progress import Reporter
@@ -50,24 +51,24 @@ SHARES_SCHEMA = StructType([StructField("id", LongType()), StructField("share", 
 PIECES_SCHEMA = StructType([StructField("payload", BinaryType())])
 
 
-def build(spark: Any, input_uri: str, output_uri: str, parameters: dict[str, Any]) -> None:
+def build(spark: Any, input_uri: str, output_uri: str, order: JobOrder) -> None:
     """Read the snapshot, compare in tasks, write the answer."""
-    answer, error = _spread(spark, input_uri, parameters)
+    answer, error = _spread(spark, input_uri, order)
     row = [(None if answer is None else bytearray(answer), error)]
     write_answer(spark.createDataFrame(row, ANSWER_SCHEMA).coalesce(1), output_uri)
 
 
-def evaluate_payload(payload: bytes, parameters: dict[str, Any]) -> tuple[bytes | None, str | None]:
-    """A whole evaluation in this process: the answer that Spark gives, too."""
-    with _outbox(parameters) as outbox:
+def evaluate_payload(payload: bytes, order: JobOrder) -> tuple[bytes | None, str | None]:
+    """Return the answer of a whole evaluation in this process: the one that Spark gives, too."""
+    with _outbox(order) as outbox:
         try:
             problem = evaluation_from_json(payload)
             result = evaluate(
                 problem,
-                portfolio_from_dict(parameters["parameters"]),
+                portfolio_from_dict(order.parameters),
                 clock=time.monotonic,
                 cancelled=lambda: outbox.told_to_stop,
-                limit_s=parameters.get("time_limit_s"),
+                limit_s=order.time_limit_s,
                 on_row=lambda row: outbox.add(_news(row)),
             )
         except WeirError as error:
@@ -75,22 +76,18 @@ def evaluate_payload(payload: bytes, parameters: dict[str, Any]) -> tuple[bytes 
     return _answer(problem, result), None
 
 
-def _spread(
-    spark: Any, input_uri: str, parameters: dict[str, Any]
-) -> tuple[bytes | None, str | None]:
-    """Two rounds on the cluster; what they need and give in between passes through here."""
+def _spread(spark: Any, input_uri: str, order: JobOrder) -> tuple[bytes | None, str | None]:
+    """Return the answer of two rounds on the cluster, or the sentence that refuses the problem."""
     payload = bytes(read_snapshot(spark, input_uri).collect()[0].payload)
     try:
         problem = evaluation_from_json(payload)
-        portfolio = portfolio_from_dict(parameters["parameters"])
+        portfolio = portfolio_from_dict(order.parameters)
     except WeirError as error:
         return None, str(error)
     asked = [{"at": at} for at in range(len(designs(portfolio)))]
     today = routing(problem, problem.today)
-    with Reporter(
-        parameters.get("progress_url", ""), parameters.get("progress_token", "")
-    ) as reporter:
-        rounds = _Rounds(spark, input_uri, parameters, reporter)
+    with Reporter(order.progress_url, order.progress_token) as reporter:
+        rounds = _Rounds(spark, input_uri, order, reporter)
         made = [candidate_from_dict(row) for row in rounds.pieces("design", asked)]
         candidates = named(made, today)
         work = units(problem, portfolio, candidates)
@@ -103,32 +100,30 @@ def _spread(
 class _Rounds:
     """Pieces spread over tasks, every n-th to the same one."""
 
-    def __init__(
-        self, spark: Any, input_uri: str, parameters: dict[str, Any], reporter: Reporter
-    ) -> None:
+    def __init__(self, spark: Any, input_uri: str, order: JobOrder, reporter: Reporter) -> None:
         self._spark, self._input_uri = spark, input_uri
-        self._parameters, self._reporter = parameters, reporter
+        self._order, self._reporter = order, reporter
         self._tasks = TASKS_PER_CORE * cores(spark)
 
     def pieces(self, kind: str, given: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The answers to all of them, in order."""
+        """Return the answers to all of them, in order."""
         if not given:
             return []
         tasks = min(len(given), self._tasks)
-        text = json.dumps(self._parameters)
+        order = self._order
 
         def in_task(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
             for frame in frames:
                 for share, payload in zip(frame["share"], frame["payload"], strict=True):
                     asked = json.loads(bytes(share))
-                    rows = solve_share(bytes(payload), json.loads(text), asked)
+                    rows = solve_share(bytes(payload), order, asked)
                     yield pd.DataFrame({"payload": [json.dumps(rows).encode()]})
 
         shares = [self._share(kind, given, task, tasks) for task in range(tasks)]
-        told = self._spark.createDataFrame(list(enumerate(shares)), SHARES_SCHEMA)
+        table = self._spark.createDataFrame(list(enumerate(shares)), SHARES_SCHEMA)
         # One partition per task number; what is broadcast joins it without moving it.
         frame = self._spark.range(0, tasks, 1, tasks)
-        frame = frame.join(functions.broadcast(told), "id")
+        frame = frame.join(functions.broadcast(table), "id")
         snapshot = read_snapshot(self._spark, self._input_uri)
         frame = frame.crossJoin(functions.broadcast(snapshot)).mapInPandas(in_task, PIECES_SCHEMA)
         found: list[tuple[int, dict[str, Any]]] = []
@@ -145,29 +140,30 @@ class _Rounds:
 
 
 def solve_share(
-    payload: bytes, parameters: dict[str, Any], share: dict[str, Any]
+    payload: bytes, order: JobOrder, share: dict[str, Any]
 ) -> list[tuple[int, dict[str, Any]]]:
-    """What one task does: its pieces one after the other, each with its number."""
+    """Work on the pieces of one task one after the other; return their answers, each with its
+    number."""
     problem = evaluation_from_json(payload)
-    portfolio = portfolio_from_dict(parameters["parameters"])
+    portfolio = portfolio_from_dict(order.parameters)
     designing = share["kind"] == "design"
     part = DESIGN_SHARE if designing else 1 - DESIGN_SHARE
-    limit_s = share_s(parameters.get("time_limit_s"), share["count"], share["tasks"], part)
+    limit_s = share_s(order.time_limit_s, share["count"], share["tasks"], part)
     asked = designs(portfolio)
     found = []
-    with _outbox(parameters) as outbox:
-        told: dict[str, Any] = {
+    with _outbox(order) as outbox:
+        context: dict[str, Any] = {
             "clock": time.monotonic,
             "cancelled": lambda: outbox.told_to_stop,
             "limit_s": limit_s,
         }
         for at, piece in share["pieces"]:
             if designing:
-                candidate = design(problem, asked[piece["at"]], **told)
+                candidate = design(problem, asked[piece["at"]], **context)
                 found.append((at, candidate_to_dict(candidate)))
                 outbox.add(_news(candidate))
             else:
-                row = solve_unit(problem, _unit_from_dict(at, piece), **told)
+                row = solve_unit(problem, _unit_from_dict(at, piece), **context)
                 found.append((at, plan_row_to_dict(row)))
                 outbox.add(_news(row))
             if outbox.told_to_stop:  # whoever stopped it knows why and drops the answer
@@ -175,12 +171,13 @@ def solve_share(
     return found
 
 
-def _outbox(parameters: dict[str, Any]) -> Outbox:
-    return Outbox(parameters.get("points_url", ""), parameters.get("progress_token", ""))
+def _outbox(order: JobOrder) -> Outbox:
+    return Outbox(order.inputs.get("points_url", ""), order.progress_token)
 
 
 def _news(row: Candidate | PlanRow) -> dict[str, Any]:
-    """What is posted early: figures; trees and steps are large and travel once, at the end."""
+    """Return what is posted early: figures; trees and steps are large and travel once, at the
+    end."""
     if isinstance(row, Candidate):
         return {"kind": "candidate", **candidate_to_dict(row), "edges": None}
     return {"kind": "plan", **plan_row_to_dict(row), "plan": None}
@@ -207,7 +204,7 @@ def _unit_from_dict(index: int, plain: dict[str, Any]) -> Unit:
 
 
 def _answer(problem: EvaluationProblem, result: EvaluationResult) -> bytes:
-    """One spelling of the same numbers; the hash says which problem it belongs to."""
+    """Return the answer in its one spelling; the hash says which problem it belongs to."""
     plain = evaluation_result_to_dict(result)
-    told = {**plain, "problem_hash": evaluation_hash(problem), "kernel_version": __version__}
-    return json.dumps(told, sort_keys=True).encode()
+    stamped = {**plain, "problem_hash": evaluation_hash(problem), "kernel_version": __version__}
+    return json.dumps(stamped, sort_keys=True).encode()

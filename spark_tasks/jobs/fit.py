@@ -1,4 +1,4 @@
-"""The shape `fit`: telemetry records into resource models, many brokers side by side.
+"""Fit resource models to telemetry records, many brokers in parallel (the shape `fit`).
 
 Stage 1 sums the records of each partition by window; stage 2 fits one broker and resource per row.
 The sums between them are small (windows x flows and classes), whatever the number of records.
@@ -20,6 +20,7 @@ from pyspark.sql.types import (
 )
 
 from spark_tasks.io import ANSWER_SCHEMA, read_snapshot, write_answer
+from spark_tasks.order import JobOrder
 from weir.errors import WeirError
 from weir.fitting.document import answer_of, fit_plain, model_checked
 from weir.fitting.records import Slot, Total, Totals, Windows, merged, totals_of
@@ -43,10 +44,10 @@ COLUMNS = [field.name for field in TOTAL_SCHEMA]
 MOST_TASKS = 16
 
 
-def build(spark: Any, input_uri: str, output_uri: str, parameters: dict[str, Any]) -> None:
+def build(spark: Any, input_uri: str, output_uri: str, order: JobOrder) -> None:
     """Read the records, sum, fit, write the answer. `engine` local does all in one task."""
     snapshot = read_snapshot(spark, input_uri)
-    if parameters.get("parameters", {}).get("engine") != "spark":
+    if order.parameters.get("engine") != "spark":
         write_answer(snapshot.mapInPandas(_alone, ANSWER_SCHEMA), output_uri)
         return
     answer, error = _spread(spark, snapshot)
@@ -55,7 +56,8 @@ def build(spark: Any, input_uri: str, output_uri: str, parameters: dict[str, Any
 
 
 def fit_payload(payload: bytes) -> tuple[bytes | None, str | None]:
-    """The whole fit in this process: the answer, or the sentence with which it was refused."""
+    """Return the whole fit in this process: the answer, or the sentence with which it was
+    refused."""
     try:
         model, lines = _parts(payload)
         windows = Windows(totals_of(lines, window_s=float(model["window_s"])))

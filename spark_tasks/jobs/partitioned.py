@@ -1,4 +1,4 @@
-"""The shape `partitioned`: one problem, cut into parts that stay in the executors.
+"""Solve one problem, cut into parts that stay in the executors (the shape `partitioned`).
 
 The same answer as `solve` with the method `certified`. This process (a Connect client) reads the
 snapshot, cuts it and moves the prices. An iteration is one Spark job over the flows and, where
@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from spark_tasks.order import JobOrder
 from spark_tasks.partitions import cores, cut_search
 from spark_tasks.progress import Moments, Reporter
 from weir.allocation.arrays import to_arrays
@@ -26,22 +27,27 @@ METHOD = certified.NAME
 FROM_CLASSES = 10_000_000
 """Size from which partitioning is chosen where nobody says otherwise (docs/algorithms)."""
 
+WANTED = b'"forwarding":"wanted"'
+"""Stands in the canonical text of a problem whose flows go only where they are wanted."""
+
 A_CLASS, A_FLOW = b'"population_max":', b'"rate_min":'
 """Stand once in the canonical text of every class, of every flow."""
 
 
-def wanted(payload: bytes, parameters: dict[str, Any], count_cores: Callable[[], int]) -> bool:
-    """Whether to partition: as asked by the parameter `partitioned`, else by size and cores.
+def wanted(payload: bytes, order: JobOrder, count_cores: Callable[[], int]) -> bool:
+    """Return whether to partition: as the order says by `partitioned`, else by size and cores.
 
     Never where cutting planes finish the dual: they need all classes in one place.
     """
-    if parameters.get("method") != METHOD:
+    if order.method != METHOD:
         return False
-    params = {"exact_rounds": 1, **parameters.get("parameters", {})}
+    if WANTED in payload:
+        return False  # the parts know no ways (docs/algorithms/partitioned.md)
+    params = {"exact_rounds": 1, **order.parameters}
     flows, classes = payload.count(A_FLOW), payload.count(A_CLASS)
     if params["exact_rounds"] and flows <= SMALL_FLOWS and classes < LARGE_CLASSES:
         return False
-    asked = parameters.get("partitioned")
+    asked = order.inputs.get("partitioned")
     if asked is not None:
         return bool(asked)
     threads = params.get("threads") or certified.Params().threads
@@ -49,25 +55,22 @@ def wanted(payload: bytes, parameters: dict[str, Any], count_cores: Callable[[],
     return classes >= FROM_CLASSES and count_cores() > threads
 
 
-def run(spark: Any, payload: bytes, folder: str, parameters: dict[str, Any]) -> bytes:
-    """The answer's record. Raises WeirError where the kernel refuses the problem."""
-    limit = parameters.get("time_limit_s")
+def run(spark: Any, payload: bytes, folder: str, order: JobOrder) -> bytes:
+    """Return the answer's record. Raises WeirError where the kernel refuses the problem."""
+    limit = order.time_limit_s
     deadline = None if limit is None else time.monotonic() + limit
-    seed = parameters.get("seed", 0)
-    params = from_dict(certified.Params, parameters.get("parameters", {}))
-    start = parameters.get("start")
+    params = from_dict(certified.Params, order.parameters)
+    start = order.inputs.get("start")
     problem = problem_from_json(payload)
     problem_hash = content_hash(problem)
     arrays = to_arrays(problem)
-    result = infeasible_result(arrays, METHOD, problem_hash, seed)
+    result = infeasible_result(arrays, METHOD, problem_hash, order.seed)
     if result is None:
         del problem  # its objects take more room than all arrays
         search = cut_search(
             spark, arrays, folder, cores(spark), None if start is None else start_from_dict(start)
         )
-        with Reporter(
-            parameters.get("progress_url", ""), parameters.get("progress_token", "")
-        ) as reporter:
+        with Reporter(order.progress_url, order.progress_token) as reporter:
             moments = Moments()
 
             def stop(progress: Progress) -> bool:
@@ -83,6 +86,6 @@ def run(spark: Any, payload: bytes, folder: str, parameters: dict[str, Any]) -> 
                 late = deadline is not None and time.monotonic() > deadline
                 return reporter.told_to_stop or late
 
-            result = carry_out(search, problem_hash, params, stop=stop, seed=seed)
+            result = carry_out(search, problem_hash, params, stop=stop, seed=order.seed)
             reporter.conclude(iterations=result.iterations, utility=result.utility, moments=moments)
     return json.dumps(result_to_record(result), sort_keys=True).encode()

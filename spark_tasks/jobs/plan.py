@@ -1,4 +1,4 @@
-"""The shape `plan`: the way from one overlay tree to another, one planner's work in one task."""
+"""Plan the steps from one overlay tree to another, one planner in one task (the shape `plan`)."""
 
 import json
 import time
@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from spark_tasks.io import ANSWER_SCHEMA, read_snapshot, write_answer
+from spark_tasks.order import JobOrder
 from spark_tasks.progress import Reporter
 from weir.codec.transformation import transformation_from_json, transformation_plan_to_dict
 from weir.errors import WeirError
@@ -16,27 +17,25 @@ from weir.planners import DEFAULT, PlanProgress, planner
 from weir.plugins import from_dict
 
 
-def build(spark: Any, input_uri: str, output_uri: str, parameters: dict[str, Any]) -> None:
+def build(spark: Any, input_uri: str, output_uri: str, order: JobOrder) -> None:
     """Read the snapshot, plan in a task, write the answer."""
-    text = json.dumps(parameters)
 
     def in_task(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for frame in frames:
             for payload in frame["payload"]:
-                answer, error = plan_payload(bytes(payload), json.loads(text))
+                answer, error = plan_payload(bytes(payload), order)
                 yield pd.DataFrame({"payload": [answer], "error": [error]})
 
     frame = read_snapshot(spark, input_uri).mapInPandas(in_task, ANSWER_SCHEMA)
     write_answer(frame, output_uri)
 
 
-def plan_payload(payload: bytes, parameters: dict[str, Any]) -> tuple[bytes | None, str | None]:
-    """One planner's answer to one transformation problem, or the sentence that refuses it."""
-    limit_s = parameters.get("time_limit_s")
+def plan_payload(payload: bytes, order: JobOrder) -> tuple[bytes | None, str | None]:
+    """Return one planner's answer to one transformation problem, or the sentence that refuses
+    it."""
+    limit_s = order.time_limit_s
     begin_s = time.monotonic()
-    with Reporter(
-        parameters.get("progress_url", ""), parameters.get("progress_token", "")
-    ) as reporter:
+    with Reporter(order.progress_url, order.progress_token) as reporter:
 
         def stop(progress: PlanProgress) -> bool:
             reporter.offer(
@@ -52,13 +51,13 @@ def plan_payload(payload: bytes, parameters: dict[str, Any]) -> tuple[bytes | No
             return reporter.told_to_stop or late
 
         try:
-            chosen = planner(parameters.get("method") or DEFAULT)
+            chosen = planner(order.method or DEFAULT)
             found = chosen.plan(
                 transformation_from_json(payload),
-                from_dict(chosen.Params, parameters.get("parameters", {})),
-                objective=parameters.get("objective", "actions"),
+                from_dict(chosen.Params, order.parameters),
+                objective=order.inputs.get("objective", "actions"),
                 stop=stop,
-                seed=parameters.get("seed", 0),
+                seed=order.seed,
             )
         except WeirError as error:
             return None, str(error)

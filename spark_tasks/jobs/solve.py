@@ -1,4 +1,4 @@
-"""The shape `solve`: one problem, one kernel call, inside one Spark task."""
+"""Solve one problem with one kernel call inside one Spark task (the shape `solve`)."""
 
 import json
 import time
@@ -8,6 +8,9 @@ from typing import Any
 import pandas as pd
 
 from spark_tasks.io import ANSWER_SCHEMA, read_snapshot, write_answer
+from spark_tasks.jobs import partitioned
+from spark_tasks.order import JobOrder
+from spark_tasks.partitions import cores
 from spark_tasks.progress import Moments, Reporter
 from weir.codec import problem_from_json, result_to_record, start_from_dict
 from weir.errors import WeirError
@@ -16,29 +19,32 @@ from weir.plugins import from_dict
 from weir.stop import Progress
 
 
-def build(spark: Any, input_uri: str, output_uri: str, parameters: dict[str, Any]) -> None:
+def direct(spark: Any, payload: bytes, input_uri: str, order: JobOrder) -> bytes | None:
+    """Return the answer of the cut problem where cutting pays or was asked for; else None."""
+    if not partitioned.wanted(payload, order, lambda: cores(spark)):
+        return None
+    return partitioned.run(spark, payload, input_uri, order)
+
+
+def build(spark: Any, input_uri: str, output_uri: str, order: JobOrder) -> None:
     """Read the snapshot, call the kernel in a task, write the answer."""
-    text = json.dumps(parameters)
 
     def in_task(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for frame in frames:
             for payload in frame["payload"]:
-                answer, error = solve_payload(bytes(payload), json.loads(text))
+                answer, error = solve_payload(bytes(payload), order)
                 yield pd.DataFrame({"payload": [answer], "error": [error]})
 
     frame = read_snapshot(spark, input_uri).mapInPandas(in_task, ANSWER_SCHEMA)
     write_answer(frame, output_uri)
 
 
-def solve_payload(payload: bytes, parameters: dict[str, Any]) -> tuple[bytes | None, str | None]:
-    """The kernel's answer to one snapshot, or the sentence with which it refused it."""
-    optimizer = method(parameters["method"])
-    limit = parameters.get("time_limit_s")
+def solve_payload(payload: bytes, order: JobOrder) -> tuple[bytes | None, str | None]:
+    """Return the kernel's answer to one snapshot, or the sentence with which it refused it."""
+    optimizer = method(order.method)
+    limit = order.time_limit_s
     deadline = None if limit is None else time.monotonic() + limit
-    with Reporter(
-        parameters.get("progress_url", ""), parameters.get("progress_token", "")
-    ) as reporter:
-        moments = Moments()
+    with Reporter(order.progress_url, order.progress_token) as reporter:
 
         def stop(progress: Progress) -> bool:
             moments.note(progress.iteration)
@@ -54,14 +60,15 @@ def solve_payload(payload: bytes, parameters: dict[str, Any]) -> tuple[bytes | N
 
         try:
             problem = problem_from_json(payload)
-            params = from_dict(optimizer.Params, parameters.get("parameters", {}))
-            start = parameters.get("start")
+            params = from_dict(optimizer.Params, order.parameters)
+            start = order.inputs.get("start")
+            # Reading the problem is no part of the first iteration.
             moments = Moments()
             result = optimizer.solve(
                 problem,
                 params,
                 stop=stop,
-                seed=parameters.get("seed", 0),
+                seed=order.seed,
                 start=None if start is None else start_from_dict(start),
             )
         except WeirError as error:

@@ -1,4 +1,4 @@
-"""The shape `sweep`: many small problems derived from one, a few tasks per core.
+"""Solve many small problems derived from one, a few tasks per core (the shape `sweep`).
 
 Each task takes every n-th unit of the study and solves them in a loop, because a task costs about
 40 ms and a unit may cost less. Rows go home in batches while the task runs (`Outbox`); the job's
@@ -16,6 +16,7 @@ from pyspark.sql import functions
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from spark_tasks.io import ANSWER_SCHEMA, read_snapshot, write_answer
+from spark_tasks.order import JobOrder
 from spark_tasks.outbox import Outbox
 from weir.codec import problem_from_json
 from weir.errors import WeirError
@@ -25,11 +26,10 @@ TASKS_PER_CORE = 3
 ROWS_SCHEMA = StructType([StructField("payload", BinaryType()), StructField("error", StringType())])
 
 
-def build(spark: Any, input_uri: str, output_uri: str, parameters: dict[str, Any]) -> None:
+def build(spark: Any, input_uri: str, output_uri: str, order: JobOrder) -> None:
     """Spread the units over tasks, solve, gather every row into one answer."""
-    text = json.dumps(parameters)
     try:
-        units = len(_open_units(parameters))
+        units = len(_open_units(order))
     except WeirError:  # the task says why, in the way of every refusal
         units = 1
     tasks = max(1, min(units, TASKS_PER_CORE * _cores(spark)))
@@ -37,7 +37,7 @@ def build(spark: Any, input_uri: str, output_uri: str, parameters: dict[str, Any
     def in_task(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for frame in frames:
             for task, payload in zip(frame["id"], frame["payload"], strict=True):
-                rows, error = solve_share(bytes(payload), json.loads(text), int(task), tasks)
+                rows, error = solve_share(bytes(payload), order, int(task), tasks)
                 packed = None if rows is None else json.dumps(rows).encode()
                 yield pd.DataFrame({"payload": [packed], "error": [error]})
 
@@ -62,28 +62,29 @@ def build(spark: Any, input_uri: str, output_uri: str, parameters: dict[str, Any
 
 
 def _cores(spark: Any) -> int:
-    """How many tasks the cluster runs at once: what Spark itself cuts a range into."""
+    """Return how many tasks the cluster runs at once: what Spark itself cuts a range into."""
     return int(spark.range(1000).select(functions.spark_partition_id()).distinct().count())
 
 
-def _open_units(parameters: dict[str, Any]) -> Sequence[Unit]:
-    study = study_from_dict(parameters["parameters"].get("study"))
-    done = set(parameters.get("done", ()))
+def _open_units(order: JobOrder) -> Sequence[Unit]:
+    study = study_from_dict(order.parameters.get("study"))
+    done = set(order.inputs.get("done", ()))
     return [u for u in expand(study) if not all(case.index in done for case in u.cases)]
 
 
 def solve_share(
-    payload: bytes, parameters: dict[str, Any], task: int, tasks: int
+    payload: bytes, order: JobOrder, task: int, tasks: int
 ) -> tuple[list[dict[str, Any]] | None, str | None]:
-    """Rows of every `tasks`-th open unit from `task` on, or the sentence that refuses the input."""
+    """Return the rows of every `tasks`-th open unit from `task` on, or the sentence that refuses
+    the input."""
     try:
         problem = problem_from_json(payload)
-        study = study_from_dict(parameters["parameters"].get("study"))
-        units = _open_units(parameters)[task::tasks]
+        study = study_from_dict(order.parameters.get("study"))
+        units = _open_units(order)[task::tasks]
     except WeirError as error:
         return None, str(error)
     rows: list[dict[str, Any]] = []
-    with Outbox(parameters.get("points_url", ""), parameters.get("progress_token", "")) as outbox:
+    with Outbox(order.inputs.get("points_url", ""), order.progress_token) as outbox:
 
         def stop() -> bool:
             return outbox.told_to_stop
@@ -98,6 +99,6 @@ def solve_share(
 
 
 def answer_of(rows: list[dict[str, Any]]) -> bytes:
-    """All rows by index, in one spelling."""
+    """Return all rows by index, in one spelling."""
     ordered = sorted(rows, key=lambda row: int(row["index"]))
     return json.dumps({"points": ordered}, sort_keys=True).encode()

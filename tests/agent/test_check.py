@@ -35,7 +35,7 @@ def test_wrong_password_is_told(broker: str, capsys: pytest.CaptureFixture[str])
     scheme, _, rest = broker.partition("://")
     address = f"{scheme}://agent:wrong@{rest.rpartition('@')[2]}"
     assert main(["check", address]) == 1
-    assert "the broker does not answer" in capsys.readouterr().err
+    assert "the broker did not answer" in capsys.readouterr().err
 
 
 def test_nobody_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:

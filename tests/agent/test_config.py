@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent import config
-from agent.__main__ import main
+from agent.__main__ import DRIVERS, main
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.fleet import FleetOptions
 
@@ -62,11 +62,17 @@ def test_names_what_is_missing(files: dict[str, str], name: str) -> None:
         parsed(files)
 
 
+def test_every_scheme_of_a_broker_has_a_driver() -> None:
+    assert set(DRIVERS) == set(config.SCHEMES)
+    for product, _ in DRIVERS.values():
+        assert (ROOT / "agent" / "drivers" / product / "driver.py").is_file()
+
+
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
         ("control-plane", "weir.example.org", "not an http"),
-        ("control-plane", "http://weir.example.org", "readable to another machine"),
+        ("control-plane", "http://weir.example.org", "unencrypted to another machine"),
         ("credential-file", "/nowhere/credential", "credential-file"),
         ("broker", "127.0.0.1:4222", "not a nats://"),
         ("broker", "nats://h:port", "not a nats://"),

@@ -9,7 +9,7 @@ import pytest
 
 from agent import decide as command
 from agent.__main__ import main
-from agent.doubts import DECIDE, DECIDED, taken, write
+from agent.outcomes import DECIDE, DECIDED, carry_out_decision, write
 from agent.store import Store
 from weir.coordination.participant import ParticipantState, Phase
 from weir.coordination.termination import Outcome
@@ -72,7 +72,7 @@ def test_says_what_is_missing(directory: Path, capsys, options, says) -> None:
 
 def test_refuses_what_is_no_state_directory(tmp_path: Path, capsys) -> None:
     assert _decide(tmp_path) == 2
-    assert "no state directory" in capsys.readouterr().err
+    assert "not the state directory" in capsys.readouterr().err
 
 
 def test_names_the_risk_and_does_nothing_without_yes(directory: Path, capsys) -> None:
@@ -84,7 +84,7 @@ def test_names_the_risk_and_does_nothing_without_yes(directory: Path, capsys) ->
 def test_leaves_nothing_behind_where_no_agent_runs(directory: Path, capsys, monkeypatch) -> None:
     monkeypatch.setattr(command, "ANSWER_S", 0.3)
     assert _decide(directory, *COMMIT) == 1
-    assert "no agent runs" in capsys.readouterr().err
+    assert "no running agent uses" in capsys.readouterr().err
     assert not (directory / DECIDE).exists()
 
 
@@ -100,7 +100,7 @@ def test_says_what_the_agent_answers(directory: Path, capsys, refused: str, code
     def agent() -> None:
         while not (directory / DECIDE).exists():
             pass
-        write(directory / DECIDED, asyncio.run(taken(directory / DECIDE, decide)))
+        write(directory / DECIDED, asyncio.run(carry_out_decision(directory / DECIDE, decide)))
 
     thread = threading.Thread(target=agent, daemon=True)
     thread.start()
@@ -118,7 +118,7 @@ async def _nobody(action: str, outcome: Outcome, reason: str) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"id": "1"}', '{"id": "1", "outcome": "x"}'])
 def test_a_file_that_is_no_decision_is_answered_and_removed(tmp_path: Path, text: str) -> None:
     (tmp_path / DECIDE).write_text(text)
-    said = asyncio.run(taken(tmp_path / DECIDE, _nobody))
+    said = asyncio.run(carry_out_decision(tmp_path / DECIDE, _nobody))
     assert said["error"]
     assert json.dumps(said)
     assert not (tmp_path / DECIDE).exists()

@@ -158,7 +158,9 @@ async def test_what_gives_waits_until_the_evicted_have_left(here: Here) -> None:
     assert not await here.apply(more)
     observed = here.enforcer.observed(await here.driver.stats())
     assert (observed.version, observed.limits, observed.gates) == ("v1", {"k": 3}, {"f": GATE})
-    assert observed.problems == ("limits: 2 consumers above their limit have not left yet",)
+    assert observed.problems == (
+        "limits cannot be set: 2 consumers above their limit have not left yet",
+    )
     here.driver.keeps_evicted = False
     assert await here.apply(more)
     observed = here.enforcer.observed(await here.driver.stats())

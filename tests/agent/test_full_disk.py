@@ -64,7 +64,7 @@ class Member:
         await self.router.ensure_flow("f", flow)
         await self.router.know(["f"], NEIGHBOURS[self.name])
         await self.router.set_local(["f"] if self.name == "c" else [])
-        self.router.meet({other: f"sim://{other}" for other in NEIGHBOURS[self.name]})
+        self.router.set_addresses({other: f"sim://{other}" for other in NEIGHBOURS[self.name]})
 
     async def close(self) -> None:
         await self.shifts.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -321,6 +322,92 @@ async def test_consumers_read_their_flow_and_nothing_else(
     await until(lambda: admission.delivered().get(GOLD, 0) >= 1, "counted")
 
 
+async def hand_over(broker: Broker, people: People, count: int) -> None:
+    """The agent delivers so many messages of the flow, and the server has handed them over."""
+    agent = await people.connect("agent", user="agent", key=broker.secrets.agent_password)
+    for _ in range(count):
+        await agent.publish("weir.msg.trades", b"x")
+    await processed(agent)
+
+
+async def counting_reader(people: People, name: str) -> tuple[Any, list[bytes]]:
+    """A consumer that keeps what it is given."""
+    client, got = await people.connect(name), []
+
+    async def keep(message: Any) -> None:
+        got.append(message.data)
+
+    await client.subscribe("weir.msg.trades", cb=keep)
+    await processed(client)
+    return client, got
+
+
+@pytest.mark.asyncio
+async def test_a_server_says_in_the_event_of_an_end_what_its_list_said_before(
+    broker: Broker, admission: Admission, people: People
+) -> None:
+    """What a client was given is `out_msgs` in the list and `received` in the event."""
+    events: list[dict[str, Any]] = []
+    await admission.system._client.subscribe("$SYS.ACCOUNT.WEIR.DISCONNECT", cb=_into(events))
+    await admission.admit(limits(1))
+    client, got = await counting_reader(people, "c0")
+    await hand_over(broker, people, 57)
+    await until(lambda: len(got) == 57, "all are read")
+    (listed,) = [c for c in await admission.system.connections() if c.get("name") == "c0"]
+    assert listed["out_msgs"] == 57
+    await client.close()
+    await until(lambda: any(e["client"].get("name") == "c0" for e in events), "the event")
+    (event,) = [e for e in events if e["client"].get("name") == "c0"]
+    assert event["received"]["msgs"] == 57
+    assert event["sent"]["msgs"] == 0
+
+
+def _into(events: list[dict[str, Any]]) -> Callable[[Any], Any]:
+    async def keep(message: Any) -> None:
+        events.append(json.loads(message.data))
+
+    return keep
+
+
+@pytest.mark.asyncio
+async def test_what_a_class_was_given_does_not_fall_when_its_consumers_leave(
+    broker: Broker, admission: Admission, people: People
+) -> None:
+    await admission.admit(limits(2))
+    first, got = await counting_reader(people, "c0")
+    await hand_over(broker, people, 57)
+    await until(lambda: admission.delivered().get(GOLD) == 57, "counted")
+    await first.close()
+    await until(lambda: not admission.classes()[GOLD].admitted, "gone")
+    assert admission.delivered() == {GOLD: 57}
+    _, got = await counting_reader(people, "c1")
+    await hand_over(broker, people, 5)
+    await until(lambda: len(got) == 5, "read")
+    await until(lambda: admission.delivered() == {GOLD: 62}, "counted on")
+
+
+@pytest.mark.asyncio
+async def test_what_was_given_before_the_agent_came_is_not_its_to_count(
+    broker: Broker, admission: Admission, people: People
+) -> None:
+    await admission.admit(limits(2))
+    client, got = await counting_reader(people, "c0")
+    await hand_over(broker, people, 57)
+    await until(lambda: len(got) == 57, "read")
+    await admission.close()
+    successor = Admission(url=broker.url, secrets=broker.secrets)
+    await successor.open()
+    try:
+        assert successor.delivered() == {GOLD: 0}
+        await hand_over(broker, people, 5)
+        await until(lambda: successor.delivered() == {GOLD: 5}, "counted")
+        await client.close()
+        await until(lambda: not successor.book.admitted(GOLD), "gone")
+        assert successor.delivered() == {GOLD: 5}
+    finally:
+        await successor.close()
+
+
 @pytest.mark.asyncio
 async def test_consumers_read_the_stream_of_a_reliable_flow(
     admission: Admission, broker: Broker, people: People
@@ -429,6 +516,8 @@ async def test_nobody_there_is_retryable(broker: Broker) -> None:
 async def test_the_load_of_the_server_is_read(admission: Admission) -> None:
     await until(lambda: admission.load.connections > 0, "read")
     assert admission.load.sync_always is True
+    assert admission.load.stored_bytes is not None
+    assert (admission.load.most_stored_bytes or 0) > admission.load.stored_bytes
     assert admission.load.memory_bytes
     assert admission.load.cores is not None
     assert admission.load.cores >= 1

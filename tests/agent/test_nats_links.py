@@ -85,7 +85,7 @@ class Side:
     async def lose(self, other: Side) -> None:
         """As a document does whose neighbour was revoked."""
         await self.driver.trust({})
-        self.router.meet({other.name: ""})
+        self.router.set_addresses({other.name: ""})
 
     async def client(self) -> Any:
         """The agent's own rights, to look and to publish."""
@@ -290,7 +290,7 @@ async def test_a_neighbour_that_is_no_longer_trusted_loses_its_link_and_no_messa
             await asyncio.sleep(0.02)
     await publish(a, b"2", b"3")
     await reaches(a, "WEIR_TO_b", 2)
-    assert any("rests" in text for text in a.router.problems.values())
+    assert any("is suspended" in text for text in a.router.problems.values())
     assert await count(b, "WEIR_MSG_tides") == 1
     # Enrolled anew: another process with another key.
     await b.again(new_seed())
@@ -311,7 +311,7 @@ async def test_a_link_that_rests_after_a_restart_keeps_its_outbox(
     await publish(a, b"1")
     await reaches(a, "WEIR_TO_b", 1)
     await a.again(new_seed(), ingress=True)
-    a.router.meet({"b": ""})
+    a.router.set_addresses({"b": ""})
     await until(lambda: "b" in a.router.problems, "it rests")
     await publish(a, b"2")
     await reaches(a, "WEIR_TO_b", 2)

@@ -433,7 +433,7 @@ async def test_a_link_ends_when_its_key_is_no_longer_in_force(scene: Scene) -> N
     await scene.admission.admit(CLASSES)
     link = await scene.come("link")
     await until(lambda: scene.admission.links.stale() == (), lambda: "known")
-    await until(lambda: bool(scene.admission.links._there), lambda: "the link is known")
+    await until(lambda: bool(scene.admission.links._open), lambda: "the link is known")
     await scene.admission.trust({})
     await until(lambda: link.is_closed, lambda: "the link ends")
     assert await scene.refused("link")

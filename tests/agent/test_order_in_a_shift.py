@@ -75,7 +75,7 @@ async def here() -> AsyncIterator[Here]:
     await here.router.ensure_flow("f", FlowSpec(delivery=RELIABLE, ingress=True))
     await here.router.set_local(["f"])
     here.router.start()
-    here.router.meet({"a": "sim://a"})
+    here.router.set_addresses({"a": "sim://a"})
     await until(lambda: "b" in here.a.interests, "linked")
     yield here
     await here.router.close()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,9 @@ from agent.runtime import Runtime
 from agent.store import Store
 from tests.agent.disks import FullableDisk
 from tests.agent.planes import until
-from weir.coordination.wire import ClassSpec, Document, FlowSpec, Gate, to_dict
+from weir.coordination.participant_state import Phase
+from weir.coordination.termination import Termination
+from weir.coordination.wire import ClassSpec, Document, FlowSpec, Gate, Neighbour, to_dict
 
 pytestmark = pytest.mark.asyncio
 
@@ -44,6 +48,9 @@ class Peer:
         self.document: dict[str, Any] = to_dict(document(5, 3))
         self.incarnation = 4
         self.knows_sessions = True
+        self.away: set[str] = set()
+        """Calls that are answered by a proxy: the control plane is away."""
+        self.answered = 0
         self.sessions: list[dict[str, Any]] = []
         self.reports: list[dict[str, Any]] = []
         self.late: asyncio.Event | None = None
@@ -69,6 +76,9 @@ class Peer:
         if not self.knows_sessions:
             problem = {"code": "session_unknown", "detail": "never opened"}
             return httpx.Response(409, json=problem)
+        if what in self.away:
+            return httpx.Response(503)
+        self.answered += 1
         if what == "report":
             body = json.loads(request.content)
             self.reports.append(body)
@@ -112,6 +122,8 @@ class Living:
         self.peer = Peer()
         self.network = VirtualNetwork()
         self.broker = self.network.at("sim://a")
+        self.ahead_s = 0.0
+        """Of the agent's clock."""
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -126,6 +138,7 @@ class Living:
             product="simulated",
             address="sim://a",
             report_every_s=0.05,
+            clock=lambda: time.monotonic() + self.ahead_s,
         )
         self._task = asyncio.create_task(self.runtime.run(self.stop))
 
@@ -153,7 +166,9 @@ async def agent(tmp_path: Path) -> AsyncIterator[Living]:
 
 async def test_a_document_with_a_smaller_number_is_not_obeyed_but_named(agent: Living) -> None:
     agent.peer.document = to_dict(document(3, 9))
-    await until(lambda: agent.peer.shows("it sends document 3, this agent has obeyed 5"), "told")
+    await until(
+        lambda: agent.peer.shows("it sends document 3, but this agent has obeyed 5"), "told"
+    )
     assert agent.limit == 3
     assert agent.peer.observed["number"] == 5
     agent.peer.document = to_dict(document(6, 7))
@@ -241,7 +256,7 @@ async def test_a_part_that_dies_begins_a_new_life_and_is_told(agent: Living) -> 
     await agent.end()
     Clumsy.faults = 1
     await agent.start()
-    await until(lambda: agent.peer.shows("began anew after a fault of its own"), "told")
+    await until(lambda: agent.peer.shows("restarted after an internal error"), "told")
     assert Clumsy.faults == 0
     agent.peer.document = to_dict(document(6, 9))
     await until(lambda: agent.limit == 9, "and it lives")
@@ -251,10 +266,10 @@ async def test_what_is_said_again_while_it_is_being_said_is_not_lost(agent: Livi
     from weir.coordination.wire import Report, ReportPhase
 
     agent.peer.late = asyncio.Event()
-    line = agent.runtime._line
-    line.say(Report(action="x", attempt=1, phase=ReportPhase.READY, interest=("old",)))
+    session = agent.runtime._session
+    session.queue(Report(action="x", attempt=1, phase=ReportPhase.READY, interest=("old",)))
     await until(lambda: any(r["reports"] for r in agent.peer.reports), "said")
-    line.say(Report(action="x", attempt=1, phase=ReportPhase.READY, interest=("new",)))
+    session.queue(Report(action="x", attempt=1, phase=ReportPhase.READY, interest=("new",)))
     agent.peer.late.set()
     await until(
         lambda: any(
@@ -262,3 +277,37 @@ async def test_what_is_said_again_while_it_is_being_said_is_not_lost(agent: Livi
         ),
         "the newer one too",
     )
+
+
+@pytest.mark.parametrize("away", ["report", "document"])
+async def test_an_attempt_is_doubted_only_while_the_control_plane_answers_nothing(
+    agent: Living, monkeypatch: pytest.MonkeyPatch, away: str
+) -> None:
+    monkeypatch.setattr(Termination, "doubt_s", 100.0)
+    monkeypatch.setattr(Termination, "patience_s", 100_000.0)
+    for broker in ("sim://b", "sim://c"):
+        agent.network.at(broker)
+    order = {
+        **{"action": "x", "attempt": 1, "kind": "shift_link", "phase": "prepare", "role": "i"},
+        **{"peers": {"i": "a", "j": "b", "k": "c"}, "addresses": {"c": "sim://c"}},
+    }
+    told = replace(document(6, 9), neighbours={"b": Neighbour(address="sim://b")})
+    agent.peer.document = to_dict(told)
+    await until(lambda: agent.limit == 9, "obeyed")
+    agent.peer.document = {**to_dict(replace(told, version="v7", number=7)), "orders": [order]}
+    await until(lambda: "x" in agent.store.saved.states, "takes part, and waits for b's mark")
+
+    agent.peer.away = {away}
+    for _ in range(3):
+        agent.ahead_s += 60.0
+        before = agent.peer.answered
+        await until(lambda n=before: agent.peer.answered > n + 3, "the other call is answered")
+    assert agent.store.saved.states["x"].phase is Phase.PREPARING
+    agent.peer.away = {"report", "document"}
+
+    def refused() -> bool:
+        agent.ahead_s += 50.0
+        return agent.store.saved.states["x"].phase is Phase.REFUSED
+
+    await until(refused, "doubts it")
+    assert "heard no outcome in time" in agent.store.saved.states["x"].detail

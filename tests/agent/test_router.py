@@ -110,9 +110,9 @@ async def test_a_message_is_read_again_and_delivered_once(line, servers, monkeyp
         await flows(a, ingress=("core", "rel"))
         await flows(b)
         await flows(c, local=("core", "rel"))
-        a.router.meet({"b.1": servers[1].url})
-        b.router.meet({"a": servers[0].url, "c": servers[2].url})
-        c.router.meet({"b.1": servers[1].url})
+        a.router.set_addresses({"b.1": servers[1].url})
+        b.router.set_addresses({"a": servers[0].url, "c": servers[2].url})
+        c.router.set_addresses({"b.1": servers[1].url})
         await _publish(here, "rel", 101, 150)
         while await stored_count(there, "rel") < 150:
             await asyncio.sleep(0.02)
@@ -140,7 +140,7 @@ async def test_reliable_waits_until_every_neighbour_has_said_what_it_wants(line,
         assert not a.router.counters().forwarded
         line[1] = b = await Plane("b.1", servers[1], tables=b.saved).open()
         await flows(b)
-        b.router.meet({"a": servers[0].url, "c": servers[2].url})
+        b.router.set_addresses({"a": servers[0].url, "c": servers[2].url})
         while await stored_count(there, "rel") < 20:
             await asyncio.sleep(0.02)
         assert await stored(there, "rel") == _numbers(1, 20)

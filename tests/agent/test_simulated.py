@@ -9,7 +9,13 @@ from collections.abc import Callable
 import pytest
 
 from agent.drivers.base import Channel, Driver, Fenced, Message, Place, Retryable, Source
-from agent.drivers.simulated.broker import BEST_EFFORT_WAITING, VirtualBroker, VirtualNetwork
+from agent.drivers.simulated.broker import (
+    BEST_EFFORT_WAITING,
+    WORK_PER_COPY_S,
+    WORK_S,
+    VirtualBroker,
+    VirtualNetwork,
+)
 from agent.drivers.simulated.clock import HurriedLoop
 from agent.drivers.simulated.driver import SimulatedDriver
 from agent.fleet import Crowd
@@ -56,7 +62,7 @@ class Chain:
             await router.ensure_flow("f", FlowSpec(delivery=self.delivery, ingress=name == "a"))
             await router.know(["f"], None)
             await router.set_local(())
-            router.meet({other: f"sim://{other}" for other in self.links[name]})
+            router.set_addresses({other: f"sim://{other}" for other in self.links[name]})
             if name == "c":
                 await driver.admit({"k": ClassSpec(flow="f")}, unmanaged="report")
                 await router.set_local({"f"})
@@ -211,6 +217,43 @@ async def test_best_effort_above_the_bound_is_shed_and_counted() -> None:
     assert (stats.ingress_backlog, stats.ingress_shed) == ({"f": BEST_EFFORT_WAITING}, {"f": 5})
 
 
+async def test_what_consumers_get_is_counted_copy_by_copy() -> None:
+    network = VirtualNetwork()
+    driver, broker = driver_of(network, "a"), network.at("sim://a")
+    classes = {"k": ClassSpec(flow="f"), "l": ClassSpec(flow="f"), "m": ClassSpec(flow="g")}
+    await driver.admit(classes, unmanaged="report")
+    asked = [("k", "ann"), ("k", "bob"), ("l", "cy"), ("m", "di")]
+    connections = [broker.ask(name, consumer, 0.0) for name, consumer in asked]
+    assert len({*connections} - {None}) == 4
+
+    messages = [Message("f", b"", "sim://b", n) for n in (1, 2, 3)]
+    broker.deliver("f", messages, reliable=False)
+    broker.deliver("f", messages[:1], reliable=False)
+    assert broker.got == {"k": 8, "l": 4}
+    stats = await driver.stats()
+    assert stats.out_messages == 12
+    assert stats.delivered == {"k": 8, "l": 4}
+    work, copy = WORK_S[Delivery.BEST_EFFORT], WORK_PER_COPY_S[Delivery.BEST_EFFORT]
+    assert broker.worked_s == pytest.approx(4 * work + 12 * copy)
+    assert broker.delivered == {}
+
+
+async def test_a_broker_is_as_busy_as_its_work_since_the_last_look() -> None:
+    network, now = VirtualNetwork(), asyncio.get_running_loop().time
+    driver, broker = driver_of(network, "a"), network.at("sim://a")
+    broker.worked_s = 1e6
+    begin = now()
+    assert (await driver.stats()).cpu_ratio is None
+    broker.worked_s += 0.5
+    until_first = now()
+    while now() == until_first:
+        await asyncio.sleep(0)
+    from_second = now()
+    ratio = (await driver.stats()).cpu_ratio
+    assert ratio is not None
+    assert 0.5 / (now() - begin) <= ratio <= 0.5 / (from_second - until_first)
+
+
 async def test_a_broker_that_is_away_is_retryable() -> None:
     network = VirtualNetwork()
     driver = driver_of(network, "a")
@@ -238,22 +281,22 @@ async def test_limits_hold_and_release_at_once() -> None:
     driver, broker = driver_of(network, "a"), network.at("sim://a")
     crowd = Crowd(broker, seed=3, offered_per_s=10, crowd=10)
     await driver.admit({"k": ClassSpec(flow="f", limit=2)}, unmanaged="report")
-    wanted = crowd.wanted("k")
+    wanted = crowd.consumer_count("k")
     assert wanted > 2
     for second in range(5):
-        crowd.knock(float(second))
+        crowd.ask_admission(float(second))
     assert broker.book.admitted("k") == 2
     await driver.admit({"k": ClassSpec(flow="f", limit=1)}, unmanaged="report")
     assert (await driver.stats()).classes["k"].admitted == 1
     await driver.admit({"k": ClassSpec(flow="f")}, unmanaged="report")
-    crowd.knock(6.0)
+    crowd.ask_admission(6.0)
     assert broker.book.admitted("k") == wanted
 
 
 async def test_the_same_seed_gives_the_same_crowd() -> None:
     def crowd(seed: int) -> tuple[float, int]:
         made = Crowd(VirtualNetwork().at("sim://a"), seed=seed, offered_per_s=10, crowd=50)
-        return made.rate_of("f"), made.wanted("k")
+        return made.rate_of("f"), made.consumer_count("k")
 
     assert crowd(1) == crowd(1) != crowd(2)
 

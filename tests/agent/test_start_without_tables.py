@@ -125,7 +125,7 @@ async def test_what_a_neighbour_said_before_is_not_believed_without_tables(
     """It may be of before an action that was forgotten: the neighbour is asked, and waited for."""
     a, b = agents
     a.broker.interests["b"] = Interest(
-        neighbour="b", flows=frozenset({"f0"}), epoch="old", saying="1"
+        neighbour="b", flows=frozenset({"f0"}), epoch="old", revision="1"
     )
     publish(a)
     await a.start(document("a", {"b": "sim://b"}, ingress=True))
@@ -146,9 +146,9 @@ async def test_who_asks_is_told_at_once_what_he_was_told_before(agents: list[Age
     await b.start(document("b", {"a": "sim://a"}, consumers=FLOWS))
     await until(lambda: a.router.ready and b.router.ready, "they know each other")
     await settled(a)
-    said = a.broker.interests["b"].saying
+    said = a.broker.interests["b"].revision
     await a.driver.interest("b", frozenset(), "", asks=True)
-    await until(lambda: a.broker.interests["b"].saying != said, "b says it again")
+    await until(lambda: a.broker.interests["b"].revision != said, "b says it again")
 
 
 async def test_a_document_from_the_disk_does_not_make_the_tables_complete(

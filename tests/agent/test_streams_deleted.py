@@ -83,7 +83,7 @@ async def test_an_agent_goes_on_acting_where_its_record_was_deleted(tmp_path):
             await a.driver.note_state(31)
             here = await client(server)
             await here.jetstream().delete_stream("WEIR_FENCE")
-            await a.driver._server.ours()
+            await a.driver._server.check_ours()
             assert await a.driver.noted_state() == 31
             await here.close()
             await a.close()

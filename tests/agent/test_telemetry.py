@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from agent.drivers.base import ClassAdmission, Stats
-from agent.router import Counters
+from agent.counters import Counters
+from agent.drivers.base import ClassAdmission, Room, Stats
 from agent.telemetry import Meter
 from apps.telemetry.domain.payload import telemetry_checked
 
@@ -40,6 +40,24 @@ def test_rates_are_differences_over_the_interval() -> None:
     assert told["broker"]["in_msgs_per_s"] == 20.0
 
 
+def test_a_flow_without_backlog_was_offered_what_passed() -> None:
+    told = Meter(0.0).measure(2.0, Counters(passed={"f": 10}), Stats(ingress_shed={"g": 4}))
+    assert told["flows"]["f"] == {
+        "offered_per_s": 5.0,
+        "passed_per_s": 5.0,
+        "shed_per_s": 0.0,
+        "backlog": 0,
+    }
+    # The broker threw it away before anybody looked.
+    assert told["flows"]["g"]["offered_per_s"] == 0.0
+
+
+def test_backlog_of_a_flow_counts_what_waits_in_the_agent() -> None:
+    stats = Stats(ingress_backlog={"f": 3})
+    told = Meter(0.0).measure(1.0, Counters(waiting={"f": 5}), stats)
+    assert told["flows"]["f"]["backlog"] == 5
+
+
 def test_a_backlog_that_shrinks_was_not_offered_again() -> None:
     meter = Meter(0.0)
     meter.measure(1.0, Counters(passed={"f": 0}), Stats(ingress_backlog={"f": 50}))
@@ -48,10 +66,108 @@ def test_a_backlog_that_shrinks_was_not_offered_again() -> None:
     assert told["flows"]["f"]["passed_per_s"] == 50.0
 
 
-def test_a_counter_that_fell_began_at_zero() -> None:
+def test_a_counter_that_fell_has_no_rate() -> None:
     meter = Meter(0.0)
-    meter.measure(1.0, Counters(), Stats(in_messages=1000))
-    assert meter.measure(2.0, Counters(), Stats(in_messages=30))["broker"]["in_msgs_per_s"] == 30.0
+    gold = {"gold": ClassAdmission(limit=None, admitted=1, waiting=0)}
+    meter.measure(1.0, Counters(), Stats(in_messages=1000, classes=gold, delivered={"gold": 900}))
+    told = meter.measure(
+        2.0, Counters(), Stats(in_messages=990, classes=gold, delivered={"gold": 850})
+    )
+    assert "in_msgs_per_s" not in told["broker"]
+    assert told["classes"]["gold"] == {"admitted": 1, "waiting": 0}
+    told = meter.measure(
+        3.0, Counters(), Stats(in_messages=995, classes=gold, delivered={"gold": 860})
+    )
+    assert told["broker"]["in_msgs_per_s"] == 5.0
+    assert told["classes"]["gold"]["delivered_per_s"] == 10.0
+
+
+def test_what_a_broker_counted_before_the_agent_came_is_no_rate() -> None:
+    meter = Meter(0.0)
+    before = Stats(
+        in_messages=10**6,
+        out_messages=10**7,
+        ingress_shed={"f": 500},
+        ingress_backlog={"f": 17_049},
+        delivered={"gold": 166_724},
+        classes={"gold": ClassAdmission(limit=None, admitted=3, waiting=0)},
+    )
+    told = meter.measure(1.0, Counters(passed={"f": 8}), before)
+    assert told["flows"]["f"] == {
+        "offered_per_s": 8.0,
+        "passed_per_s": 8.0,
+        "shed_per_s": 0.0,
+        "backlog": 17_049,
+    }
+    assert told["classes"]["gold"] == {"admitted": 3, "waiting": 0}
+    assert not {"in_msgs_per_s", "out_msgs_per_s"} & told["broker"].keys()
+
+
+def test_a_class_that_goes_and_comes_again_brings_no_burst() -> None:
+    meter = Meter(0.0)
+    gold = {"gold": ClassAdmission(limit=None, admitted=1, waiting=0)}
+    for second, classes, given in ((1.0, gold, 5000), (2.0, {}, 5000), (3.0, gold, 5010)):
+        told = meter.measure(second, Counters(), Stats(classes=classes, delivered={"gold": given}))
+    assert told["classes"]["gold"]["delivered_per_s"] == 10.0
+
+
+def test_a_broker_that_was_restarted_counts_from_its_beginning() -> None:
+    meter = Meter(0.0)
+    meter.measure(1.0, Counters(), Stats(out_messages=9000, life="one", read_at=101.0))
+    again = Stats(out_messages=60, life="two", read_at=104.0, began_at=102.0)
+    told = meter.measure(4.0, Counters(), again)
+    assert told["broker"]["out_msgs_per_s"] == 20.0
+
+
+@pytest.mark.parametrize("began_at", [90.0, None])
+def test_another_life_that_began_before_the_last_reading_has_no_rate(
+    began_at: float | None,
+) -> None:
+    meter = Meter(0.0)
+    meter.measure(1.0, Counters(), Stats(out_messages=10, life="one", read_at=101.0))
+    told = meter.measure(
+        2.0,
+        Counters(),
+        Stats(out_messages=50_000, life="two", read_at=102.0, began_at=began_at),
+    )
+    assert "out_msgs_per_s" not in told["broker"]
+
+
+def test_rates_are_over_the_time_between_readings_not_between_looks() -> None:
+    meter = Meter(0.0)
+    gold = {"gold": ClassAdmission(limit=None, admitted=1, waiting=0)}
+
+    def told(now: float, read_at: float, count: int) -> tuple[float | None, float | None]:
+        stats = Stats(
+            out_messages=count,
+            read_at=read_at,
+            delivered={"gold": count},
+            delivered_at=read_at,
+            classes=gold,
+        )
+        said = meter.measure(now, Counters(), stats)
+        return said["broker"].get("out_msgs_per_s"), said["classes"]["gold"].get("delivered_per_s")
+
+    told(1.0, 100.9, 1000)
+    assert told(2.0, 101.9, 1100) == (100.0, 100.0)
+    # Nobody has read since: neither silence nor, afterwards, a burst.
+    assert told(3.0, 101.9, 1100) == (100.0, 100.0)
+    assert told(4.0, 103.9, 1300) == (100.0, 100.0)
+    # For long: not known.
+    assert told(8.0, 103.9, 1300) == (None, None)
+    assert told(14.0, 113.9, 2300) == (100.0, 100.0)
+
+
+def test_a_backlog_that_could_not_be_read_is_no_burst_afterwards() -> None:
+    meter = Meter(0.0)
+    passed = Counters(passed={"f": 0}, sent={"b": 0})
+    held = Stats(ingress_backlog={"f": 9_000}, outbox_backlog={"b": 70})
+    meter.measure(1.0, passed, held)
+    missed = meter.measure(2.0, passed, Stats(streams_read=False))
+    assert missed["flows"]["f"]["backlog"] == 9_000
+    assert missed["links"]["b"]["backlog"] == 70
+    told = meter.measure(3.0, passed, held)
+    assert told["flows"]["f"]["offered_per_s"] == 0
 
 
 def test_sizes_and_acknowledgements_are_means_of_the_interval() -> None:
@@ -99,3 +215,30 @@ def test_an_agent_loads_nothing_that_only_computing_needs() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_limits_of_a_flow_and_its_broker_are_told_where_the_product_sets_them() -> None:
+    stats = Stats(
+        ingress_backlog={"f": 20, "g": 1},
+        ingress_room={
+            "f": Room(size_bytes=4_000, most_messages=100_000),
+            "g": Room(size_bytes=80, most_bytes=1_000, keep_s=60.0),
+        },
+        stored_bytes=9_000,
+        most_stored_bytes=10_000,
+    )
+    told = telemetry_checked(Meter(0.0).measure(1.0, Counters(passed={"f": 1, "g": 1}), stats))
+    flows = told["flows"]
+    assert (flows["f"]["backlog_bytes"], flows["f"]["most_messages"]) == (4_000, 100_000)
+    assert not {"most_bytes", "keep_s"} & flows["f"].keys()
+    assert (flows["g"]["most_bytes"], flows["g"]["keep_s"]) == (1_000, 60.0)
+    assert told["broker"]["stored_bytes"] == 9_000
+    assert told["broker"]["most_stored_bytes"] == 10_000
+
+
+def test_a_limit_that_nobody_sets_is_left_out() -> None:
+    told = Meter(0.0).measure(1.0, Counters(passed={"f": 1}), Stats(ingress_backlog={"f": 20}))
+    assert (
+        not {"backlog_bytes", "most_messages", "most_bytes", "keep_s"} & told["flows"]["f"].keys()
+    )
+    assert not {"stored_bytes", "most_stored_bytes"} & told["broker"].keys()

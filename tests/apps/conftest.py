@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 import redis
 from django.conf import settings as django_settings
+from django.db import connection, connections
+from django.db.backends.utils import CursorWrapper
 
 from apps.accounts.api.throttle import PREFIX
 from tests.factories.kinds import World, make_world
+from tests.factories.quay import Quay, make_quay
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +31,35 @@ def _no_throttling_between_tests() -> None:
 def world(db: None) -> World:
     """A small system with one object of each kind that others refer to."""
     return make_world()
+
+
+@pytest.fixture
+def quay(db: None) -> Quay:
+    """Two flows and their classes in force, without rates and limits."""
+    return make_quay()
+
+
+@pytest.fixture
+def moored(quay: Quay) -> Quay:
+    """The quay with agents, and its allocation in force."""
+    return quay.moor()
+
+
+@pytest.fixture
+def other_process(db: None) -> Iterator[CursorWrapper]:
+    """A database cursor of another process; this process holds no lock before and after."""
+    locks_release()
+    other = connections["default"].copy()
+    with other.cursor() as cursor:
+        yield cursor
+    other.close()
+    locks_release()
+
+
+def locks_release() -> None:
+    """Release every lock that this process' connection holds."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_unlock_all()")
 
 
 @pytest.fixture

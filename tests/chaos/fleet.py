@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from agent.drivers.nats.server_config import BrokerSecrets
 from tests.agent.brokers import Broker
 from tests.nats_server import free_port
@@ -70,8 +72,8 @@ class Process:
     def cpu_s(self) -> float:
         """Processor time so far."""
         assert self._child is not None
-        words = Path(f"/proc/{self._child.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+        times = psutil.Process(self._child.pid).cpu_times()
+        return times.user + times.system
 
     def _end(self, how: signal.Signals) -> None:
         child, self._child = self._child, None

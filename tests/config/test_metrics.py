@@ -8,6 +8,7 @@ from django.utils import timezone
 from apps.recomputation.models import Firing
 from apps.telemetry.models import Agent, Sample
 from tests.factories import make_system
+from tests.factories.backlogs import waits
 from tests.factories.fleet import make_harbour, population, start
 from tests.factories.kinds import make_world
 from tests.factories.plans import make_plan
@@ -80,8 +81,26 @@ def test_agents_and_what_they_measure(client):
     assert len(set(names)) == len(names)
 
 
+def test_backlogs_of_reliable_flows_say_how_they_grow_and_end(client):
+    harbour = make_harbour("quay")
+    waits(harbour.brokers["a"], most_messages=100_000)
+    waits(make_harbour("pier").brokers["a"], [7] * 12)
+    found = dict(
+        line.rsplit(" ", 1) for line in lines(client) if "backlog_" in line and line[0] != "#"
+    )
+    where = 'system="quay",broker="a",flow="tides"'
+    assert float(found[f"weir_flow_backlog_growth_per_s{{{where}}}"]) == pytest.approx(
+        100, rel=1e-3
+    )
+    assert float(found[f"weir_flow_backlog_full_in_s{{{where}}}"]) == pytest.approx(887, rel=1e-2)
+    assert found[f"weir_flow_backlog_alarm{{{where}}}"] == "1"
+    still = where.replace("quay", "pier")
+    assert found[f"weir_flow_backlog_alarm{{{still}}}"] == "0"
+    assert f"weir_flow_backlog_full_in_s{{{still}}}" not in found
+
+
 def test_a_scrape_costs_few_queries(client, django_assert_max_num_queries):
-    make_harbour("one")
-    make_harbour("two")
-    with django_assert_max_num_queries(8):
+    for name in ("one", "two"):
+        waits(make_harbour(name).brokers["a"])
+    with django_assert_max_num_queries(10):
         client.get("/metrics")

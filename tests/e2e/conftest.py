@@ -21,7 +21,18 @@ OF_OTHER_STACKS = (
     *("DJANGO_SETTINGS_MODULE", "PYSPARK_PYTHON"),
 )
 # A worker that falls silent is noticed sooner than in production, so that kill tests stay short.
-SILENCE_S = "5"
+SILENCE_S = "8"
+# What a test may take anywhere. Starting the whole system, which the first one has to wait for, has
+# limits of its own for each part.
+MOST_S = 300.0
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Count the time of a journey without that of starting the system."""
+    for item in items:
+        ours = Path(__file__).parent in item.path.parents
+        if ours and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(MOST_S, func_only=True))
 
 
 @pytest.fixture(scope="session")

@@ -94,7 +94,9 @@ def test_price_refusal_and_an_edit_with_its_preview(page: Page, rest: Api) -> No
     expect(utility_2).to_have_value(str(int(float(dragged)) + 10))
     expect(page.get_by_text("Draft, unsaved")).to_be_visible()
     preview = page.get_by_role("table", name="What would change")
-    expect(preview.get_by_role("row", name=re.compile("Total utility"))).to_be_visible()
+    for whose in ("draft", "saved"):
+        row = preview.get_by_role("row", name=re.compile(f"Total utility, by the {whose}"))
+        expect(row).to_be_visible()
     assert serious(page) == []
 
     utility_2.fill("150")

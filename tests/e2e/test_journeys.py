@@ -159,7 +159,11 @@ def test_pages_are_accessible_and_pictured(
             page.set_viewport_size({"width": width, "height": 900})
             page.screenshot(path=PICTURES / f"{name}-{scheme}-{width}.png", full_page=True)
             found = Axe().run(page).response["violations"]
-            serious = [v["id"] for v in found if v["impact"] in ("serious", "critical")]
+            serious = {
+                v["id"]: [node["html"] for node in v["nodes"]]
+                for v in found
+                if v["impact"] in ("serious", "critical")
+            }
             if serious:
                 violations[name, width] = serious
     context.close()

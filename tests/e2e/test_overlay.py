@@ -147,11 +147,11 @@ def carry_out(fleet: Fleet, people: People, plan: str) -> None:
 
 
 def way_back(author: Page, plan: str) -> str:
-    """A draft that undoes a plan, from its page."""
+    """A draft that rolls an executed plan back, from its page."""
     author.goto(f"/plans/{plan}")
-    author.get_by_role("button", name="Plan the way back").click()
+    author.get_by_role("button", name="Roll back").click()
     dialog = author.get_by_role("dialog")
-    dialog.get_by_role("button", name="Plan the way back").click()
+    dialog.get_by_role("button", name="Roll back").click()
     expect(author).not_to_have_url(re.compile(plan), timeout=60_000)
     return id_in(author, "plans")
 

@@ -90,7 +90,7 @@ def test_allocation_is_read_approved_carried_out_and_rolled_back(
     fleet.wait_rates()
 
 
-def test_undoing_an_executed_plan_brings_everything_back(fleet: Fleet) -> None:
+def test_rolling_back_an_executed_plan_brings_everything_back(fleet: Fleet) -> None:
     # Where nothing is in force yet, nothing is limited: going back there would not fit the model.
     fleet.shake()
     fleet.wait_execution(fleet.execute(fleet.approved_plan()), "succeeded")
@@ -106,10 +106,10 @@ def test_undoing_an_executed_plan_brings_everything_back(fleet: Fleet) -> None:
         flow: after["rate_per_s"] for flow, after in promised.items()
     }
 
-    undo = fleet.do(fleet.author, f"plans/{plan['id']}/undo", expect=201)
-    fleet.do(fleet.author, f"plans/{undo['id']}/submit")
-    fleet.approve(undo)
-    fleet.wait_execution(fleet.execute(undo), "succeeded")
+    back = fleet.do(fleet.author, f"plans/{plan['id']}/roll-back", expect=201)
+    fleet.do(fleet.author, f"plans/{back['id']}/submit")
+    fleet.approve(back)
+    fleet.wait_execution(fleet.execute(back), "succeeded")
 
     assert fleet.in_force() == before
     fleet.wait_admitted()

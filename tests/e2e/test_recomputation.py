@@ -92,7 +92,7 @@ def test_a_schedule_and_a_trigger_compute_a_system_again(page: Page, rest: Api) 
 
     page.get_by_role("button", name="New trigger").click()
     dialog.get_by_label("Name").fill("capacities")
-    dialog.get_by_label("Once it lasted").fill("0")
+    dialog.get_by_label("After lasting").fill("0")
     dialog.get_by_label("Then").select_option(label="Compute only")
     dialog.get_by_role("button", name="Save trigger").click()
     triggers = page.get_by_role("table", name="Triggers")
@@ -109,5 +109,9 @@ def test_a_schedule_and_a_trigger_compute_a_system_again(page: Page, rest: Api) 
 
     schedules.get_by_role("button", name="Delete").click()
     dialog.get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("No schedule computes this system again.")).to_be_visible()
+    expect(
+        page.get_by_text(
+            "This system has no schedule. A schedule optimizes it again at the times you set."
+        )
+    ).to_be_visible()
     expect(firings.get_by_role("row", name=re.compile("often")).first).to_be_visible()

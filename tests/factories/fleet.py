@@ -38,6 +38,13 @@ class Harbour:
     consumers: ConsumerClass
 
 
+def document_for(agent: Agent) -> Document:
+    """What should be true at the agent's broker now."""
+    found = facts_of(agent.system_id)
+    assert found is not None
+    return document_of(found[1], agent.broker.name)
+
+
 def make_overlay(system: System, brokers: Mapping[str, Broker], *edges: str) -> Overlay:
     """An overlay in force; an edge is written `ab`."""
     return entity_create(

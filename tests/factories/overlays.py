@@ -1,23 +1,24 @@
 """A small system whose traffic asks for another tree, and its evaluations, without Spark."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from apps.accounts.models import User
 from apps.evaluations.models import Candidate, Evaluation
-from apps.evaluations.services import evaluation_request, evaluation_store
+from apps.evaluations.services import evaluation_request
 from apps.executions.models import UNDER_WAY_NAMES, Execution, ExecutionAction
 from apps.executions.services import executions_tick
 from apps.executions.services.reports import agent_heard
 from apps.plans.services import plans_settle
 from apps.runs.models import Run
+from apps.runs.services.computations import run_store
 from apps.systems.models import System
 from apps.systems.services import entity_create
 from apps.telemetry.models import Agent
 from apps.topology.models import Broker, Link, Overlay
 from spark_tasks.jobs.evaluate import evaluate_payload
+from spark_tasks.order import JobOrder
 from tests.factories import make_broker, make_class, make_system, make_topic
 from tests.factories.runs import claim
 from weir import actions
@@ -92,13 +93,13 @@ def make_row(name: str = "row", edges: tuple[str, ...] = EDGES) -> Row:
 
 def kernel_answer(run: Run) -> bytes:
     """What the Spark job would answer, computed in this process."""
-    asked = {
-        "method": run.method,
-        "parameters": run.parameters,
-        "seed": run.seed,
-        "time_limit_s": run.time_limit_s,
-    }
-    answer, error = evaluate_payload(bytes(run.snapshot.payload), json.loads(json.dumps(asked)))
+    order = JobOrder(
+        method=run.method,
+        parameters=run.parameters,
+        seed=run.seed,
+        time_limit_s=run.time_limit_s,
+    )
+    answer, error = evaluate_payload(bytes(run.snapshot.payload), order)
     assert answer is not None, error
     return answer
 
@@ -108,7 +109,7 @@ def make_evaluation(row: Row, actor: User | None = None, **values: Any) -> Evalu
     asked: dict[str, Any] = {"goals": [row.goal], "methods": [], "time_limit_s": 5.0, **values}
     evaluation = evaluation_request(system=row.system, actor=actor, **asked)
     run = claim(evaluation.run)
-    evaluation_store(run, kernel_answer(run))
+    run_store(run, kernel_answer(run))
     row.system.refresh_from_db()
     return Evaluation.objects.get(pk=evaluation.pk)
 

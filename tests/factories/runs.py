@@ -7,11 +7,13 @@ from typing import Any
 
 from apps.accounts.models import User
 from apps.allocations.models import Allocation
-from apps.allocations.services import allocation_request, allocation_start, allocation_store
+from apps.allocations.services import allocation_request
 from apps.runs.models import Run
 from apps.runs.services import run_cancel, run_claim, run_fail
+from apps.runs.services.computations import run_job_inputs, run_store
 from apps.systems.models import System
 from spark_tasks.jobs.solve import solve_payload
+from spark_tasks.order import JobOrder
 from weir.lifecycle.runs import RunState
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "lrgp" / "log-6-flows-3-nodes.json"
@@ -30,7 +32,7 @@ def kernel_answer(run: Run) -> bytes:
         "method": run.method,
         "parameters": run.parameters,
         "seed": run.seed,
-        **allocation_start(run),
+        "inputs": dict(run_job_inputs(run)),
     }
     return _answer(bytes(run.snapshot.payload), json.dumps(asked, sort_keys=True))
 
@@ -38,7 +40,7 @@ def kernel_answer(run: Run) -> bytes:
 @cache
 def _answer(payload: bytes, asked: str) -> bytes:
     """The kernel gives the same bytes for the same question, so each is asked once a session."""
-    answer, error = solve_payload(payload, json.loads(asked))
+    answer, error = solve_payload(payload, JobOrder(**json.loads(asked)))
     assert answer is not None, error
     return answer
 
@@ -50,7 +52,7 @@ def make_run(system: System, actor: User | None = None, **values: Any) -> Run:
 
 def claim(run: Run) -> Run:
     """The run as the worker holds it that has just taken it."""
-    claimed = run_claim(run_id=run.pk, task=run.task)
+    claimed = run_claim(run=run.public_id)
     assert claimed is not None
     return claimed
 
@@ -58,7 +60,7 @@ def claim(run: Run) -> Run:
 def make_allocation(system: System, **values: Any) -> Allocation:
     """A finished run's allocation."""
     run = claim(make_run(system, **values))
-    allocation_store(run, kernel_answer(run))
+    run_store(run, kernel_answer(run))
     return Allocation.objects.get(run=run)
 
 
@@ -78,7 +80,7 @@ def make_run_in(state: RunState, system: System, actor: User) -> Run:
         plain = json.loads(kernel_answer(held))
         plain |= {"status": "infeasible", "reason": "Nothing fits.", "rates": {}, "trace": []}
         plain |= {"populations": {}, "node_prices": {}, "link_prices": {}}
-        allocation_store(held, json.dumps(plain).encode())
+        run_store(held, json.dumps(plain).encode())
     run.refresh_from_db()
     assert run.state == state
     return run

@@ -1,14 +1,15 @@
 """Studies, led to their states by the services, without Spark."""
 
-import json
 from typing import Any
 
 from apps.accounts.models import User
 from apps.runs.models import Run
+from apps.runs.services.computations import run_store
 from apps.studies.models import Study
-from apps.studies.services import study_start, study_store
+from apps.studies.services import study_start
 from apps.systems.models import System
 from spark_tasks.jobs.sweep import answer_of, solve_share
+from spark_tasks.order import JobOrder
 from tests.factories.runs import claim
 
 QUICK = [{"method": "lrgp", "parameters": {"max_iterations": 15}}]
@@ -37,8 +38,8 @@ def held(study: Study) -> Run:
 
 def rows_of(run: Run) -> list[dict[str, Any]]:
     """What the Spark job would find."""
-    parameters = json.loads(json.dumps({"parameters": run.parameters}))
-    rows, error = solve_share(bytes(run.snapshot.payload), parameters, 0, 1)
+    order = JobOrder(parameters=run.parameters)
+    rows, error = solve_share(bytes(run.snapshot.payload), order, 0, 1)
     assert rows is not None, error
     return rows
 
@@ -46,5 +47,5 @@ def rows_of(run: Run) -> list[dict[str, Any]]:
 def finish(study: Study) -> Study:
     """The study with all its points."""
     run = held(study)
-    study_store(run, answer_of(rows_of(run)))
+    run_store(run, answer_of(rows_of(run)))
     return Study.objects.get(pk=study.pk)

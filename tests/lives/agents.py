@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any, cast
 
 from agent.drivers.base import BrokerFacts, Driver, DriverError
-from agent.runtime import Hands, Runtime
+from agent.runtime import Components, Runtime
 from agent.store import Store, StoreError
 from tests.lives.control import Line
 from tests.lives.disk import SimDisk, SimPath
@@ -27,9 +27,9 @@ RESTART_S = 1.0
 class LivesRuntime(Runtime):
     """Lets the audit see what the runtime has in its hands."""
 
-    hands: Hands | None = None
+    hands: Components | None = None
 
-    async def _begin(self, driver: Driver, facts: BrokerFacts) -> Hands:
+    async def _begin(self, driver: Driver, facts: BrokerFacts) -> Components:
         self.hands = await super()._begin(driver, facts)
         return self.hands
 
@@ -57,7 +57,7 @@ class Agent:
         return self.world.loop.time() + self.clock_ahead_s
 
     @property
-    def hands(self) -> Hands | None:
+    def hands(self) -> Components | None:
         """What acts at the broker now."""
         if self.process is None or not self.process.alive or self.runtime is None:
             return None

@@ -136,7 +136,7 @@ class ModelBroker:
     streams: dict[Channel, Stream] = field(default_factory=dict)
     interests: dict[str, tuple[Interest, int]] = field(default_factory=dict)
     """Neighbour -> what it said last, and the boot that stored it."""
-    sayings: int = 0
+    revisions: int = 0
     """How often neighbours have said what they want; no disk sets it back, like the clock."""
     record: Record = NOBODY
     noted_state: int = 0
@@ -277,9 +277,9 @@ class ModelBroker:
 
     def keep(self, said: Interest) -> None:
         """What a neighbour wants."""
-        self.sayings += 1
-        saying = f"{self.boots} {self.sayings}"
-        self.interests[said.neighbour] = (replace(said, saying=saying), self.boots)
+        self.revisions += 1
+        revision = f"{self.boots} {self.revisions}"
+        self.interests[said.neighbour] = (replace(said, revision=revision), self.boots)
         self._news()
 
     def wanted(self) -> dict[str, Interest]:

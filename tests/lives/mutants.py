@@ -145,7 +145,7 @@ MUTANTS |= {
     "drops the link early": _mutant(participant=cores._DropsTheLinkEarly, kinds=("links",)),
     "forgets what is behind j": _mutant(participant=cores._ForgetsWhatIsBehind),
     "takes interest of any epoch": _mutant(
-        patches={"agent.listening.interest_accepted": _takes_old_interest}
+        patches={"agent.interest_listener.interest_accepted": _takes_old_interest}
     ),
     "persists too late": _mutant(store_class=_PersistsTooLate),
     "commits without all votes": _mutant(coordinator=cores._CommitsWithoutAllVotes),

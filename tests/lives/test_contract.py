@@ -22,19 +22,20 @@ pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 _OF_THE_PRODUCTS = {
     # Which drivers there are; the model is none of a product.
     "test_every_product_has_a_driver_and_is_tested_here",
+    "test_says_its_product",
     # Its sizes are those of real brokers; below with the model's.
     "test_refuses_to_publishers_what_is_too_large_for_the_way",
 }
 for _name in dir(contract):
     if _name.startswith("test_") and _name not in _OF_THE_PRODUCTS:
         globals()[_name] = getattr(contract, _name)
-contract.NOBODY["model"] = "model://nobody"
 
 
 class System:
     """Brokers a and b, and any number of drivers."""
 
     product = "model"
+    nobody = "model://nobody"
 
     def __init__(self) -> None:
         loop = cast("Any", asyncio.get_running_loop())

@@ -2,6 +2,7 @@
 
     make mutants                      # a random sample of 300; the survivors are listed
     make mutants SAMPLE=50 SEED=7     # another sample
+    make mutants RESUME=1             # keep what was killed, try the survivors again
 
 Cosmic Ray finds the places and writes the mutants; coverage by test says which tests run the
 changed line, and only those run. A mutant that no test notices has survived: either a test is

@@ -1,8 +1,10 @@
 """`python -m tests.mutants`: put bugs in, one at a time, and say which ones no test notices.
 
 A bug is noticed by the fast suites, or by what `make check` does without a server: whether models
-and migrations, API and published schema say the same. A run that was broken off goes on with
-`--resume` on the same tree.
+and migrations, API and published schema say the same.
+
+`--resume` goes on with a run that was broken off, and with one that left survivors: it keeps what
+was killed and tries the rest, survivors included, with the tests of today.
 """
 
 from __future__ import annotations
@@ -16,12 +18,13 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import asdict
 from pathlib import Path
 
 from config.stack import Stack
+from tests.mutants import results as kept
+from tests.mutants.mutant import Mutant
 from tests.mutants.nearest_tests import NearestTests, measure
-from tests.mutants.sample import Mutant, sample
+from tests.mutants.sample import files, mutated, sample
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "var" / "mutants"
@@ -49,20 +52,25 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", nargs="*", default=(), help="files that begin with one of these")
-    parser.add_argument("--measured", action="store_true", help="take the last run's coverage")
-    parser.add_argument("--resume", action="store_true", help="try those not tried yet")
+    parser.add_argument(
+        "--measured", action="store_true", help="take the last run's coverage and tests"
+    )
+    parser.add_argument("--resume", action="store_true", help="try those not killed yet")
     asked = parser.parse_args()
-    asked.measured |= asked.resume
 
     mutants = sample(ROOT, asked.sample, asked.seed, asked.only)
     first = _copy(0, fresh=not asked.measured)
-    if not asked.measured:
+    if asked.measured:
+        _check_measured(first)
+    else:
         print("running the fast suites once, with the lines of each test")
         measure(first, ENVIRONMENT)
     tests = NearestTests(first)
     for name in sorted(tests.failed):
         print(f"fails as the code is, used for no mutant: {name}")
-    known = _known() if asked.resume else {}
+    if not asked.resume:
+        RESULTS.unlink(missing_ok=True)
+    known = kept.kills(RESULTS)
     results = [(m, *known[m.key]) for m in mutants if m.key in known]
     results += _run([m for m in mutants if m.key not in known], tests, asked.jobs, len(mutants))
     return _report(results)
@@ -85,19 +93,18 @@ def _stop(tree: Path) -> None:
         Stack(state_dir=state, parts=("postgres", "valkey"), given=dict(os.environ)).down()
 
 
-def _known() -> dict[str, tuple[str, int]]:
-    """What a run that was broken off has found."""
-    lines = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else []
-    found = [json.loads(line) for line in lines]
-    return {one["key"]: (one["outcome"], one["tests"]) for one in found}
+def _check_measured(tree: Path) -> None:
+    """Raises SystemExit where the code is no longer that of the tree whose coverage was taken."""
+    for path in files(ROOT):
+        file = path.relative_to(ROOT)
+        if not (tree / file).exists() or (tree / file).read_bytes() != path.read_bytes():
+            raise SystemExit(f"{file} has changed since the coverage was taken: omit --measured")
 
 
 def _run(
     mutants: list[Mutant], tests: NearestTests, jobs: int, of: int
 ) -> list[tuple[Mutant, str, int]]:
     """Every mutant with its outcome and the number of tests that looked at it."""
-    if len(mutants) == of:
-        RESULTS.unlink(missing_ok=True)
     first = of - len(mutants)
     waiting: queue.Queue[Mutant] = queue.Queue()
     for mutant in mutants:
@@ -114,9 +121,7 @@ def _run(
                     return
                 outcome, count = _try(tree, mutant, tests.of(mutant))
                 results.append((mutant, outcome, count))
-                with RESULTS.open("a", encoding="utf-8") as file:
-                    plain = {"key": mutant.key, **asdict(mutant)}
-                    print(json.dumps({**plain, "outcome": outcome, "tests": count}), file=file)
+                kept.add(RESULTS, mutant, outcome, count)
                 print(
                     f"{first + len(results):4d}/{of} {outcome:9} {mutant.file}:{mutant.line} "
                     f"{mutant.operator} ({count} tests): {mutant.text[:80]}",
@@ -142,7 +147,7 @@ def _try(tree: Path, mutant: Mutant, tests: list[str]) -> tuple[str, int]:
     source = path.read_text(encoding="utf-8")
     code = PASSED
     try:
-        path.write_text(mutant.code(source), encoding="utf-8")
+        path.write_text(mutated(mutant, source), encoding="utf-8")
         if tests:
             code = _pytest(tree, tests)
         if code == PASSED and not _agrees(tree, mutant.file):
@@ -153,7 +158,7 @@ def _try(tree: Path, mutant: Mutant, tests: list[str]) -> tuple[str, int]:
         path.write_text(source, encoding="utf-8")
     if code not in (PASSED, FAILED) and _pytest(tree, tests) != PASSED:
         raise RuntimeError(f"pytest ends with {code} before any test, with and without a bug")
-    return ("survived" if code == PASSED else "killed"), len(tests)
+    return (kept.SURVIVED if code == PASSED else "killed"), len(tests)
 
 
 def _agrees(tree: Path, file: str) -> bool:
@@ -198,7 +203,7 @@ def _pytest(tree: Path, tests: list[str]) -> int:
 
 def _report(results: list[tuple[Mutant, str, int]]) -> int:
     reasons: dict[str, str] = json.loads(EQUIVALENT.read_text(encoding="utf-8"))
-    survived = [mutant for mutant, outcome, _ in results if outcome == "survived"]
+    survived = [mutant for mutant, outcome, _ in results if outcome == kept.SURVIVED]
     equivalent = [mutant for mutant in survived if mutant.key in reasons]
     missed = [mutant for mutant in survived if mutant.key not in reasons]
     for mutant in sorted(equivalent, key=lambda m: (m.file, m.line)):

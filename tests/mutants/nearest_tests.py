@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 
 from coverage import CoverageData
 
-from tests.mutants.sample import ROOMS, Mutant
+from tests.mutants.mutant import Mutant
+from tests.mutants.sample import ROOMS
 
 SUITES = (
     *("tests/weir/coordination", "tests/weir/lifecycle", "tests/weir/actions"),

@@ -2,47 +2,19 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 
+from tests.mutants.mutant import Mutant, chosen, places_of
 from tests.mutants.operators import OPERATORS
 
 ROOMS = ("weir/coordination", "agent", "apps/executions", "apps/plans", "apps/accounts")
 LEFT_OUT = ("/migrations/", "/__main__.py", "agent/traffic/", "/management/")
 """Schema history, and the demo's load: neither keeps a promise."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mutant:
-    """One small bug: the `occurrence`-th place in a file where an operator applies."""
-
-    file: str
-    """Relative to the root of the tree."""
-    line: int
-    end_line: int
-    operator: str
-    occurrence: int
-    text: str
-    """The line as it is without the bug."""
-    nth: int
-    """Which one of those that this operator makes of lines of this text in the file, from 0."""
-
-    @property
-    def key(self) -> str:
-        """Names the mutant while the line stays as it is, wherever in its file it stands."""
-        return f"{self.file} | {self.operator} | {self.text} | {self.nth}"
-
-    def code(self, source: str) -> str:
-        """The file's text with the bug in it."""
-        mutated = mutate_code(source, OPERATORS[self.operator](), self.occurrence)
-        assert mutated is not None
-        return str(mutated)
 
 
 def files(root: Path) -> list[Path]:
@@ -54,25 +26,33 @@ def files(root: Path) -> list[Path]:
 def mutants_of(root: Path, path: Path) -> Iterator[Mutant]:
     """Every mutant of one file."""
     source = path.read_text(encoding="utf-8")
-    lines = source.splitlines()
+    lines, place_of = source.splitlines(), places_of(source)
     nodes = list(ast_nodes(get_ast(source)))
     for name, kind in OPERATORS.items():
         operator = kind()
-        seen: Counter[str] = Counter()
+        seen: Counter[tuple[str, str]] = Counter()
         places = [(node, *place) for node in nodes for place in operator.mutation_positions(node)]
         for occurrence, (node, start, end) in enumerate(places):
-            if not (_of_annotation(node) or _tunable(node)):
-                text = lines[start[0] - 1].strip()
+            if not (_of_annotation(node) or _of_signature(node) or _tunable(node)):
+                place, text = place_of(start[0]), lines[start[0] - 1].strip()
                 yield Mutant(
                     file=str(path.relative_to(root)),
+                    place=place,
                     line=start[0],
                     end_line=end[0],
                     operator=name,
                     occurrence=occurrence,
                     text=text,
-                    nth=seen[text],
+                    nth=seen[place, text],
                 )
-                seen[text] += 1
+                seen[place, text] += 1
+
+
+def mutated(mutant: Mutant, source: str) -> str:
+    """The file's text with the bug in it."""
+    code = mutate_code(source, OPERATORS[mutant.operator](), mutant.occurrence)
+    assert code is not None
+    return str(code)
 
 
 def _of_annotation(node: object) -> bool:
@@ -83,6 +63,13 @@ def _of_annotation(node: object) -> bool:
             return getattr(node, "type", "") != "annassign"
         node = getattr(node, "parent", None)
     return False
+
+
+def _of_signature(node: object) -> bool:
+    """Whether a node is the star or slash that parts a function's parameters, and no product: with
+    a slash for the star nothing changes for callers that name their arguments."""
+    parent = getattr(getattr(node, "parent", None), "type", "")
+    return getattr(node, "value", "") in ("*", "/") and parent in ("parameters", "param")
 
 
 def _tunable(node: object) -> bool:
@@ -99,4 +86,4 @@ def sample(root: Path, size: int, seed: int, only: Sequence[str] = ()) -> list[M
         if not only or str(path.relative_to(root)).startswith(tuple(only))
         for mutant in mutants_of(root, path)
     ]
-    return random.Random(seed).sample(every, min(size, len(every)))
+    return chosen(every, size, seed)

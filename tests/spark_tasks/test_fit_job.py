@@ -7,6 +7,7 @@ import pytest
 
 from spark_tasks import entry
 from spark_tasks.jobs.fit import fit_payload
+from tests.spark_tasks.orders import order
 from weir.fitting.records import Windows, merged, totals_of
 
 A, B, IDLE = 0.0148354, 0.00113717, 2.0
@@ -185,7 +186,7 @@ class TestOnSpark:
             payload=payload,
             input_uri=(folder / engine / "in").as_uri(),
             output_uri=(folder / engine / "out").as_uri(),
-            parameters={"parameters": {"engine": engine}},
+            order=order(parameters={"engine": engine}),
         )
 
     def test_both_engines_give_the_same_answer(self, spark_server, tmp_path):

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +26,11 @@ from spark_tasks.jobs import partitioned
 from spark_tasks.partition_tasks import KEPT_PROBLEMS, _kept, kept
 from tests.embedded import STATE_DIR
 from tests.factories.runs import GOLDEN
+from tests.spark_tasks.orders import order
 from weir.allocation.arrays import to_arrays
 from weir.allocation.layout import blocks, capacities, class_order, layout
 from weir.codec import canonical_bytes, problem_from_dict, problem_from_json, result_from_dict
+from weir.model.forwarding import Forwarding
 from weir.optimizers import certified
 from weir.optimizers.certified.partition import flow_parts, node_parts, pairs_of
 from weir.stop import never
@@ -102,23 +105,29 @@ def test_worker_reads_a_part_once_and_lets_old_problems_go():
 def test_partitioning_is_chosen_by_size_unless_somebody_says(parameters, chosen, monkeypatch):
     payload = canonical(4_000)
     problem = problem_from_json(payload)
-    assert partitioned.wanted(payload, parameters, lambda: 16) is chosen
+    assert partitioned.wanted(payload, order(**parameters), lambda: 16) is chosen
     assert payload.count(partitioned.A_CLASS) == len(problem.classes)
     assert payload.count(partitioned.A_FLOW) == len(problem.flows)
     monkeypatch.setattr(partitioned, "FROM_CLASSES", len(problem.classes))
-    assert partitioned.wanted(payload, WHOLE, lambda: 16)
-    assert not partitioned.wanted(payload, {**WHOLE, "partitioned": False}, lambda: 16)
+    assert partitioned.wanted(payload, order(**WHOLE), lambda: 16)
+    assert not partitioned.wanted(payload, order(**WHOLE, partitioned=False), lambda: 16)
     # Cores that one process uses as well bring nothing; asked for, it is cut all the same.
     threads = certified.Params().threads
-    assert not partitioned.wanted(payload, WHOLE, lambda: threads)
+    assert not partitioned.wanted(payload, order(**WHOLE), lambda: threads)
     more = {**WHOLE, "parameters": {**NO_CUTS, "threads": 16}}
-    assert not partitioned.wanted(payload, more, lambda: 16)
-    assert partitioned.wanted(payload, {**WHOLE, "partitioned": True}, lambda: 1)
+    assert not partitioned.wanted(payload, order(**more), lambda: 16)
+    assert partitioned.wanted(payload, order(**WHOLE, partitioned=True), lambda: 1)
 
 
 def test_what_cutting_planes_finish_is_never_cut():
     payload = canonical_bytes(problem_from_json(GOLDEN.read_bytes()))
-    assert not partitioned.wanted(payload, {"method": "certified", "partitioned": True}, lambda: 16)
+    assert not partitioned.wanted(payload, order(method="certified", partitioned=True), lambda: 16)
+
+
+def test_what_goes_only_where_it_is_wanted_is_never_cut():
+    problem = replace(problem_from_json(canonical(4_000)), forwarding=Forwarding.WANTED)
+    asked = order(**WHOLE, partitioned=True)
+    assert not partitioned.wanted(canonical_bytes(problem), asked, lambda: 16)
 
 
 def python_workers():
@@ -172,7 +181,7 @@ class TestOnSpark:
             payload=payload,
             input_uri=(folder / "in").as_uri(),
             output_uri=(folder / "out").as_uri(),
-            parameters={**WHOLE, "partitioned": True, **parameters},
+            order=order(**{**WHOLE, "partitioned": True, **parameters}),
         )
         return result_from_dict(json.loads(answer))
 

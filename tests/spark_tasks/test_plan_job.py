@@ -8,6 +8,7 @@ from spark_tasks import entry
 from spark_tasks.jobs.evaluate import evaluate_payload, solve_share
 from spark_tasks.jobs.plan import plan_payload
 from tests.spark_tasks.house import House
+from tests.spark_tasks.orders import order
 from tests.weir.topologies.instances import problem
 from weir.codec.evaluation import evaluation_bytes, evaluation_hash
 from weir.codec.evaluation_result import evaluation_result_from_dict
@@ -32,7 +33,7 @@ def evaluation():
 
 
 def told(**more):
-    return {"parameters": ASKED, "seed": 0, "time_limit_s": None, **more}
+    return order(parameters=ASKED, **more)
 
 
 def repeatable(answer):
@@ -54,7 +55,7 @@ def here(evaluation):
 
 def test_plan_is_valid_and_complete(evaluation):
     problem = paper_workload(brokers=12, seed=1)
-    answer, error = plan_payload(transformation_bytes(problem), PLAN)
+    answer, error = plan_payload(transformation_bytes(problem), order(**PLAN))
     assert error is None
     plan = transformation_plan_from_dict(json.loads(answer))
     assert check(problem, plan.steps) == plan.actions == plan.cost
@@ -114,7 +115,7 @@ def test_news_comes_home_while_the_task_runs(evaluation, monkeypatch):
     ("payload", "parameters", "words"),
     [
         (b"{", told(), "not JSON at line 1"),
-        (None, {"parameters": {**ASKED, "seeds": []}}, "must hold at least one seed"),
+        (None, order(parameters={**ASKED, "seeds": []}), "must hold at least one seed"),
     ],
 )
 def test_refusal_is_a_sentence(evaluation, payload, parameters, words):
@@ -133,7 +134,7 @@ def test_refusal_is_a_sentence(evaluation, payload, parameters, words):
 )
 def test_refused_plan_is_a_sentence(payload, parameters, words):
     problem = transformation_bytes(paper_workload(brokers=6, seed=1))
-    answer, error = plan_payload(payload or problem, parameters)
+    answer, error = plan_payload(payload or problem, order(**parameters))
     assert answer is None
     assert words in error
 
@@ -151,7 +152,7 @@ class TestOnSpark:
             payload=payload,
             input_uri=(folder / "in").as_uri(),
             output_uri=(folder / "out").as_uri(),
-            parameters=parameters,
+            order=parameters,
         )
 
     def test_evaluation_is_the_same_as_without_spark(
@@ -172,8 +173,8 @@ class TestOnSpark:
         self, spark_server, tmp_path
     ):
         payload = transformation_bytes(paper_workload(brokers=12, seed=1))
-        answer = json.loads(self.run(spark_server, payload, tmp_path, PLAN))
-        alone = json.loads(plan_payload(payload, PLAN)[0])
+        answer = json.loads(self.run(spark_server, payload, tmp_path, order(**PLAN)))
+        alone = json.loads(plan_payload(payload, order(**PLAN))[0])
         assert {**answer, "runtime_s": 0} == {**alone, "runtime_s": 0}
         with pytest.raises(entry.JobError, match="no planner"):
-            self.run(spark_server, payload, tmp_path, {**PLAN, "method": "gut"})
+            self.run(spark_server, payload, tmp_path, order(**{**PLAN, "method": "gut"}))

@@ -7,9 +7,9 @@ from pyspark.errors.exceptions.connect import SparkConnectException
 
 from spark_tasks import entry
 from spark_tasks.jobs.solve import solve_payload
-from spark_tasks.progress import Reporter
-from spark_tasks.session import SparkAway
+from spark_tasks.reach import SparkAway
 from tests.factories.runs import GOLDEN
+from tests.spark_tasks.orders import order
 from weir.codec import canonical_bytes, problem_from_json, result_from_dict
 from weir.optimizers import method
 from weir.stop import never
@@ -23,7 +23,7 @@ def payload() -> bytes:
 
 
 def test_answer_is_the_kernels(payload):
-    answer, error = solve_payload(payload, PARAMETERS)
+    answer, error = solve_payload(payload, order(**PARAMETERS))
     optimizer = method("lrgp")
     expected = optimizer.solve(problem_from_json(payload), optimizer.Params(), stop=never, seed=4)
     assert error is None
@@ -32,7 +32,8 @@ def test_answer_is_the_kernels(payload):
 
 
 def test_same_input_gives_the_same_bytes(payload):
-    assert solve_payload(payload, PARAMETERS) == solve_payload(payload, PARAMETERS)
+    asked = order(**PARAMETERS)
+    assert solve_payload(payload, asked) == solve_payload(payload, asked)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ def test_same_input_gives_the_same_bytes(payload):
     ],
 )
 def test_refusal_is_a_sentence(payload, raw, parameters, words):
-    answer, error = solve_payload(payload if raw is None else raw, parameters)
+    answer, error = solve_payload(payload if raw is None else raw, order(**parameters))
     assert answer is None
     assert error is not None
     assert words in error
@@ -53,17 +54,11 @@ def test_refusal_is_a_sentence(payload, raw, parameters, words):
 def test_time_limit_is_kept(payload):
     endless = {"max_iterations": 1_000_000, "patience": 1_000_000}
     answer, error = solve_payload(
-        payload, {**PARAMETERS, "parameters": endless, "time_limit_s": 0.2}
+        payload, order(**{**PARAMETERS, "parameters": endless, "time_limit_s": 0.2})
     )
     assert error is None
     assert answer is not None
     assert result_from_dict(json.loads(answer)).iterations < 1_000_000
-
-
-def test_progress_to_nobody_does_no_harm():
-    with Reporter("http://127.0.0.1:1/", "token") as reporter:
-        reporter.offer({"iteration": 1})
-    assert reporter.told_to_stop is False
 
 
 def test_session_that_was_closed_meanwhile_is_away(payload, tmp_path, monkeypatch):
@@ -87,7 +82,7 @@ def test_session_that_was_closed_meanwhile_is_away(payload, tmp_path, monkeypatc
             payload=payload,
             input_uri=str(tmp_path / "in"),
             output_uri=str(tmp_path / "out"),
-            parameters=PARAMETERS,
+            order=order(**PARAMETERS),
         )
 
 
@@ -101,7 +96,7 @@ def test_server_that_is_not_there_is_away(payload, tmp_path):
             payload=payload,
             input_uri=(tmp_path / "in").as_uri(),
             output_uri=(tmp_path / "out").as_uri(),
-            parameters=PARAMETERS,
+            order=order(**PARAMETERS),
         )
 
 
@@ -122,11 +117,11 @@ class TestOnSpark:
             payload=payload,
             input_uri=(folder / "in").as_uri(),
             output_uri=(folder / "out").as_uri(),
-            parameters={**PARAMETERS, **parameters},
+            order=order(**{**PARAMETERS, **parameters}),
         )
 
     def test_answer_is_the_same_as_without_spark(self, spark_server, payload, tmp_path):
-        answer, _ = solve_payload(payload, PARAMETERS)
+        answer, _ = solve_payload(payload, order(**PARAMETERS))
         assert self.run(spark_server, payload, tmp_path) == answer
 
     def test_refusal_of_the_kernel_is_a_job_error(self, spark_server, tmp_path):

@@ -7,9 +7,9 @@ import pytest
 from spark_tasks import entry
 from spark_tasks.jobs import sweep
 from spark_tasks.jobs.sweep import answer_of, solve_share
-from spark_tasks.outbox import Outbox
 from tests.factories.runs import GOLDEN
 from tests.spark_tasks.house import House
+from tests.spark_tasks.orders import order
 from weir.codec import canonical_bytes, problem_from_json
 from weir.scenarios import expand, repeatable, solve_unit, study_from_dict
 
@@ -57,7 +57,7 @@ def kernel_rows(payload, spec):
 
 
 def told(spec, **more):
-    return {"parameters": {"study": spec}, **more}
+    return order(parameters={"study": spec}, **more)
 
 
 @pytest.mark.parametrize("spec", [SWEEP, DAY], ids=["sweep", "schedule"])
@@ -110,12 +110,6 @@ def test_rows_come_home_while_the_task_runs_and_also_after_a_failed_post(payload
     assert repeatable(house.rows) == repeatable(rows)
 
 
-def test_rows_for_nobody_do_no_harm():
-    with Outbox("http://127.0.0.1:1/", "token") as outbox:
-        outbox.add({"index": 0})
-    assert outbox.told_to_stop is False
-
-
 def test_task_that_is_told_to_stop_ends_before_its_work_is_done(payload, monkeypatch):
     monkeypatch.setattr("spark_tasks.outbox.EVERY_S", 0.01)
     long = {**SWEEP, "axes": [{**SWEEP["axes"][0], "values": {"from": 0.5, "to": 2, "count": 400}}]}
@@ -152,7 +146,7 @@ class TestOnSpark:
             payload=payload,
             input_uri=(folder / "in").as_uri(),
             output_uri=(folder / "out").as_uri(),
-            parameters=told(spec, **more),
+            order=told(spec, **more),
         )
         return json.loads(answer)["points"]
 

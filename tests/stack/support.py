@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,6 +27,16 @@ def plain_environment(**more: str) -> dict[str, str]:
 def living(state_dir: Path) -> list[int]:
     """Every process that belongs to the stack in this state directory."""
     return proc.tagged([Site.open(state_dir).tag])
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 15.0) -> bool:
+    """Whether the condition came to hold within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 def command(state_dir: Path, *arguments: str) -> list[str]:

@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psycopg2
@@ -12,7 +11,7 @@ import pytest
 
 from config.stack import Stack, StackError, proc
 from config.stack.site import TAG_PART, TAG_STACK
-from tests.stack.support import MakeStack, living, plain_environment
+from tests.stack.support import MakeStack, eventually, living, plain_environment
 
 pytestmark = pytest.mark.stack
 
@@ -31,15 +30,6 @@ except Exception as error:
     print("refused" if "UNAUTHENTICATED" in str(error) else error, flush=True)
 os._exit(0)  # a client whose session was refused hangs in its own clean-up
 """
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 15.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 @pytest.mark.parametrize("part", ["postgres", "valkey"])

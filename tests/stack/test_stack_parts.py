@@ -1,8 +1,11 @@
 """The small pieces: ports, environment, configuration, what counts as changed code."""
 
 import configparser
+import os
 import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from config.stack.environment import compute, resolve_files
 from config.stack.parts import PARTS
 from config.stack.site import Site
 from config.stack.supervisor import configuration
+from tests.stack.support import eventually
 
 pytestmark = pytest.mark.stack
 
@@ -110,6 +114,47 @@ def test_process_number_used_again_is_another_process() -> None:
     assert us is not None
     assert us.alive()
     assert not proc.Identity(1, us.start_ticks + 1).alive()
+
+
+def test_process_that_nobody_collected_is_gone_and_left_to_its_parent() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "import os; os._exit(3)"])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # a zombie from here on
+    assert proc.identify(child.pid) is None
+    assert child.pid not in proc.descendants(os.getpid())
+    assert proc.wait_gone([child.pid], 5.0)
+    assert child.wait() == 3
+
+
+def test_descendants_are_found_below_their_parents() -> None:
+    sleep = "import time; time.sleep(60)"
+    below = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {sleep!r}]).wait()"
+    child = subprocess.Popen([sys.executable, "-c", below], start_new_session=True)
+    try:
+        assert eventually(lambda: len(proc.descendants(child.pid)) == 1)
+        ours = proc.descendants(os.getpid())
+        grandchild = proc.descendants(child.pid)[0]
+        assert ours.index(child.pid) < ours.index(grandchild)
+    finally:
+        proc.end(lambda: [child.pid, *proc.descendants(child.pid)], ((signal.SIGKILL, 5.0),))
+        child.wait()
+    assert proc.descendants(child.pid) == []
+
+
+def test_mark_is_compared_whole() -> None:
+    mark = f"WEIR_TEST_MARK=one{os.getpid()}"
+    name, value = mark.split("=")
+    child = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(60)"],
+        env={**os.environ, name: value, "WEIR_TEST_EMPTY": ""},
+    )
+    try:
+        assert eventually(lambda: proc.tagged([mark, "WEIR_TEST_EMPTY="]) == [child.pid])
+        assert proc.tagged([mark[:-1]]) == []
+        assert proc.tagged([mark, "WEIR_TEST_OTHER=1"]) == []
+    finally:
+        child.kill()
+        child.wait()
+    assert not proc.carries(child.pid, [mark])
 
 
 def test_ending_nothing_is_quick() -> None:

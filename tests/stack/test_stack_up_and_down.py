@@ -10,14 +10,16 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import psycopg2
 import pytest
 import redis
 
-from config.stack import PartError, Stack, StackError, proc
+from config.stack import PartError, Stack, StackError, code, proc
+from config.stack.kernels import NICEST, compile_behind
 from config.stack.parts import PARTS
-from config.stack.site import ROOT, Site
-from tests.stack.support import MakeStack, command, living, plain_environment, run
+from config.stack.site import ROOT, Site, write_json
+from tests.stack.support import MakeStack, command, eventually, living, plain_environment, run
 
 pytestmark = pytest.mark.stack
 
@@ -90,15 +92,12 @@ def test_secrets_are_private_and_needed(servers: Stack) -> None:
 
 def test_servers_listen_on_loopback_only(servers: Stack) -> None:
     ours = {servers.site.ports["postgres"], servers.site.ports["valkey"]}
-    loopback = "0100007F"  # 127.0.0.1 as /proc writes it
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     listening = {
-        (int(port, 16), address)
-        for row in rows
-        for address, port in [row[1].split(":")]
-        if row[3] == "0A" and int(port, 16) in ours
+        (row.laddr.port, row.laddr.ip)
+        for row in psutil.net_connections("inet")
+        if row.status == psutil.CONN_LISTEN and row.laddr.port in ours
     }
-    assert listening == {(port, loopback) for port in ours}
+    assert listening == {(port, "127.0.0.1") for port in ours}
 
 
 def test_lost_settings_do_not_lock_the_database(make_stack: MakeStack) -> None:
@@ -131,7 +130,7 @@ def test_failing_part_is_explained_and_leaves_nothing(make_stack: MakeStack) -> 
         stack.up()
     message = str(caught.value)
     assert "postgres cannot start" in message
-    assert "something else than a Postgres cluster" in message
+    assert "something other than a Postgres cluster" in message
     assert "What to do:" in message
     assert living(stack.site.state_dir) == []
 
@@ -254,3 +253,39 @@ def test_down_without_a_stack_says_so(tmp_path: Path) -> None:
     done = run(tmp_path / "never", "down")
     assert done.returncode == 0
     assert "nothing runs" in done.stdout
+
+
+@pytest.mark.slow
+def test_pages_answer_before_the_rest_where_that_is_wished(make_stack: MakeStack) -> None:
+    stack = make_stack("web", "spark", "broker-rot-1")
+    assert stack.up(page_first=True) == ["spark", "brokers"]
+    assert stack.is_ready("web")
+    stack.wait_ready("spark", 90.0)
+    stack.wait_ready("broker-rot-1", 30.0)
+    assert stack.up(page_first=True) == []
+    stack.down()
+    assert living(stack.site.state_dir) == []
+
+
+def test_kernels_compile_behind_what_runs_and_end_with_it(make_stack: MakeStack) -> None:
+    stack = make_stack("valkey")
+    stack.up()
+    compile_behind(stack.site)
+    compile_behind(stack.site)
+    (compiler,) = [
+        pid
+        for pid in living(stack.site.state_dir)
+        if "config.stack.kernels" in " ".join(psutil.Process(pid).cmdline())
+    ]
+    assert eventually(lambda: psutil.Process(compiler).nice() == NICEST)
+    stack.down()
+    assert living(stack.site.state_dir) == []
+
+
+def test_kernels_compiled_for_this_code_are_left_alone(make_stack: MakeStack) -> None:
+    stack = make_stack("valkey")
+    stack.up()
+    write_json(stack.site.data_dir / "kernels.json", {"code": code.fingerprint()})
+    before = living(stack.site.state_dir)
+    compile_behind(stack.site)
+    assert living(stack.site.state_dir) == before

@@ -14,6 +14,8 @@ import weir.optimizers
 
 FOLDERS = [Path(room.__file__).parent for room in (weir.allocation, weir.optimizers)]
 
+MARKS = ("compiled", "compiled_inside")
+
 # Runs as plain Python, where a profiler sees every kernel that is called.
 SEEN = """
 import json, sys
@@ -39,7 +41,7 @@ def kernels() -> dict[tuple[str, str], set[str]]:
         for path in folder.rglob("*.py")
         for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(function, ast.FunctionDef)
-        and any(getattr(mark, "id", "") == "compiled" for mark in function.decorator_list)
+        and any(getattr(mark, "id", "") in MARKS for mark in function.decorator_list)
     }
 
 

@@ -103,7 +103,7 @@ def inverse_steps(
     """What undoes the steps: last first, each completed action inverted.
 
     `done` holds (index of step, index of action) of what was completed; None: everything.
-    Steps of which nothing was completed are left out, and actions without a way back.
+    Steps of which nothing was completed are left out, and actions without an inverse.
     """
     undo = []
     for i in reversed(range(len(steps))):

@@ -25,7 +25,7 @@ class ActionKind(Protocol):
     SUMMARY: str
     PROTOCOL: ProtocolName
     FINAL: bool
-    """Whether there is no way back: `inverse` raises, and a rollback leaves it as it is."""
+    """Whether it cannot be rolled back: `inverse` raises, and a rollback leaves it as it is."""
 
     def brokers(self, action: Action) -> tuple[str, ...]:
         """Return the names of the brokers that the action concerns."""

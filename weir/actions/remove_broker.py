@@ -54,12 +54,13 @@ def title(action: Action) -> str:
 def undo_title(action: Action) -> str:
     """Say that a removal cannot be undone and what to do instead."""
     gone = _listed(sorted(absent(action)))
-    return f"No way back: enrol an agent for {gone} again and append it"
+    return f"Cannot be rolled back: enrol an agent for {gone} again and append it"
 
 
 def inverse(action: Action) -> Action:
     """Raise InvalidProblem: a plan cannot bring back a broker that is gone."""
-    raise InvalidProblem("kind", f"{title(action)}: {undo_title(action).lower()}")
+    why = undo_title(action)
+    raise InvalidProblem("kind", f"{title(action)}: {why[0].lower()}{why[1:]}")
 
 
 def validate(action: Action) -> None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from weir.allocation.segments import summed
+
 if TYPE_CHECKING:
     from weir.allocation.arrays import Arrays
     from weir.utility import FloatArray
@@ -59,6 +61,15 @@ def overload(load: FloatArray, capacity: FloatArray) -> float:
         return 0.0
     with np.errstate(divide="ignore", over="ignore"):
         return float(np.max(load[over] / capacity[over]) - 1.0)
+
+
+def idle_at_minimum(arrays: Arrays, rates: FloatArray, populations: FloatArray) -> FloatArray:
+    """The rates, at the minimum wherever nobody of the flow is admitted.
+
+    Such a rate is worth nothing to anybody, and lowering it only makes room.
+    """
+    admitted = summed(arrays.class_flow, populations, len(rates))
+    return np.where(admitted > 0, rates, arrays.rate_min)
 
 
 def fitted(arrays: Arrays, rates: FloatArray) -> FloatArray:

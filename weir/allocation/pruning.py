@@ -28,7 +28,9 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from weir.allocation.serving import solve_where_wanted
 from weir.codec.start import start_of
+from weir.model import Forwarding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -64,7 +66,15 @@ def in_two_stages(
     on_progress: Callable[[Progress], None] | None,
     start: Start | None,
 ) -> Result:
-    """The better of the answer with everything routed and, if asked, the answer after pruning."""
+    """The better of the answer with everything routed and, if asked, the answer after pruning.
+
+    Where the problem says that flows go only where they are wanted, `weir.allocation.serving`
+    decides where, exactly, and `prune` says nothing more.
+    """
+    if problem.forwarding is Forwarding.WANTED:
+        return solve_where_wanted(
+            solve_once, problem, stop=stop, on_progress=on_progress, start=start
+        )
     first = solve_once(problem, stop=stop, on_progress=on_progress, start=start)
     pruned = unwanted(problem, first) if prune and first.status != "infeasible" else {}
     if not pruned:

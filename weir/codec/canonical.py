@@ -13,12 +13,13 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from weir.codec.gc_pause import paused
+from weir.model import Forwarding
 from weir.utility import utility_to_dict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from weir.model import ConsumerClass, Problem
+    from weir.model import ConsumerClass, Flow, Problem
 
 by_id = attrgetter("id")
 
@@ -32,7 +33,7 @@ def _floats(amounts: Mapping[str, float]) -> dict[str, float]:
 
 def problem_to_dict(problem: Problem) -> dict[str, Any]:
     """The plain form that `problem_from_dict` reads, in canonical order."""
-    return {
+    plain = {
         "resources": sorted(problem.resources),
         "nodes": [
             {"id": node.id, "capacity": _floats(node.capacity)}
@@ -49,11 +50,26 @@ def problem_to_dict(problem: Problem) -> dict[str, Any]:
                 "rate_max": float(flow.rate_max) + 0.0,
                 "node_costs": {node: _floats(costs) for node, costs in flow.node_costs.items()},
                 "link_costs": _floats(flow.link_costs),
+                **_way(flow),
             }
             for flow in sorted(problem.flows, key=by_id)
         ],
         "classes": _classes(sorted(problem.classes, key=by_id)),
     }
+    if problem.forwarding is not Forwarding.ALWAYS:  # the default is left out: one spelling
+        plain["forwarding"] = problem.forwarding.value
+    return plain
+
+
+def _way(flow: Flow) -> dict[str, Any]:
+    """Source and route, as far as they are given."""
+    way: dict[str, Any] = {} if flow.source is None else {"source": flow.source}
+    if flow.route:
+        way["route"] = {
+            node: {"from": hop.upstream} | ({} if hop.link is None else {"link": hop.link})
+            for node, hop in flow.route.items()
+        }
+    return way
 
 
 def _classes(ordered: Sequence[ConsumerClass]) -> list[dict[str, Any]]:

@@ -5,7 +5,6 @@ What the kernel wrote is read back without doubting its numbers; names of member
 
 from __future__ import annotations
 
-import json
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -84,11 +83,6 @@ def evaluation_result_to_dict(result: EvaluationResult) -> dict[str, Any]:
         "recommended_row": result.recommended_row,
         "why": list(result.why),
     }
-
-
-def evaluation_result_to_json(result: EvaluationResult) -> bytes:
-    """Write the result as JSON with sorted keys, so that equal results are equal byte for byte."""
-    return json.dumps(evaluation_result_to_dict(result), sort_keys=True).encode()
 
 
 def evaluation_result_from_dict(obj: object) -> EvaluationResult:

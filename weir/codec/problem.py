@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from weir.codec.gc_pause import paused
 from weir.codec.json_text import object_from_json
+from weir.codec.route import flow_route, flow_source
 from weir.errors import InvalidProblem
-from weir.model import ConsumerClass, Flow, Link, Node, Problem
+from weir.model import ConsumerClass, Flow, Forwarding, Link, Node, Problem
 from weir.reading import LARGEST_NUMBER, SMALLEST_NUMBER, mapping, number, shown
 from weir.utility import utility_from_dict
 
@@ -35,6 +36,9 @@ _TOP_KEYS = frozenset({"resources", "nodes", "links", "flows", "classes"})
 _NODE_KEYS = frozenset({"id", "capacity"})
 _LINK_KEYS = frozenset({"id", "capacity"})
 _FLOW_KEYS = frozenset({"id", "rate_min", "rate_max", "node_costs", "link_costs"})
+_TOP_OPTIONAL = frozenset({"forwarding"})
+_FLOW_OPTIONAL = frozenset({"source", "route"})
+_NONE: frozenset[str] = frozenset()
 _CLASS_KEYS = frozenset({"id", "flow", "node", "population_max", "costs", "utility"})
 
 
@@ -46,7 +50,7 @@ def problem_from_json(raw: bytes) -> Problem:
 
 def problem_from_dict(obj: object) -> Problem:
     """A checked problem from plain lists, dicts, strings and numbers."""
-    top = _object(obj, "", _TOP_KEYS)
+    top = _object(obj, "", _TOP_KEYS, _TOP_OPTIONAL)
     resources = _resources(top["resources"])
     nodes = tuple(_nodes(top["nodes"], resources))
     links = tuple(_links(top["links"]))
@@ -56,17 +60,33 @@ def problem_from_dict(obj: object) -> Problem:
     flow_ids = _unique("flows", flows)
     classes = tuple(_classes(top["classes"], frozenset(resources), node_ids, flow_ids))
     _unique("classes", classes)
-    return Problem(resources=resources, nodes=nodes, links=links, flows=flows, classes=classes)
+    return Problem(
+        resources=resources,
+        nodes=nodes,
+        links=links,
+        flows=flows,
+        classes=classes,
+        forwarding=_forwarding(top.get("forwarding", Forwarding.ALWAYS.value)),
+    )
 
 
-def _object(obj: object, path: str, keys: frozenset[str]) -> dict[str, Any]:
+def _forwarding(value: object) -> Forwarding:
+    if isinstance(value, str) and value in list(Forwarding):
+        return Forwarding(value)
+    known = " or ".join(shown(one.value) for one in Forwarding)
+    raise InvalidProblem("forwarding", f"must be {known}, not {shown(value)}")
+
+
+def _object(
+    obj: object, path: str, keys: frozenset[str], optional: frozenset[str] = _NONE
+) -> dict[str, Any]:
     if type(obj) is dict and obj.keys() == keys:
         return obj
     obj = mapping(obj, path)
     named = f" (id {shown(obj['id'])})" if isinstance(obj.get("id"), str) else ""
     for key in obj:
-        if key not in keys:
-            known = ", ".join(sorted(keys))
+        if key not in keys and key not in optional:
+            known = ", ".join(sorted(keys | optional))
             raise InvalidProblem(path, f"unknown key {shown(key)}{named}; known are {known}")
     missing = sorted(keys - obj.keys())
     if missing:
@@ -75,13 +95,13 @@ def _object(obj: object, path: str, keys: frozenset[str]) -> dict[str, Any]:
 
 
 def _entries(
-    obj: object, name: str, keys: frozenset[str]
+    obj: object, name: str, keys: frozenset[str], optional: frozenset[str] = _NONE
 ) -> Iterator[tuple[int, dict[str, Any], str]]:
     if not isinstance(obj, list | tuple):
         raise InvalidProblem(name, f"must be a list, not {shown(obj)}")
     for index, entry in enumerate(obj):
         if type(entry) is not dict or entry.keys() != keys:
-            entry = _object(entry, f"{name}[{index}]", keys)
+            entry = _object(entry, f"{name}[{index}]", keys, optional)
         entry_id = entry["id"]
         if type(entry_id) is not str or not 0 < len(entry_id) <= 200 or not entry_id.isprintable():
             _check_id(entry_id, f"{name}[{index}].id")
@@ -174,7 +194,7 @@ def _links(obj: object) -> Iterator[Link]:
 def _flows(
     obj: object, resources: frozenset[str], nodes: frozenset[str], links: frozenset[str]
 ) -> Iterator[Flow]:
-    for index, entry, flow_id in _entries(obj, "flows", _FLOW_KEYS):
+    for index, entry, flow_id in _entries(obj, "flows", _FLOW_KEYS, _FLOW_OPTIONAL):
         path = f"flows[{index}]"
         whose = f"flow {shown(flow_id)}"
         rate_min = _amount(entry["rate_min"], f"{path}.rate_min", whose)
@@ -195,12 +215,15 @@ def _flows(
                 amounts, f"{path}.node_costs.{node}", resources, "resource", whose
             )
         link_costs = _amounts(entry["link_costs"], f"{path}.link_costs", links, "link", whose)
+        source = flow_source(entry.get("source"), path, nodes, whose)
         yield Flow(
             id=flow_id,
             rate_min=rate_min,
             rate_max=rate_max,
             node_costs=node_costs,
             link_costs=link_costs,
+            source=source,
+            route=flow_route(entry.get("route", {}), path, nodes, links, source, whose),
         )
 
 

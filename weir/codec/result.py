@@ -15,7 +15,7 @@ from weir.errors import InvalidProblem
 from weir.model import Result
 from weir.reading import mapping, shown
 
-STATUSES = ("optimal", "solved", "time_limit", "infeasible")
+STATUSES = ("optimal", "solved", "not_converged", "time_limit", "infeasible")
 _PUBLISHED = (
     "status",
     "method",

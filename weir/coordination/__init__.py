@@ -4,7 +4,7 @@
 |---|---|
 | `wire` | the words both sides use: documents, orders, reports |
 | `views`, `decisions`, `applying` | what the executor knows, may decide, and what that changes |
-| `coordinator`, `rollback` | the executor's mind: which action begins, commits, aborts, ends |
+| `coordinator`, `rollback` | which action begins, commits, aborts, ends |
 | `order_book` | all actions an agent takes part in, one at a time |
 | `participant`, `participant_state`, `parts` | an agent's part in one shift, append or detach |
 | `removal`, `carrying` | removing a broker that is gone for good, without its vote |

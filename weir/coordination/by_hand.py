@@ -7,8 +7,8 @@ before the commit. What agents have done is true; the database follows.
 |---|---|---|
 | not committed | one has switched | adopt: the edge is swapped, the others are ordered to switch |
 | committed | all released by hand | revert: the edge is swapped back, the action is aborted |
-| committed | all released by hand, no way back | dead, and named: who was removed stays so |
-| committed | one released by hand, one switched | dead, and named: hands have contradicted |
+| committed | all released, cannot be undone | dead, and named: who was removed stays so |
+| committed | one released by hand, one switched | dead, and named: they contradict |
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def _contradict(view: ExecutionView, action: ActionView) -> tuple[Decision, ...]
         )
     elif released.keys() == action.voters:
         reason = (
-            f"{view.called(released)} released it {_why(released)}, and there is no way back: "
-            "the overlay differs there from what is in force"
+            f"{view.called(released)} released it {_why(released)}, and this cannot be rolled "
+            "back: the overlay differs there from what is in force"
         )
     else:
         return ()

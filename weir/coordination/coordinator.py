@@ -1,4 +1,4 @@
-"""The executor's mind: what follows now from the state of one execution.
+"""Decide what follows now from the state of one execution.
 
 `decide` is a pure function of what the database says and of the time. It keeps nothing, so that
 any process may call it, at any moment, any number of times: after its decisions are applied, a
@@ -6,13 +6,14 @@ second call gives nothing until a report, a command or the clock changes somethi
 no leader and nothing to recover after a crash.
 
 Rules:
-- A step begins when the one before has completed and `pace_s` has gone by. Its actions run side by
-  side, at most `max_parallel`, and never two tree actions that share a broker.
+- A step begins when the one before has completed and `pace_s` has gone by, or `roll_back_pace_s`
+  where it takes something back. Its actions run side by side, at most `max_parallel`, and never two
+  tree actions that share a broker.
 - A tree action commits when every participant has voted ready in the running attempt. A refusal or
   the deadline aborts it; it is tried again with the next number up to `max_attempts`. Every attempt
   waits twice as long as the one before: where all is well the first deadline keeps a pause short,
   and brokers that are slow because their machine is busy get the time they need.
-- After the commit there is no way back: the order stands until everybody has switched. An action
+- After the commit the order cannot be called off: it stands until everybody has switched. An action
   whose missing participants are silent past its deadline is buried, and finished if they answer
   or are removed from the overlay because they are gone for good.
 - Who is gone for good is asked nothing; where its agent speaks again, nothing is removed.
@@ -158,7 +159,9 @@ class Coordinator:
 
     def _begin(self, view: ExecutionView, step: StepView, now: float) -> Iterator[Decision]:
         ended = [s.ended_at for s in view.steps if s.ended_at is not None]
-        if not ended or now >= max(ended) + view.pace_s:
+        back = step.direction is Direction.UNDO
+        pace_s = view.roll_back_pace_s if back else view.pace_s
+        if not ended or now >= max(ended) + pace_s:
             yield BeginStep(step=step.id)
 
     # --- a running step
@@ -173,7 +176,7 @@ class Coordinator:
         if view.state is _E.ROLLING_BACK and step.direction is Direction.FORWARD:
             # It is being taken back anyway.
             return (end,)
-        return (end, MoveExecution(command=ExecutionCommand.FAIL, reason=_why_failed(step)))
+        return (end, MoveExecution(command=ExecutionCommand.FAIL, reason=_why_failed(view, step)))
 
     def _of_action(
         self, view: ExecutionView, step: StepView, action: ActionView, now: float
@@ -340,15 +343,14 @@ def _skipped(steps: Iterable[StepView]) -> Iterator[Decision]:
         yield SkipStep(step=step.id)
 
 
-def _why_failed(step: StepView) -> str:
+def _why_failed(view: ExecutionView, step: StepView) -> str:
     """Say in a sentence which step failed and what each failed action reported."""
-    which = "rollback step" if step.direction is Direction.UNDO else "step"
     said = [
         f"{action.title or action.kind}: {action.detail}"
         for action in step.actions
         if action.state in (_A.ABORTED, _A.DEAD) and action.detail
     ]
-    return f"{which} {step.index} failed: {'; '.join(said) or 'no reason given'}"
+    return f"{view.step_name(step.id)} failed: {'; '.join(said) or 'no reason given'}"
 
 
 def _reason(report: Report) -> str:

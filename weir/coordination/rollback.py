@@ -13,7 +13,7 @@ def roll_back_steps(view: ExecutionView) -> tuple[tuple[str, ...], ...]:
     """The actions to invert: one entry per undo step, the last step first.
 
     What an earlier rollback has taken back already is left out; steps that never had an effect
-    give no entry, nor does what has no way back. Inside a step the order is turned round too.
+    give no entry, nor does what has no inverse. Inside a step the order is turned round too.
     """
     taken_back = {
         action.inverts

@@ -50,7 +50,7 @@ class ActionView:
     interests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """From the commit on."""
     final: bool = False
-    """There is no way back: a rollback leaves it as it is."""
+    """It cannot be rolled back: a rollback leaves it as it is."""
     inverts: str | None = None
     """In undo steps: the action that it takes back."""
     title: str = ""
@@ -105,6 +105,8 @@ class ExecutionView:
     """Brokers that a plan has removed because they are gone for good: nobody waits for them."""
     pace_s: float = 0.0
     """Least time between the end of a step and the beginning of the next."""
+    roll_back_pace_s: float = 0.0
+    """The same before a step that takes something back."""
     max_parallel: int = 8
     """Most actions under way at once."""
     names: Mapping[str, str] = field(default_factory=dict)
@@ -114,3 +116,9 @@ class ExecutionView:
         """List brokers in a sentence by the names that people use: `a, b and c`."""
         names = sorted(self.names.get(broker, broker) for broker in brokers)
         return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+    def step_name(self, step: str) -> str:
+        """Name a step as the page of the plan counts it: `Step 2`, or `Roll back 1`."""
+        back = {each.id for each in self.steps if each.direction is Direction.UNDO}
+        alike = [each.id for each in self.steps if (each.id in back) is (step in back)]
+        return f"{'Roll back' if step in back else 'Step'} {alike.index(step) + 1}"

@@ -3,26 +3,27 @@
 A `Document` is level-triggered: it says everything that shall be true at one broker, not what
 changed. An agent that missed ten documents loses nothing by reading the eleventh. `Order`s are
 its only part with a sequence: the one running attempt of each action that concerns the broker.
-Plain forms (`to_dict`, `document_from_dict`, `report_from_dict`) are JSON; unknown keys are
-ignored by agents, so that an older agent survives a newer control plane.
+Plain forms (`to_dict`, `document_from_dict`, `report_from_dict`) are JSON, read by the types below;
+unknown keys are ignored by agents, so that an older agent survives a newer control plane.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+import msgspec
 
 from weir.errors import InvalidProblem
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 FORMAT = 1
 KEEP_S = 3600
 """For how long a broker keeps delivered reliable messages where nobody says otherwise."""
 
 T = TypeVar("T")
+Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Delivery(StrEnum):
@@ -84,10 +85,10 @@ class FlowSpec:
     delivery: Delivery = Delivery.BEST_EFFORT
     ingress: bool = False
     """Publishers send it here, through the gate."""
-    max_message_bytes: int = 0
+    max_message_bytes: Count = 0
     """What the smallest broker on its way takes in one message; 0: as much as its ingress does. The
     ingress refuses reliable messages that would not fit, with room for what Weir adds."""
-    keep_s: int = KEEP_S
+    keep_s: Annotated[int, msgspec.Meta(ge=1)] = KEEP_S
     """Reliable: for how many seconds a broker keeps what it has delivered. A consumer that is away
     for longer misses messages, and what is read again after longer may be delivered twice."""
 
@@ -144,10 +145,10 @@ class Document:
     broker: str
     version: str
     """SHA-256 of the rest but `number`: equal versions say equal things."""
-    number: int = 0
+    number: Count = 0
     """Only rises within a system, with every change of what documents say. An agent obeys none with
     a smaller number than the largest it has obeyed: the database behind it has gone back."""
-    asked: int = 0
+    asked: Count = 0
     """The largest number by which one of this broker's settings was asked for. A document that asks
     again for what was in force before is so another one than the one before."""
     flows: Mapping[str, FlowSpec] = field(default_factory=dict)
@@ -192,7 +193,7 @@ class Observed:
 
     version: str = ""
     """The document that was reconciled last."""
-    number: int = 0
+    number: Count = 0
     """Of the document that was gone by last, as a whole or in part. It confirms what was asked for
     by this number or a smaller one."""
     gates: Mapping[str, Gate] = field(default_factory=dict)
@@ -213,130 +214,30 @@ class Observed:
 
 def to_dict(value: Any) -> dict[str, Any]:
     """Write any dataclass of this module as a plain dict."""
-    return asdict(value)
-
-
-def _text(value: object, path: str) -> str:
-    if not isinstance(value, str):
-        raise InvalidProblem(path, f"must be text, not {value!r}")
-    return value
-
-
-def _whole(value: object, path: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InvalidProblem(path, f"must be a whole number, not {value!r}")
-    return value
-
-
-def _known(cls: type[T], plain: object, path: str) -> dict[str, Any]:
-    if not isinstance(plain, dict):
-        raise InvalidProblem(path, "must be an object")
-    assert is_dataclass(cls)
-    names = {f.name for f in fields(cls)}
-    return {key: value for key, value in plain.items() if key in names}
-
-
-def _make(cls: type[T], plain: object, path: str, **fixed: Any) -> T:
-    try:
-        return cls(**{**_known(cls, plain, path), **fixed})
-    except (TypeError, ValueError) as error:
-        raise InvalidProblem(path, str(error)) from error
-
-
-def _map(plain: object, path: str, cls: type[T]) -> dict[str, T]:
-    if not isinstance(plain, dict):
-        raise InvalidProblem(path, "must be an object")
-    return {_text(k, path): _make(cls, v, f"{path}.{k}") for k, v in plain.items()}
-
-
-def _flow(plain: object, path: str) -> FlowSpec:
-    known = _known(FlowSpec, plain, path)
-    try:
-        delivery = Delivery(known.get("delivery", Delivery.BEST_EFFORT))
-    except ValueError as error:
-        raise InvalidProblem(f"{path}.delivery", str(error)) from error
-    most = known.get("max_message_bytes", 0)
-    if isinstance(most, bool) or not isinstance(most, int) or most < 0:
-        raise InvalidProblem(f"{path}.max_message_bytes", "must be a number of bytes")
-    keep_s = known.get("keep_s", KEEP_S)
-    if isinstance(keep_s, bool) or not isinstance(keep_s, int) or keep_s < 1:
-        raise InvalidProblem(f"{path}.keep_s", f"must be whole seconds, not {keep_s!r}")
-    ingress = bool(known.get("ingress", False))
-    return FlowSpec(delivery=delivery, ingress=ingress, max_message_bytes=most, keep_s=keep_s)
-
-
-def _order(plain: object, path: str) -> Order:
-    known = _known(Order, plain, path)
-    interests = {role: tuple(flows) for role, flows in known.get("interests", {}).items()}
-    try:
-        phase = OrderPhase(known.get("phase", ""))
-    except ValueError as error:
-        raise InvalidProblem(f"{path}.phase", str(error)) from error
-    return _make(Order, known, path, phase=phase, interests=interests)
+    plain: dict[str, Any] = msgspec.to_builtins(value)
+    return plain
 
 
 def document_from_dict(plain: object) -> Document:
-    """A document from its JSON form. Raises InvalidProblem naming the entry."""
-    try:
-        return _document(plain)
-    except (TypeError, ValueError, AttributeError, KeyError) as error:
-        # A newer control plane, or none: whatever it is, it must not end the agent.
-        raise InvalidProblem("document", f"cannot be read: {error!r}") from error
-
-
-def _document(plain: object) -> Document:
-    known = _known(Document, plain, "")
-    flows = known.get("flows", {})
-    if not isinstance(flows, dict):
-        raise InvalidProblem("flows", "must be an object")
-    return _make(
-        Document,
-        known,
-        "",
-        flows={name: _flow(value, f"flows.{name}") for name, value in flows.items()},
-        gates=_map(known.get("gates", {}), "gates", Gate),
-        classes=_map(known.get("classes", {}), "classes", ClassSpec),
-        neighbours=_map(known.get("neighbours", {}), "neighbours", Neighbour),
-        number=_whole(known.get("number", 0), "number"),
-        asked=_whole(known.get("asked", 0), "asked"),
-        orders=tuple(
-            _order(value, f"orders[{i}]") for i, value in enumerate(known.get("orders", ()))
-        ),
-    )
+    """A document from its JSON form. Raises InvalidProblem naming the member."""
+    return _read(plain, Document, "")
 
 
 def report_from_dict(plain: object, path: str = "") -> Report:
-    """A report from its JSON form. Raises InvalidProblem naming the entry."""
-    known = _known(Report, plain, path)
-    try:
-        phase = ReportPhase(known.get("phase", ""))
-    except ValueError as error:
-        raise InvalidProblem(f"{path}.phase" if path else "phase", str(error)) from error
-    interests = {role: tuple(flows) for role, flows in known.get("interests", {}).items()}
-    interest = tuple(known.get("interest", ()))
-    return _make(Report, known, path, phase=phase, interest=interest, interests=interests)
-
-
-def _deliveries(plain: object, path: str) -> dict[str, Delivery]:
-    path = f"{path}.ingress" if path else "ingress"
-    if not isinstance(plain, dict):
-        raise InvalidProblem(path, "must be an object")
-    try:
-        return {_text(flow, path): Delivery(delivery) for flow, delivery in plain.items()}
-    except ValueError as error:
-        raise InvalidProblem(path, str(error)) from error
+    """A report from its JSON form. Raises InvalidProblem naming the member."""
+    return _read(plain, Report, path)
 
 
 def observed_from_dict(plain: object, path: str = "") -> Observed:
-    """What an agent observed, from its JSON form. Raises InvalidProblem naming the entry."""
-    known = _known(Observed, plain, path)
-    ingress = known.get("ingress")
-    return _make(
-        Observed,
-        known,
-        path,
-        ingress=None if ingress is None else _deliveries(ingress, path),
-        gates=_map(known.get("gates", {}), f"{path}.gates" if path else "gates", Gate),
-        links=tuple(known.get("links", ())),
-        problems=tuple(known.get("problems", ())),
-    )
+    """What an agent observed, from its JSON form. Raises InvalidProblem naming the member."""
+    return _read(plain, Observed, path)
+
+
+def _read(plain: object, cls: type[T], path: str) -> T:
+    try:
+        return msgspec.convert(plain, cls)
+    except msgspec.ValidationError as error:
+        # It ends with the place: "Expected `int`, got `str` - at `$.flows[...].keep_s`".
+        said, _, place = str(error).partition(" - at `$")
+        member = f"{path}{place.removesuffix('`')}".removeprefix(".")
+        raise InvalidProblem(member or cls.__name__.lower(), said) from error

@@ -46,8 +46,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import stats
-from scipy.optimize import nnls
+from scipy.special import stdtrit
 
 from weir.fitting.case import Kind
 
@@ -144,7 +143,7 @@ def _half_widths(
         spare = points - chosen.shape[1]
         if spare < SPARE or np.any(np.isinf(inflation(chosen))):
             return None
-        factor = float(stats.t.ppf(0.5 + confidence / 2, spare))
+        factor = float(stdtrit(spare, 0.5 + confidence / 2))
         return factor * _standard_errors(chosen, residuals)
 
     at_free = of(free) if free.any() else None
@@ -168,7 +167,7 @@ def _unbounded(
     inverse = np.linalg.pinv(scaled, rcond=RANK)
     values = inverse @ loads
     rank = int(np.linalg.matrix_rank(scaled, tol=RANK * float(np.linalg.norm(scaled, 2))))
-    factor = float(stats.t.ppf(0.5 + confidence / 2, max(1, points - rank)))
+    factor = float(stdtrit(max(1, points - rank), 0.5 + confidence / 2))
     widths = factor * _standard_errors(scaled, loads - scaled @ values)
     widths[np.isinf(inflation(scaled))] = np.inf
     return values - widths, values + widths
@@ -176,6 +175,9 @@ def _unbounded(
 
 def fit_case(case: Case, *, confidence: float = CONFIDENCE) -> CaseFit:
     """Coefficients of one case. The idle load is a coefficient too, if the case has the term."""
+    # Whoever only describes fits, as the web server does, need not wait for it.
+    from scipy.optimize import nnls
+
     points = len(case.loads)
     scaled, lengths, moved = _scaled(case.design)
     columns = np.flatnonzero(moved)

@@ -87,7 +87,7 @@ def _number(value: Any) -> float | None:
 
 
 def _seen(record: Mapping[str, Any]) -> Iterable[tuple[str, str, str, float, float]]:
-    """(kind, name, broker, value, weight) of everything that one record says."""
+    """Yield (kind, name, broker, value, weight) of everything that one record says."""
     broker = str(record["broker"])
     seconds = _number(record.get("interval_s")) or 1.0
     busy, cores = _number(record.get("cpu_ratio")), _number(record.get("cores"))

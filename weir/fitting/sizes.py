@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from weir.fitting.fit import CONFIDENCE, SPARE, Coefficient
 
@@ -42,7 +42,7 @@ def fit_sizes(
         return Coefficient(term=term, value=mean, low=0.0, high=None, vif=1.0, identified=False)
     share = counts / counts.sum()
     variance = float(np.sum((share * (sizes - mean)) ** 2)) * windows / (windows - 1)
-    width = float(stats.t.ppf(0.5 + confidence / 2, windows - 1)) * variance**0.5
+    width = float(stdtrit(windows - 1, 0.5 + confidence / 2)) * variance**0.5
     low = max(0.0, mean - width)
     return Coefficient(
         term=term,

@@ -13,13 +13,8 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from weir.errors import IllegalTransition
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from weir.lifecycle.machine import Machine
 
 
 class RunState(StrEnum):
@@ -51,45 +46,28 @@ class PersonCommand(StrEnum):
     RERUN = "rerun"
 
 
-TRANSITIONS: Mapping[RunState, Mapping[RunCommand, RunState]] = MappingProxyType(
+_S, _C = RunState, RunCommand
+
+RUNS = Machine(
+    "run",
     {
-        RunState.QUEUED: MappingProxyType(
-            {
-                RunCommand.START: RunState.RUNNING,
-                RunCommand.FAIL: RunState.FAILED,
-                RunCommand.CANCEL: RunState.CANCELLED,
-            }
-        ),
-        RunState.RUNNING: MappingProxyType(
-            {
-                RunCommand.SUCCEED: RunState.SUCCEEDED,
-                RunCommand.FIND_INFEASIBLE: RunState.INFEASIBLE,
-                RunCommand.FAIL: RunState.FAILED,
-                RunCommand.CANCEL: RunState.CANCELLED,
-                RunCommand.RETRY: RunState.QUEUED,
-            }
-        ),
-        RunState.SUCCEEDED: MappingProxyType({}),
-        RunState.INFEASIBLE: MappingProxyType({}),
-        RunState.FAILED: MappingProxyType({}),
-        RunState.CANCELLED: MappingProxyType({}),
-    }
+        _S.QUEUED: {_C.START: _S.RUNNING, _C.FAIL: _S.FAILED, _C.CANCEL: _S.CANCELLED},
+        _S.RUNNING: {
+            _C.SUCCEED: _S.SUCCEEDED,
+            _C.FIND_INFEASIBLE: _S.INFEASIBLE,
+            _C.FAIL: _S.FAILED,
+            _C.CANCEL: _S.CANCELLED,
+            _C.RETRY: _S.QUEUED,
+        },
+        _S.SUCCEEDED: {},
+        _S.INFEASIBLE: {},
+        _S.FAILED: {},
+        _S.CANCELLED: {},
+    },
 )
 
-ENDED = frozenset(state for state, commands in TRANSITIONS.items() if not commands)
+ENDED = RUNS.ended
 """States that nothing leaves."""
-
-
-def advance(state: RunState, command: RunCommand) -> RunState:
-    """The state that follows; IllegalTransition where the table has none."""
-    state, command = RunState(state), RunCommand(command)
-    try:
-        return TRANSITIONS[state][command]
-    except KeyError:
-        allowed = ", ".join(TRANSITIONS[state]) or "nothing, it has ended"
-        raise IllegalTransition(
-            f"a {state} run cannot {command.replace('_', ' ')}; allowed: {allowed}"
-        ) from None
 
 
 def allowed_commands(state: RunState) -> tuple[PersonCommand, ...]:

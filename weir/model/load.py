@@ -6,6 +6,8 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from weir.model.forwarding import Forwarding, hosts_of, serving
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -15,10 +17,18 @@ if TYPE_CHECKING:
 def loads(
     problem: Problem, rates: Mapping[str, float], populations: Mapping[str, int]
 ) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
-    """Load per node and resource, and per link; a flow or class left out counts as 0."""
+    """Load per node and resource, and per link; a flow or class left out counts as 0.
+
+    Follows what the problem says about forwarding.
+    """
+    if problem.forwarding is Forwarding.WANTED:
+        hosts = hosts_of(problem, populations)
+        flows = tuple(serving(flow, hosts[flow.id]) for flow in problem.flows)
+    else:
+        flows = problem.flows
     at_node: dict[tuple[str, str], list[float]] = defaultdict(list)
     at_link: dict[str, list[float]] = defaultdict(list)
-    for flow in problem.flows:
+    for flow in flows:
         rate = rates.get(flow.id, 0.0)
         for node, costs in flow.node_costs.items():
             for resource, cost in costs.items():

@@ -47,6 +47,11 @@ class Bound:
     """What was seen when the plan was made; None: taken from the model, not measured."""
 
 
+LONGEST_PAUSE = "longest pause"
+"""A promise about the way and not about where it leads: how long one link that moves is expected to
+hold what crosses it, seconds. The inverse holds it as long."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
     """A quantity before the plan and what it is expected to be after; None: not known."""

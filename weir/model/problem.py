@@ -14,8 +14,10 @@ lists no cost for; the flow then costs nothing there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from weir.model.forwarding import Forwarding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,6 +42,14 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Hop:
+    """How a flow gets to a node: from which one, and over which link of the problem, if any."""
+
+    upstream: str
+    link: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
     """Routed traffic of one producer; rates in messages per second, costs per message."""
 
@@ -48,6 +58,10 @@ class Flow:
     rate_max: float
     node_costs: Mapping[str, Mapping[str, float]]
     link_costs: Mapping[str, float]
+    source: str | None = None
+    """The node at which the flow enters, where known."""
+    route: Mapping[str, Hop] = field(default_factory=dict)
+    """Node to the hop that leads there; see `weir.model.forwarding`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,3 +85,4 @@ class Problem:
     links: tuple[Link, ...]
     flows: tuple[Flow, ...]
     classes: tuple[ConsumerClass, ...]
+    forwarding: Forwarding = Forwarding.ALWAYS

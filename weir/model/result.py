@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 class Result:
     """Rates, admitted consumers and prices; `status` says how good they are.
 
-    `status` is `optimal`, `solved`, `time_limit` (the best so far) or `infeasible`, with
-    the reason. `trace` holds the utility after each iteration, `bounds` the best upper bound so
-    far (empty where the method has none). Same `problem_hash`,
+    `status` is `optimal`, `solved`, `not_converged` (the method's own limit came first: the best
+    it has), `time_limit` (told to stop: the best so far) or `infeasible`, with the reason.
+    `trace` holds the utility after each iteration, `bounds` the best upper bound so far (empty
+    where the method has none). Same `problem_hash`,
     `kernel_version`, method, parameters and `seed` give the same numbers to the last bit.
     """
 

@@ -18,9 +18,89 @@ per x and one per y, and all exchanges of one link cost O(brokers x groups).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from weir.compiled import compiled
+from weir.compiled import compiled, compiled_inside
+
+
+class Rooted(NamedTuple):
+    """A tree of B brokers, rooted at broker 0."""
+
+    parent: np.ndarray
+    """(B,) int64: -1 for the root."""
+    children: np.ndarray
+    """(B - 1,) int64: the children of each broker, one broker after the other."""
+    child_start: np.ndarray
+    """(B + 1,) int64: where those of each broker begin."""
+
+
+class Carried(NamedTuple):
+    """What links and brokers of a tree carry; B brokers, G groups of topics."""
+
+    sums: np.ndarray
+    """(B, G) msg/s that the brokers of each subtree publish."""
+    wanting: np.ndarray
+    """(B, G) brokers of each subtree that want the group."""
+    up: np.ndarray
+    """(B,) msg/s from each broker to its parent."""
+    down: np.ndarray
+    """(B,) msg/s from its parent."""
+    handled: np.ndarray
+    """(B,) msg/s: what each broker's own clients cause and what comes to it over links."""
+
+
+class Costs(NamedTuple):
+    """What it costs when links and brokers carry something."""
+
+    weight: np.ndarray
+    """(B,) cost of a message over the link from each broker to its parent."""
+    limit: np.ndarray
+    """(B,) capacity of that link, msg/s."""
+    room: np.ndarray
+    """(B,) capacity of each broker, msg/s."""
+    overload: float
+    """Cost of a message above a capacity."""
+
+
+class Side(NamedTuple):
+    """One side of a link that is exchanged: what its brokers lose and what its new end gains."""
+
+    start: int
+    """The old end on this side."""
+    avoid: int
+    """The old end on the other side, which hangs what it has at the new end instead."""
+    gained_sent: np.ndarray
+    """(G,) msg/s that the other side publishes."""
+    gained_wants: np.ndarray
+    """(G,) brokers of the other side that want the group."""
+    lost_in: float
+    """Msg/s that no longer come to the old end."""
+    new_in: float
+    """Msg/s that come to the new end."""
+
+
+class Ends(NamedTuple):
+    """Where a new link may end on one side."""
+
+    brokers: np.ndarray
+    """int64: the brokers of this side."""
+    change: np.ndarray
+    """(B,) change of this side's cost per second with the new end there."""
+    hops: np.ndarray
+    """(B,) int64: links from the old end."""
+
+
+class Pairs(NamedTuple):
+    """Which new links there are, and what they cost."""
+
+    weight: np.ndarray
+    """(B, B) cost per message; inf where no link may be."""
+    limit: np.ndarray
+    """(B, B) capacity, msg/s."""
+    free: np.ndarray
+    """(B,) int64: links that each broker may still take."""
 
 
 @compiled
@@ -107,90 +187,77 @@ def arrivals(parent: np.ndarray, order: np.ndarray, up: np.ndarray, down: np.nda
     return into
 
 
-@compiled
+@compiled_inside
 def excess(amount: float, capacity: float) -> float:
     """Return the amount above the capacity, at least 0."""
     return max(0.0, amount - capacity)
 
 
-@compiled
-def far_gains(
-    start: int,
-    avoid: int,
-    gained_sent: np.ndarray,
-    gained_wants: np.ndarray,
-    lost_in: float,
-    new_in: float,
-    parent: np.ndarray,
-    children: np.ndarray,
-    child_start: np.ndarray,
-    sums: np.ndarray,
-    count: np.ndarray,
-    up: np.ndarray,
-    down: np.ndarray,
-    own: np.ndarray,
-    into: np.ndarray,
-    room: np.ndarray,
-    weight: np.ndarray,
-    limit: np.ndarray,
-    overload: float,
-    change: np.ndarray,
-    reached: np.ndarray,
-) -> int:
-    """Change of the cost of one side of an exchanged link, by where its new end is.
+@compiled_inside
+def _beyond(
+    carried: Carried, side: Side, link: int, upwards: bool, sent: np.ndarray, wants: np.ndarray
+) -> tuple[float, float]:
+    """Messages per second over a link, away from `start` and back, if the new end lies behind it.
 
-    `start` is the old end on this side, `avoid` the old end on the other side, which hangs its
-    `gained_*` at the new end instead. Writes `change` at every broker of this side, these brokers
-    to `reached`, and returns how many they are. `weight[v]` and `limit[v]`: cost per message and
-    capacity of the link to the parent; `room`: capacity of brokers; `own`: what a broker handles
-    that does not come over links.
+    `link` is numbered as its lower broker; `upwards`: away from `start` is towards the root.
+    `sent` and `wants` are room for the far side's sums.
     """
-    root_sent, root_wants = sums[0], count[0]
-    groups = len(root_sent)
-    near_s, near_c = np.empty(groups), np.empty(groups)
-    before = np.zeros(len(parent))  # cost of the way, the last broker's own left out
-    came = np.zeros(len(parent))  # what more comes to a broker over the way's link
-    previous = np.full(len(parent), -1, dtype=np.int64)
-    reached[0] = start
-    came[start] = -lost_in
+    root_sent, root_wants = carried.sums[0], carried.wanting[0]
+    for g in range(len(root_sent)):
+        if upwards:
+            sent[g] = root_sent[g] - carried.sums[link, g] + side.gained_sent[g]
+            wants[g] = root_wants[g] - carried.wanting[link, g] + side.gained_wants[g]
+        else:
+            sent[g] = carried.sums[link, g] + side.gained_sent[g]
+            wants[g] = carried.wanting[link, g] + side.gained_wants[g]
+    return crossing(sent, wants, root_sent, root_wants)
+
+
+@compiled_inside
+def far_gains(
+    side: Side, tree: Rooted, carried: Carried, costs: Costs
+) -> tuple[np.ndarray, np.ndarray]:
+    """The brokers of one side of an exchanged link, and per broker the change of this side's cost
+    with the link's new end there."""
+    brokers, groups = len(tree.parent), carried.sums.shape[1]
+    room, overload = costs.room, costs.overload
+    sent, wants = np.empty(groups), np.empty(groups)
+    change = np.zeros(brokers)
+    before = np.zeros(brokers)  # cost of the way, the last broker's own left out
+    came = np.zeros(brokers)  # what more comes to a broker over the way's link
+    previous = np.full(brokers, -1, dtype=np.int64)
+    reached = np.zeros(brokers, dtype=np.int64)
+    reached[0] = side.start
+    came[side.start] = -side.lost_in
     found = 1
-    for at in range(len(parent)):
+    for at in range(brokers):
         if at == found:
             break
         a = reached[at]
-        there = own[a] + into[a]
+        there = carried.handled[a]
         old = excess(there, room[a])
-        change[a] = before[a] + overload * (excess(there + came[a] + new_in, room[a]) - old)
-        slots = child_start[a + 1] - child_start[a]
+        change[a] = before[a] + overload * (excess(there + came[a] + side.new_in, room[a]) - old)
+        slots = tree.child_start[a + 1] - tree.child_start[a]
         for slot in range(-1, slots):
-            b = parent[a] if slot < 0 else children[child_start[a] + slot]
-            if b < 0 or b == previous[a] or b == avoid:
+            b = tree.parent[a] if slot < 0 else tree.children[tree.child_start[a] + slot]
+            if b < 0 or b == previous[a] or b == side.avoid:
                 continue
-            # The far side of the link a-b, as seen from `start`, and then with what it gains.
             upwards = slot < 0
             v = a if upwards else b
-            for g in range(groups):
-                if upwards:
-                    near_s[g] = root_sent[g] - sums[a, g] + gained_sent[g]
-                    near_c[g] = root_wants[g] - count[a, g] + gained_wants[g]
-                else:
-                    near_s[g] = sums[b, g] + gained_sent[g]
-                    near_c[g] = count[b, g] + gained_wants[g]
-            out, back = crossing(near_s, near_c, root_sent, root_wants)
-            old_out = down[a] if upwards else up[b]
-            old_back = up[a] if upwards else down[b]
+            out, back = _beyond(carried, side, v, upwards, sent, wants)
+            old_out = carried.down[a] if upwards else carried.up[b]
+            old_back = carried.up[a] if upwards else carried.down[b]
             load, old_load = out + back, old_out + old_back
             passing = excess(there + came[a] + out - old_out, room[a]) - old
+            over = excess(load, costs.limit[v]) - excess(old_load, costs.limit[v])
             before[b] = (
-                before[a]
-                + weight[v] * (load - old_load)
-                + overload * (excess(load, limit[v]) - excess(old_load, limit[v]) + passing)
+                before[a] + costs.weight[v] * (load - old_load) + overload * (over + passing)
             )
             came[b] = back - old_back
             previous[b] = a
             reached[found] = b
             found += 1
-    return found
+    return reached[:found], change
 
 
 @compiled
@@ -211,71 +278,82 @@ def child_lists(parent: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.n
     return children, start
 
 
-@compiled
-def hops(
-    start: int,
-    avoid: int,
-    parent: np.ndarray,
-    children: np.ndarray,
-    child_start: np.ndarray,
-    distance: np.ndarray,
-) -> None:
+@compiled_inside
+def hops(start: int, avoid: int, tree: Rooted) -> np.ndarray:
     """Links from `start` to every broker of its side, with the link to `avoid` taken out."""
-    queue = np.empty(len(parent), dtype=np.int64)
-    previous = np.full(len(parent), -1, dtype=np.int64)
+    brokers = len(tree.parent)
+    distance = np.zeros(brokers, dtype=np.int64)
+    queue = np.empty(brokers, dtype=np.int64)
+    previous = np.full(brokers, -1, dtype=np.int64)
     queue[0] = start
-    distance[start] = 0
     found = 1
-    for at in range(len(parent)):
+    for at in range(brokers):
         if at == found:
             break
         a = queue[at]
-        slots = child_start[a + 1] - child_start[a]
+        slots = tree.child_start[a + 1] - tree.child_start[a]
         for slot in range(-1, slots):
-            b = parent[a] if slot < 0 else children[child_start[a] + slot]
+            b = tree.parent[a] if slot < 0 else tree.children[tree.child_start[a] + slot]
             if b < 0 or b == previous[a] or b == avoid:
                 continue
             distance[b] = distance[a] + 1
             previous[b] = a
             queue[found] = b
             found += 1
+    return distance
 
 
-@compiled
+@compiled_inside
 def best_pair(
-    near: np.ndarray,
-    near_change: np.ndarray,
-    near_hops: np.ndarray,
-    far: np.ndarray,
-    far_change: np.ndarray,
-    far_hops: np.ndarray,
-    load: float,
-    old_cost: float,
-    weight: np.ndarray,
-    limit: np.ndarray,
-    free: np.ndarray,
-    overload: float,
+    near: Ends, far: Ends, pairs: Pairs, load: float, old_cost: float, overload: float,
     per_hop: float,
-) -> tuple[int, int, float, float]:
+) -> tuple[int, int, float, float]:  # fmt: skip
     """The new ends, the change of the routing cost per second, and that with `per_hop` added.
 
-    `free[b]`: links that the broker may still take, the removed one already given back. -1, -1
-    where no pair is allowed.
+    `load` is the exchanged link's, `old_cost` what that costs today. -1, -1 where no pair is
+    allowed.
     """
     best, x_best, y_best, change_best = np.inf, -1, -1, np.inf
-    for x in near:
+    weight, free = pairs.weight, pairs.free
+    for x in near.brokers:
         if free[x] < 1:
             continue
-        for y in far:
+        for y in far.brokers:
             w = weight[x, y]
-            if free[y] < 1 or w == np.inf or near_hops[x] + far_hops[y] == 0:
+            if free[y] < 1 or w == np.inf or near.hops[x] + far.hops[y] == 0:
                 continue
-            change = near_change[x] + far_change[y] + load * w - old_cost
-            change += overload * excess(load, limit[x, y])
-            value = change + per_hop * (near_hops[x] + far_hops[y])
+            change = near.change[x] + far.change[y] + load * w - old_cost
+            change += overload * excess(load, pairs.limit[x, y])
+            value = change + per_hop * (near.hops[x] + far.hops[y])
             if value < best:
                 best, x_best, y_best, change_best = value, x, y, change
     return x_best, y_best, change_best, best
+
+
+@compiled
+def best_exchange(
+    v: int, tree: Rooted, carried: Carried, costs: Costs, pairs: Pairs, per_hop: float
+) -> tuple[int, int, float, float]:
+    """The best new link instead of that from v to its parent, as `best_pair` returns it."""
+    p = tree.parent[v]
+    sums, count, up, down = carried.sums, carried.wanting, carried.up[v], carried.down[v]
+    near, near_change = far_gains(Side(p, v, sums[v], count[v], up, up), tree, carried, costs)
+    other = Side(v, p, sums[0] - sums[v], count[0] - count[v], down, down)
+    far, far_change = far_gains(other, tree, carried, costs)
+    free = pairs.free.copy()
+    free[p] += 1
+    free[v] += 1
+    load = up + down
+    old = load * costs.weight[v] + costs.overload * excess(load, costs.limit[v])
+    return best_pair(
+        Ends(near, near_change, hops(p, v, tree)),
+        Ends(far, far_change, hops(v, p, tree)),
+        Pairs(pairs.weight, pairs.limit, free),
+        load,
+        old,
+        costs.overload,
+        per_hop,
+    )
 
 
 @compiled

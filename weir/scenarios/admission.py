@@ -18,6 +18,7 @@ of `problem` and of an answer to it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -59,7 +60,8 @@ class Trial:
     admitted: int
     """Of the class; 0: not even so."""
     utility: float
-    """Of the whole allocation."""
+    """Of the whole allocation, by the utility functions of the problem as it is: a lever that
+    makes a class worth more must not count what it adds by definition."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,13 +97,21 @@ def trials(
                 before=step.before,
                 after=step.after,
                 admitted=result.populations.get(explanation.consumer_class, 0),
-                utility=result.utility,
+                utility=_utility(problem, result),
             )
             if trial.admitted > explanation.admitted:
                 break
         if trial is not None:
             found.append(trial)
     return tuple(found)
+
+
+def _utility(problem: Problem, result: Result) -> float:
+    return math.fsum(
+        admitted * float(row.utility.value(result.rates[row.flow]))
+        for row in problem.classes
+        if (admitted := result.populations.get(row.id, 0))
+    )
 
 
 def _levers(problem: Problem, why: Explanation) -> Iterator[Iterator[_Step]]:

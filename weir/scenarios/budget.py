@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from weir.codec.problem import MAX_ID_LENGTH, MAX_RESOURCES
 from weir.errors import InvalidProblem, join_path
-from weir.model import Node, loads
+from weir.model import Forwarding, Node, loads
 from weir.reading import amount, members, number, shown
 from weir.scenarios._protocol import Measure
 from weir.scenarios._reading import ids_or_all, text, within_range
@@ -194,6 +194,12 @@ def pool_id(resource: str) -> str:
 
 
 def _pooled(problem: Problem, nodes: tuple[Node, ...], budget: Budget, total: float) -> Problem:
+    if problem.forwarding is Forwarding.WANTED:
+        raise InvalidProblem(
+            "forwarding",
+            "nodes cannot be pooled where flows go only where they are wanted: what a flow costs "
+            'at the pool depends on which of its nodes it goes to; set it to "always"',
+        )
     resource = budget.resource
     pool = pool_id(resource)
     gone = frozenset(node.id for node in nodes)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from weir.errors import join_path
+from weir.model.forwarding import without_nodes
 from weir.reading import members
 from weir.scenarios._protocol import Measure
 from weir.scenarios._reading import ids
@@ -90,8 +91,13 @@ class RemoveNode:
                 replace(
                     flow,
                     node_costs={k: costs for k, costs in flow.node_costs.items() if k not in gone},
+                    source=None if flow.source in gone else flow.source,
+                    route=without_nodes(flow.route, gone),
                 )
                 if not gone.isdisjoint(flow.node_costs)
+                or not gone.isdisjoint(flow.route)
+                or any(hop.upstream in gone for hop in flow.route.values())
+                or flow.source in gone
                 else flow
                 for flow in problem.flows
             ),
@@ -132,8 +138,13 @@ class RemoveLink:
                 replace(
                     flow,
                     link_costs={k: cost for k, cost in flow.link_costs.items() if k not in gone},
+                    route={
+                        node: replace(hop, link=None) if hop.link in gone else hop
+                        for node, hop in flow.route.items()
+                    },
                 )
                 if not gone.isdisjoint(flow.link_costs)
+                or any(hop.link in gone for hop in flow.route.values())
                 else flow
                 for flow in problem.flows
             ),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixedProgram:
-    """max gain x subject to matrix x <= limit and lower <= x <= upper, some of x whole."""
+    """Maximise gain x subject to matrix x <= limit and lower <= x <= upper, some of x whole."""
 
     gain: FloatArray
     matrix: sparse.csr_array
@@ -42,7 +42,7 @@ class Solver(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinaryProgram:
-    """min cost x subject to least <= matrix x <= most, every x 0 or 1; whole coefficients."""
+    """Minimise cost x subject to least <= matrix x <= most, every x 0 or 1; whole coefficients."""
 
     cost: FloatArray
     matrix: sparse.csr_array

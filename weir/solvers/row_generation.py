@@ -52,7 +52,7 @@ class Minimum:
 
 
 class GrowingProgram:
-    """min cost x subject to lower <= x <= upper and to every row added, matrix x >= least."""
+    """Minimise cost x subject to lower <= x <= upper and to every row added, matrix x >= least."""
 
     def __init__(self, cost: FloatArray) -> None:
         columns = len(cost)

@@ -1,8 +1,8 @@
 """Local search over trees: the best exchange of one link at a time, until none pays.
 
 All exchanges of a link are judged exactly, overloads included, in O(brokers x groups + pairs)
-(`_kernels.far_gains`), and the best is made. A tree without a paying exchange is a local optimum of
-the whole one-exchange neighbourhood.
+(`weir.routing.kernels`), and the best is made. A tree without a paying exchange is a
+local optimum of the whole one-exchange neighbourhood.
 """
 
 from __future__ import annotations
@@ -39,21 +39,22 @@ class Tree:
         traffic, pairs = self._traffic, self._pairs
         n = len(traffic.names)
         self.parent, self.order = kernels.rooted(n, rows)
-        self._sums, self._count = kernels.below(
-            self.parent, self.order, traffic.sent, traffic.wants
-        )
-        self._up, self._down = kernels.link_loads(self.order, self._sums, self._count)
-        self._into = kernels.arrivals(self.parent, self.order, self._up, self._down)
-        self._children, self._child_start = kernels.child_lists(self.parent, self.order)
+        self._tree = kernels.Rooted(self.parent, *kernels.child_lists(self.parent, self.order))
+        sums, count = kernels.below(self.parent, self.order, traffic.sent, traffic.wants)
+        up, down = kernels.link_loads(self.order, sums, count)
+        self._into = kernels.arrivals(self.parent, self.order, up, down)
+        self._carried = kernels.Carried(sums, count, up, down, self._own + self._into)
         below = self.order[1:]
         self.degree = np.bincount(rows.ravel(), minlength=n).astype(np.int64)
-        self._weight, self._limit = np.zeros(n), np.full(n, np.inf)
-        self._weight[below] = pairs.weight[below, self.parent[below]]
-        self._limit[below] = pairs.limit[below, self.parent[below]]
-        load = self._up + self._down
-        over = np.maximum(0.0, load - self._limit).sum()
-        over += np.maximum(0.0, self._own + self._into - traffic.room).sum()
-        self.cost = float(load @ self._weight + self._overload * over)
+        weight, limit = np.zeros(n), np.full(n, np.inf)
+        weight[below] = pairs.weight[below, self.parent[below]]
+        limit[below] = pairs.limit[below, self.parent[below]]
+        self._costs = kernels.Costs(weight, limit, traffic.room, self._overload)
+        self._choice = kernels.Pairs(pairs.weight, pairs.limit, pairs.most - self.degree)
+        load = up + down
+        over = np.maximum(0.0, load - limit).sum()
+        over += np.maximum(0.0, self._carried.handled - traffic.room).sum()
+        self.cost = float(load @ weight + self._overload * over)
 
     @property
     def rows(self) -> np.ndarray:
@@ -78,56 +79,8 @@ class Tree:
         Its end on the parent's side and on that of `v`, the change of the cost per second, and
         that plus `per_hop` for every slide that the exchange takes; -1, -1 where there is none.
         """
-        traffic, pairs = self._traffic, self._pairs
-        n = len(self.parent)
-        p = int(self.parent[v])
-        sums, count, up, down = self._sums, self._count, self._up[v], self._down[v]
-        load = up + down
-        sides = []
-        for start, avoid, sent, wants, lost, new in (
-            (p, v, sums[v], count[v], up, up),
-            (v, p, sums[0] - sums[v], count[0] - count[v], down, down),
-        ):
-            change, reached, distance = np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64)
-            found = kernels.far_gains(
-                start,
-                avoid,
-                sent,
-                wants,
-                lost,
-                new,
-                self.parent,
-                self._children,
-                self._child_start,
-                sums,
-                count,
-                self._up,
-                self._down,
-                self._own,
-                self._into,
-                traffic.room,
-                self._weight,
-                self._limit,
-                self._overload,
-                change,
-                reached,
-            )
-            kernels.hops(start, avoid, self.parent, self._children, self._child_start, distance)
-            sides.append((reached[:found], change, distance))
-        free = pairs.most - self.degree
-        free[p] += 1
-        free[v] += 1
-        old = load * self._weight[v] + self._overload * max(0.0, load - self._limit[v])
-        x, y, gain, value = kernels.best_pair(
-            *sides[0],
-            *sides[1],
-            load,
-            old,
-            pairs.weight,
-            pairs.limit,
-            free,
-            self._overload,
-            per_hop,
+        x, y, gain, value = kernels.best_exchange(
+            v, self._tree, self._carried, self._costs, self._choice, per_hop
         )
         return int(x), int(y), float(gain), float(value)
 

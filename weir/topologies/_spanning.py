@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import networkx as nx
 import numpy as np
 
 from weir.routing import kernels
@@ -95,14 +96,9 @@ class Ground:
 
     def _apart(self, rows: np.ndarray) -> str:
         names = self.traffic.names
-        reached = {0}
-        grown = True
-        while grown:
-            before = len(reached)
-            for a, b in rows:
-                if a in reached or b in reached:
-                    reached |= {int(a), int(b)}
-            grown = len(reached) > before
+        graph: nx.Graph[int] = nx.Graph(rows.tolist())
+        graph.add_nodes_from(range(len(names)))
+        reached = nx.node_connected_component(graph, 0)
         outside = next(name for at, name in enumerate(names) if at not in reached)
         return (
             f"no allowed link joins the part of {names[0]} with that of {outside}; "

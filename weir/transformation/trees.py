@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from networkx.utils import UnionFind
+
 from weir.errors import InvalidProblem
 from weir.transformation.moves import neighbours, path
 
@@ -19,26 +21,18 @@ def check_tree(links: Mapping[Edge, int], name: str) -> None:
     `links` holds each link with its place in the list `name`. Brokers without any link are not
     part of the tree.
     """
-    root: dict[str, str] = {}
-
-    def find(broker: str) -> str:
-        root.setdefault(broker, broker)
-        while root[broker] != broker:
-            root[broker] = broker = root[root[broker]]
-        return broker
-
+    parts: UnionFind[str] = UnionFind()
     so_far: list[Edge] = []
-    for link, at in links.items():
-        a, b = find(link[0]), find(link[1])
-        if a == b:
-            around = " - ".join(path(neighbours(frozenset(so_far)), *link))
+    for (a, b), at in links.items():
+        if parts[a] == parts[b]:
+            around = " - ".join(path(neighbours(frozenset(so_far)), a, b))
             raise InvalidProblem(
                 f"{name}[{at}]",
                 f"closes a cycle with {around}; an overlay is a tree: leave one link out",
             )
-        root[a] = b
-        so_far.append(link)
-    parts = {find(broker): broker for broker in sorted(root, reverse=True)}
-    if len(parts) > 1:
-        one, two = sorted(parts.values())[:2]
-        raise InvalidProblem(name, f'no way from "{one}" to "{two}": {len(parts)} parts; link them')
+        parts.union(a, b)
+        so_far.append((a, b))
+    first = sorted(min(part) for part in parts.to_sets())
+    if len(first) > 1:
+        one, two = first[:2]
+        raise InvalidProblem(name, f'no way from "{one}" to "{two}": {len(first)} parts; link them')

@@ -34,11 +34,13 @@ class _Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linear:
-    """w r."""
+    """Compute the utility w r."""
 
     KIND: ClassVar[str] = "linear"
     TITLE: ClassVar[str] = "Linear"
-    SUMMARY: ClassVar[str] = "Every further message per second is worth the same: w r."
+    SUMMARY: ClassVar[str] = (
+        "Every further message per second is worth the same: weight times rate."
+    )
 
     weight: float = field(
         metadata=about(

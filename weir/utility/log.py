@@ -36,11 +36,13 @@ class _Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """w ln(1 + r)."""
+    """Compute the utility w ln(1 + r)."""
 
     KIND: ClassVar[str] = "log"
     TITLE: ClassVar[str] = "Logarithmic"
-    SUMMARY: ClassVar[str] = "Each doubling of the rate is worth the same: w ln(1 + r)."
+    SUMMARY: ClassVar[str] = (
+        "Each doubling of the rate is worth the same: weight times ln(1 + rate)."
+    )
 
     weight: float = field(
         metadata=about(

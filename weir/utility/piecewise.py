@@ -30,8 +30,10 @@ MAX_POINTS = 10_000
 
 def point_numbers(points: object) -> Knots:
     """The points as pairs of numbers. Raises InvalidProblem where they are something else."""
-    if not isinstance(points, list | tuple) or not points:
+    if not isinstance(points, list | tuple):
         raise InvalidProblem("points", f"must be a list of [rate, utility], not {shown(points)}")
+    if not points:
+        raise InvalidProblem("points", "is empty; give at least one [rate, utility]")
     if len(points) > MAX_POINTS:
         raise InvalidProblem("points", f"at most {MAX_POINTS:,} points; thin them out")
     knots: list[tuple[float, float]] = []

@@ -43,11 +43,13 @@ class _Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Power:
-    """w r^k with k strictly between 0 and 1."""
+    """Compute the utility w r^k with k strictly between 0 and 1."""
 
     KIND: ClassVar[str] = "power"
     TITLE: ClassVar[str] = "Power"
-    SUMMARY: ClassVar[str] = "Worth w r^k: near k = 0 almost flat, near k = 1 almost linear."
+    SUMMARY: ClassVar[str] = (
+        "Weight times a power of the rate: near exponent 0 almost flat, near 1 almost linear."
+    )
 
     weight: float = field(
         metadata=about(

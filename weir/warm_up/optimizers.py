@@ -61,6 +61,15 @@ def sample(classes: int) -> dict[str, Any]:
     }
 
 
+def wanted_sample(classes: int) -> dict[str, Any]:
+    """The same where a flow goes over the link only while somebody behind it is admitted."""
+    plain = sample(classes)
+    route = {"n": {"from": "s", "link": "l"}}
+    flows = [{**flow, "source": "s", "route": route} for flow in plain["flows"]]
+    nodes = [{"id": "s", "capacity": {"cpu": 9000}}, *plain["nodes"]]
+    return {**plain, "forwarding": "wanted", "nodes": nodes, "flows": flows}
+
+
 def _reach_parts(problem: Problem) -> None:
     """The kernel that only problems cut into parts call."""
     from weir.allocation.layout import class_order, layout
@@ -78,4 +87,7 @@ def warm_up() -> float:
     _reach_parts(small)
     annealing.solve(small, annealing.Params(steps=1000), stop=never, seed=0)
     params = certified.Params(max_iterations=8, exact_rounds=2, polish_steps=200)
-    return sum(certified.solve(each, params, stop=never, seed=0).utility for each in (small, large))
+    wanted = problem_from_dict(wanted_sample(FEW))
+    return sum(
+        certified.solve(each, params, stop=never, seed=0).utility for each in (small, large, wanted)
+    )

@@ -1,4 +1,6 @@
-"""`python -m agent.drivers.nats.configure`: the files of a NATS server that an agent drives.
+"""Write the configuration files of a NATS server that an agent controls.
+
+    python -m agent.drivers.nats.configure --help
 
 Writes `secrets.json` (for the agent) and `nats.conf` (for the server). Secrets that are there stay,
 so that repeating it changes nothing but what was asked to change. All brokers of a system share the
@@ -34,7 +36,7 @@ def configure(
     secrets_folder: Path | None = None,
     tls: ServerTLS | None = None,
 ) -> None:
-    """Write both files. Raises OSError, ValueError."""
+    """Write both files, keeping secrets that exist. Raises OSError, ValueError."""
     path = (secrets_folder or folder) / "secrets.json"
     if path.exists():
         secrets = BrokerSecrets.load(path)
@@ -59,7 +61,7 @@ def configure(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 when both files are written, 2 when a file or option is wrong."""
+    """Run the command; return 0 when both files are written, 2 when a file or option is wrong."""
     parser = argparse.ArgumentParser(
         prog="agent.drivers.nats.configure", description=__doc__.split("\n")[0]
     )

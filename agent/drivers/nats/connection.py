@@ -1,7 +1,7 @@
-"""One connection to a NATS server, for what must be fast: batches in, joined bytes out.
+"""Hold one connection to a NATS server, optimised for batches in and joined bytes out.
 
 It never reconnects by itself: when it is lost, everything waiting on it fails with Retryable and
-its owner (`session.py`) opens another, because what must be done again differs from use to use.
+its owner (`session.py`) opens another, because what must be repeated differs from use to use.
 Everything that waits is bounded.
 """
 
@@ -23,23 +23,23 @@ log = logging.getLogger(__name__)
 
 Handler = Callable[[list[wire.Frame]], None]
 Proof = Callable[[str], dict[str, str]]
-"""What to add to CONNECT, given the nonce that the server sent."""
+"""A function from the nonce that the server sent to what CONNECT must add."""
 
 _BUFFER_BYTES = 8 << 20
-"""More than this unsent: the server or the network is slower than we are."""
+"""With more unsent bytes than this, the server or the network is slower than the agent."""
 PING_S = 5.0
-"""A connection that says nothing for twice as long is lost."""
+"""A connection that is silent for twice as long counts as lost."""
 
 
 class Connection(asyncio.Protocol):
-    """Connected from `open` until `lost`; handlers are called with all frames of a chunk."""
+    """Stay connected from `open` until `lost`; handlers are called with all frames of a chunk."""
 
     def __init__(self, prefix: str = "_INBOX") -> None:
-        """`prefix` of the inboxes, without the closing dot."""
+        """Take the `prefix` of the inboxes, without the closing dot."""
         self._prefix = prefix
         self.info: dict[str, Any] = {}
         self.nonce = ""
-        """What the server sent to be signed; only its first word has it."""
+        """The value that the server sent for signing; only its first message has it."""
         self.lost = asyncio.Event()
         self._on_lost: set[Callable[[], None]] = set()
         self.reason = ""
@@ -55,7 +55,7 @@ class Connection(asyncio.Protocol):
         self._inbox_sid = 0
         self._replies: dict[bytes, asyncio.Future[wire.Frame]] = {}
         self._number = 0
-        self._heard = 0.0
+        self._last_received = 0.0
         self._beat: asyncio.TimerHandle | None = None
 
     # --- life
@@ -72,12 +72,12 @@ class Connection(asyncio.Protocol):
         met: Callable[[str], None] | None = None,
         timeout_s: float = 3.0,
     ) -> Connection:
-        """Connect and log in. Raises Retryable: nobody there, or we are refused.
+        """Connect and log in. Raises Retryable when nobody answers or the server refuses the agent.
 
-        `tls`: by what to verify the server, instead of the system's certificates. With `proof` a
-        name and password in `url` are not sent. `met` is told the name of the server that is there,
-        before it lets us in or does not. The server itself waits two seconds for whoever
-        decides; we wait longer, so that we hear what it says.
+        `tls` verifies the server instead of the system's certificates. With `proof`, a name and
+        password in `url` are not sent. `met` receives the server's name before the server decides.
+        The server itself waits two seconds for its auth callout; we wait longer to receive its
+        reason.
         """
         loop = asyncio.get_running_loop()
         parts = urlsplit(url)
@@ -143,7 +143,8 @@ class Connection(asyncio.Protocol):
         return {}
 
     def close(self, reason: str = "closed", *, at_once: bool = False) -> None:
-        """Leave; what was written is still sent where the socket takes it, `at_once` nothing is."""
+        """Disconnect; what was written is still sent where the socket takes it, or dropped with
+        `at_once`."""
         if not self.reason:
             self.reason = reason
         if self._transport is not None:
@@ -165,20 +166,20 @@ class Connection(asyncio.Protocol):
         for future in waiting:
             if not future.done():
                 future.set_exception(error)
-                future.exception()  # whoever waits sees it; nobody else must
+                future.exception()  # callers that wait see it; nobody else must
         self._pongs.clear()
         self._replies.clear()
         for callback in tuple(self._on_lost):
             callback()
 
     def on_lost(self, callback: Callable[[], None]) -> None:
-        """Call back once the connection is lost, at once when it is."""
+        """Call back once the connection is lost, at once if it is lost already."""
         self._on_lost.add(callback)
         if self.lost.is_set():
             callback()
 
     def forget(self, callback: Callable[[], None]) -> None:
-        """Do not call back."""
+        """Cancel a callback of `on_lost`."""
         self._on_lost.discard(callback)
 
     # --- asyncio.Protocol
@@ -200,7 +201,7 @@ class Connection(asyncio.Protocol):
         self._writable.set()
 
     def data_received(self, data: bytes) -> None:
-        self._heard = asyncio.get_running_loop().time()
+        self._last_received = asyncio.get_running_loop().time()
         try:
             frames, lines = self._parser.feed(bytes(data))
             for line in lines:
@@ -214,7 +215,7 @@ class Connection(asyncio.Protocol):
                 try:
                     handler(batch)
                 except ValueError:
-                    # What anybody may have written must not cost the connection all share.
+                    # A malformed message of any client must not cost the connection that all share.
                     log.exception("%s: frames that cannot be read", batch[0][0][:200])
 
     def _control(self, line: bytes) -> None:
@@ -242,7 +243,7 @@ class Connection(asyncio.Protocol):
 
     def _heartbeat(self) -> None:
         loop = asyncio.get_running_loop()
-        if self._heard and loop.time() - self._heard > 2 * PING_S:
+        if self._last_received and loop.time() - self._last_received > 2 * PING_S:
             self.close("the server has fallen silent")
             return
         future = loop.create_future()
@@ -254,7 +255,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def alive(self) -> bool:
-        """Whether something written now can arrive."""
+        """Return whether something written now can arrive."""
         return not self.lost.is_set()
 
     def write(self, data: bytes) -> None:
@@ -264,14 +265,15 @@ class Connection(asyncio.Protocol):
         self._transport.write(data)
 
     async def writable(self) -> None:
-        """Until the unsent bytes are few again."""
+        """Wait until few unsent bytes are left."""
         if not self._writable.is_set():
             await self._writable.wait()
         if self.lost.is_set():
             raise Retryable(f"connection lost: {self.reason}")
 
     def subscribe(self, subject: str, handler: Handler) -> int:
-        """All frames of a subject go to `handler` from now on; the number is for `unsubscribe`."""
+        """Pass all frames of a subject to `handler` from now on; return the number for
+        `unsubscribe`."""
         sid = self._next_sid
         self._next_sid += 1
         self._handlers[sid] = handler
@@ -279,13 +281,13 @@ class Connection(asyncio.Protocol):
         return sid
 
     def unsubscribe(self, sid: int) -> None:
-        """Nothing more of that subscription; harmless when lost."""
+        """End the subscription; harmless when the connection is lost."""
         self._handlers.pop(sid, None)
         with contextlib.suppress(Retryable):
             self.write(f"UNSUB {sid}\r\n".encode())
 
     async def flush(self, timeout_s: float = 2.0) -> None:
-        """The server has processed everything written so far. Raises Retryable."""
+        """Wait until the server has processed everything written so far. Raises Retryable."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._pong()
@@ -301,7 +303,7 @@ class Connection(asyncio.Protocol):
     async def request(
         self, subject: str, payload: bytes = b"", *, header: bytes = b"", timeout_s: float = 2.0
     ) -> wire.Frame:
-        """One question, one answer. Raises Retryable: nobody there, or not in time."""
+        """Send one request and return its answer. Raises Retryable when nobody answers in time."""
         self._number += 1
         reply = b"%b.%x" % (self._inbox, self._number)
         future: asyncio.Future[wire.Frame] = asyncio.get_running_loop().create_future()
@@ -325,7 +327,7 @@ class Connection(asyncio.Protocol):
                 future.set_result(frame)
 
     def inbox(self) -> str:
-        """A subject nobody else uses."""
+        """Return a subject that nobody else uses."""
         self._number += 1
         return f"{self._prefix}.{id(self):x}{self.info.get('client_id', 0)}b.{self._number:x}"
 

@@ -1,4 +1,4 @@
-"""Best-effort messages of one subject, kept in a bounded queue until they are read."""
+"""Keep best-effort messages of one subject in a bounded queue until they are read."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from agent.drivers.nats.session import Session
 from agent.memory import DEFAULT_MIB, MIB, Pool
 
 FlowOf = Callable[[bytes], str]
-"""The flow of a subject; empty for the subject of marks."""
+"""A function that returns the flow of a subject; empty for the subject of marks."""
 
 
 class CoreReader:
-    """Subscribed as long as it is open, through every reconnect. What exceeds `limit` messages is
-    shed, newest first: what waits longest has come furthest."""
+    """Stay subscribed while open, through every reconnect. Messages above `limit` are shed, newest
+    first, since the oldest have come furthest."""
 
     def __init__(
         self,
@@ -33,8 +33,8 @@ class CoreReader:
         reason: str,
         memory: Pool | None = None,
     ) -> None:
-        """What is shed counts in `losses` under `reason`. `memory`: shared with other readers;
-        when it is full, messages are shed, too."""
+        """Take the `losses` that count shed messages under `reason`, and `memory`, shared with
+        other readers: messages are shed also when it is full."""
         self._memory = memory or Pool(DEFAULT_MIB * MIB)
         self._session = session
         self._subject = subject
@@ -51,7 +51,7 @@ class CoreReader:
         self._task = asyncio.create_task(self._keep(), name=f"subscription {subject}")
 
     async def close(self) -> None:
-        """Unsubscribe; `read` ends, and what still waits is lost."""
+        """Unsubscribe; `read` ends, and messages that still wait are lost."""
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._task
@@ -92,7 +92,7 @@ class CoreReader:
             if subject != last:
                 flow, last = flow_of(subject), subject
                 if not flow:
-                    # A mark: what came before must be handled before.
+                    # A mark: earlier messages must be handled before it.
                     self._keep_all(flows)
                     flows = {b"": [Message("", payload, mark=True)]}
                     self._keep_all(flows)
@@ -104,7 +104,7 @@ class CoreReader:
         self._keep_all(flows)
 
     def _marks_and(self, frames: list[wire.Frame], room: int, free: int) -> list[wire.Frame]:
-        """The first `room` messages that fit into `free` bytes and every mark, in order."""
+        """Return the first `room` messages that fit into `free` bytes and every mark, in order."""
         chosen = []
         for frame in frames:
             flow = self._flow_of(frame[0])
@@ -115,7 +115,7 @@ class CoreReader:
                 room -= 1
                 free -= len(frame[2]) + len(frame[3])
             else:
-                room = 0  # what comes behind does not overtake
+                room = 0  # later messages do not overtake
                 self.shed += 1
                 self._losses.add(flow, self._reason)
         return chosen
@@ -128,12 +128,12 @@ class CoreReader:
         self._news.set()
 
     async def read(self) -> AsyncIterator[Batch]:
-        """Batches as they come, until closed."""
+        """Return batches as they come, until closed."""
         while not self._task.done():
             while self._queue:
                 batch = self._queue.popleft()
                 self.waiting -= len(batch.messages)
-                # Out of memory once whoever reads has handed it on and asks for the next.
+                # The reader has forwarded the batch when it asks for the next: free its memory.
                 try:
                     yield batch
                 finally:

@@ -1,4 +1,4 @@
-"""Writes best-effort messages to our own broker: what cannot be written is counted, never kept."""
+"""Write best-effort messages to our own broker, and count those that cannot be written."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from agent.drivers.nats.session import Session
 
 
 class CoreWriter:
-    """One message larger than the server takes would end the connection with all that is on it."""
+    """Write best-effort messages, checking their size: a message too large for the server would end
+    the connection."""
 
     def __init__(
         self, session: Session, losses: Losses, misses: Callable[[str], bool] = lambda _: False
     ) -> None:
-        """`misses`: whether a neighbour is known not to listen at our broker."""
+        """Take `misses`, which returns whether a neighbour is known not to listen at our broker."""
         self._misses = misses
         self._session = session
         self._losses = losses
 
     async def publish(self, channel: Channel, messages: Sequence[Message]) -> None:
-        """Messages of one flow, or one mark. What a broken connection swallows is counted."""
+        """Write messages of one flow, or one mark. Messages that a broken connection swallows are
+        counted."""
         flow = messages[0].flow
         connection = self._session.current
         if connection is None:
@@ -33,7 +35,7 @@ class CoreWriter:
         data = _publications(subject, messages)
         most = int(connection.info.get("max_payload", 1 << 20))
         if len(data) > most:
-            # Perhaps one of them; only now is it worth a look at each.
+            # One of them may be too large; only now is it worth checking each.
             messages = self._fitting(flow, messages, most, connection)
             data = _publications(subject, messages)
         if not data:
@@ -45,7 +47,7 @@ class CoreWriter:
             self._losses.add(flow, NOT_CONNECTED, len(messages))
             return
         if channel.neighbour and flow and self._misses(channel.neighbour):
-            # Written all the same: it may be coming back at this moment.
+            # Write it all the same: the neighbour may be reconnecting at this moment.
             self._losses.add(flow, LINK_AWAY, len(messages))
 
     def _fitting(
@@ -55,8 +57,8 @@ class CoreWriter:
         count = len(messages) - len(fitting)
         if count:
             server = connection.info.get("server_name", "this broker")
-            said = f"flow {flow}: {server} takes no more than {most} bytes in one message"
-            self._losses.add(flow, TOO_LARGE, count, f"{said}; larger ones are lost and counted")
+            limit = f"flow {flow}: {server} takes no more than {most} bytes in one message"
+            self._losses.add(flow, TOO_LARGE, count, f"{limit}; larger ones are lost and counted")
         return fitting
 
 

@@ -1,4 +1,4 @@
-"""NATS as the agent sees it: one server of its own, and the outboxes at its neighbours' servers."""
+"""Drive NATS for the agent: one server of its own, and the outboxes at its neighbours' servers."""
 
 from __future__ import annotations
 
@@ -29,13 +29,12 @@ from agent.drivers.base import (
     Unsupported,
 )
 from agent.drivers.nats import interests, jetstream, names, streams, wire
-from agent.drivers.nats.carrying import Carrier
+from agent.drivers.nats.carry_over import Carrier
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.core_reader import CoreReader
 from agent.drivers.nats.core_writer import CoreWriter
-from agent.drivers.nats.figures import figures
 from agent.drivers.nats.inquiries import inquiries
-from agent.drivers.nats.interests import Said
+from agent.drivers.nats.interests import Declared
 from agent.drivers.nats.keys import LinkKey
 from agent.drivers.nats.link import Link
 from agent.drivers.nats.lives import Lives
@@ -44,6 +43,7 @@ from agent.drivers.nats.own_server import OPEN_S, OwnServer
 from agent.drivers.nats.server_config import AGENT_USER, BrokerSecrets
 from agent.drivers.nats.set_aside import SetAside
 from agent.drivers.nats.settler import Settler
+from agent.drivers.nats.stats import read_stats
 from agent.drivers.nats.stream_reader import Stored, StreamReader
 from agent.drivers.nats.stream_writer import Outgoing, StreamWriter
 from agent.memory import Memory
@@ -54,7 +54,7 @@ INGRESS_WAITING = 2_000
 
 
 class NatsDriver:
-    """The driver for one NATS server; see `agent.drivers.base.Driver`."""
+    """Drive one NATS server; see `agent.drivers.base.Driver`."""
 
     def __init__(
         self,
@@ -66,9 +66,9 @@ class NatsDriver:
         memory: Memory | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """`broker`: our name in documents. Without `secrets` the server asks nobody: whoever
-        connects is in, and limits are refused as unsupported. `tls`: by what to verify brokers,
-        ours and the neighbours', instead of the system's certificates."""
+        """Take `broker`, our name in documents. Without `secrets` the server asks nobody: it admits
+        every client, and limits are refused as unsupported. `tls` verifies our broker and the
+        neighbours' instead of the system's certificates."""
         self._broker = broker
         self._memory = memory or Memory()
         self._tls = tls
@@ -89,8 +89,8 @@ class NatsDriver:
         self._core = CoreWriter(self._own, self._losses, self._misses)
         self._set_aside = SetAside(self._losses)
         self._changing = asyncio.Lock()
-        """Held by whoever reads a stream's settings to write them back changed."""
-        self._carrier = Carrier(self._own, self._writer, self._changing, self._put_unreadable)
+        """This lock is held while a stream's settings are read and written back."""
+        self._carrier = Carrier(self._own, self._writer, self._changing, self._keep_unreadable)
 
     # --- life
 
@@ -160,7 +160,7 @@ class NatsDriver:
         self, channel: Channel, *, max_message_bytes: int = 0, keep_s: int = KEEP_S
     ) -> None:
         if channel.delivery is Delivery.BEST_EFFORT:
-            # A subject exists by being used; a stream on it would go on storing what passes.
+            # A subject needs no creation, but a stream on it would go on storing what passes.
             if channel.place is Place.INGRESS and self._jetstream:
                 await self._retire_ingress(channel.flow)
             return
@@ -183,13 +183,13 @@ class NatsDriver:
         return streams.ingress_config(flow, self._broker, min(own, most) if most else own)
 
     async def _retire_ingress(self, flow: str) -> None:
-        """No stream stores what publishers send any more. Raises Retryable until it is empty."""
+        """Remove the stream of a former ingress once it is empty. Raises Retryable until then."""
         connection = await self._own.connection(OPEN_S)
         stream = names.ingress_stream(flow)
         self._owned.forget(stream)
         if await jetstream.stream_state(connection, stream) is None:
             return
-        # First nothing comes in, and reliable publishers hear that; then what is there goes out.
+        # First close the ingress, which reliable publishers see; then let its messages leave.
         config = {
             **self._ingress_config(flow, connection, 0),
             "subjects": [names.closed_subject(flow)],
@@ -252,7 +252,8 @@ class NatsDriver:
         if not self._jetstream:
             return 0
         stream = names.outbox_stream(neighbour)
-        # First what is on its way into the stream: seen the other way round it could be missed.
+        # First count messages on their way into the stream: in the other order some could be
+        # missed.
         writer = self._writers.get(stream)
         count = 0 if writer is None else writer.unsent
         state = await jetstream.stream_state(await self._own.connection(OPEN_S), stream)
@@ -265,7 +266,7 @@ class NatsDriver:
                 count += 0 if for_us is None else for_us.messages
         return count
 
-    # --- what waits for somebody who is gone
+    # --- messages for a neighbour that is gone
 
     def _misses(self, neighbour: str) -> bool:
         return self._admission is not None and self._admission.misses(neighbour)
@@ -316,14 +317,14 @@ class NatsDriver:
             writer = self._writers[stream] = StreamWriter(
                 self._own,
                 stream,
-                set_aside=self._put_aside,
-                allowed=self._server.ours,
+                set_aside=self._set_aside_message,
+                allowed=self._server.check_ours,
                 owned=self._owned,
             )
         return writer
 
-    async def _put_aside(self, connection: Connection, message: Outgoing, why: str) -> None:
-        """What a writer cannot append: its subject ends in flow and origin."""
+    async def _set_aside_message(self, connection: Connection, message: Outgoing, why: str) -> None:
+        """Keep a message that a writer cannot append; its subject ends in flow and origin."""
         *_, flow, where = message.subject.decode().split(".")
         await self._set_aside.put(
             connection,
@@ -364,12 +365,12 @@ class NatsDriver:
         async for piece in StreamReader(link.session, outbox, memory=self._memory).read():
             batches = cutter.batches(piece)
             for stored in cutter.unreadable:
-                await self._put_unreadable(source.neighbour, stored)
+                await self._keep_unreadable(source.neighbour, stored)
             for batch in batches:
                 yield batch
 
-    async def _put_unreadable(self, neighbour: str, stored: Stored) -> None:
-        """What stands in an outbox to or from a neighbour and is nobody's of Weir."""
+    async def _keep_unreadable(self, neighbour: str, stored: Stored) -> None:
+        """Keep a message of an outbox to or from a neighbour that Weir did not write."""
         await self._set_aside.put(
             await self._own.connection(OPEN_S),
             flow="",
@@ -378,7 +379,7 @@ class NatsDriver:
             header=stored.header,
             payload=stored.payload,
             reason=UNREADABLE,
-            why="it stands in an outbox without the headers of Weir",
+            why="it is in an outbox without the headers of Weir",
         )
 
     def _core_reader(self, source: Source) -> CoreReader:
@@ -400,13 +401,13 @@ class NatsDriver:
         return reader
 
     async def stop_reading(self, source: Source) -> None:
-        """An ingress that is none any more: its best-effort messages are nobody's."""
+        """Stop reading a former ingress, and count its remaining best-effort messages as lost."""
         reader = self._ingress.pop(source.flow, None)
         if reader is not None:
             await reader.close()
         settler = self._settlers.pop(source, None)
         if settler is not None:
-            # The stream may be made anew, and its numbers begin anew with it.
+            # The stream may be created again, and its numbers start again with it.
             await settler.close()
 
     async def close_ingress(self, but: Collection[str]) -> None:
@@ -431,10 +432,14 @@ class NatsDriver:
         if settler is None:
             source = batch.source
             if source.flow:
-                settler = Settler(self._own, names.ingress_stream(source.flow), self._server.ours)
+                settler = Settler(
+                    self._own, names.ingress_stream(source.flow), self._server.check_ours
+                )
             else:
                 session = self._link(source.neighbour).session
-                settler = Settler(session, names.outbox_stream(self._broker), self._server.ours)
+                settler = Settler(
+                    session, names.outbox_stream(self._broker), self._server.check_ours
+                )
             self._settlers[source] = settler
         settler.settle(sequence, batch.life)
 
@@ -449,13 +454,13 @@ class NatsDriver:
     async def interest(
         self, neighbour: str, flows: frozenset[str], epoch: str, *, asks: bool = False
     ) -> None:
-        await self._link(neighbour).say(Said(flows, epoch, asks))
+        await self._link(neighbour).declare(Declared(flows, epoch, asks))
 
     async def interests(self) -> AsyncIterator[Mapping[str, Interest]]:
-        async for heard in interests.hear(self._own, self._server.began, self._owned):
-            yield heard
+        async for wanted in interests.read_interests(self._own, self._server.began, self._owned):
+            yield wanted
 
-    # --- questions
+    # --- questions between agents
 
     async def ask(self, neighbour: str, payload: bytes) -> bytes:
         connection = await self._link(neighbour).session.connection(OPEN_S)
@@ -480,15 +485,16 @@ class NatsDriver:
 
     async def revoke(self, name: str, consumer: str) -> None:
         if self._admission is None:
-            raise Unsupported("nobody is admitted here, so nobody can be released")
+            raise Unsupported("this broker admits no consumers, so none can be disconnected")
         await self._admission.revoke(name, consumer)
 
     async def stats(self) -> Stats:
-        stats = await figures(
+        stats = await read_stats(
             ingress=self._ingress,
             losses=self._losses,
             admission=self._admission,
-            connection=self._own.current if self._jetstream else None,
+            connection=self._own.current,
+            streams=self._jetstream,
         )
         stuck = tuple(writer.stuck for writer in self._writers.values() if writer.stuck)
         return replace(stats, problems=stats.problems + stuck)

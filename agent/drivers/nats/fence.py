@@ -1,4 +1,4 @@
-"""Who acts for a broker: one record at the broker itself, and every connection is opened under it.
+"""Record at the broker which agent acts for it, and open every connection under that record.
 
 `WEIR_FENCE` holds one message, `{"incarnation": 7, "life": "9f2c...", "state": 31}`: the newest
 incarnation, the one process that acts under it, and how far its state directory has come. It is
@@ -44,7 +44,7 @@ _EXPECTED = b"Nats-Expected-Last-Subject-Sequence"
 
 
 def fence_config() -> dict[str, Any]:
-    """The stream of the record."""
+    """Return the configuration of the record's stream."""
     return {
         "name": names.FENCE_STREAM,
         "subjects": [names.FENCE],
@@ -55,44 +55,47 @@ def fence_config() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Who acts. `life`: the process, as two may hold copies of one state directory."""
+    """Name the agent that acts. `life` names its process, as two may hold copies of one state
+    directory."""
 
     incarnation: int = 0
     life: str = ""
     state: int = 0
-    """The number of the state directory when it was written."""
+    """The number of the state directory when the record was written."""
 
     def acts_as(self, incarnation: int, life: str) -> bool:
-        """Whether it names this process in this session."""
+        """Return whether the record names this process in this session."""
         return (self.incarnation, self.life) == (incarnation, life)
 
     def body(self) -> bytes:
-        """As it is stored."""
+        """Return the record as it is stored."""
         return json.dumps(asdict(self)).encode()
 
 
 class Fence:
-    """One agent's side of it: `claim` once per session, `admit` on every new connection."""
+    """Apply the record for one agent: call `claim` once per session, `admit` on every new
+    connection."""
 
     def __init__(self, life: str, on_fenced: Callable[[Fenced], None]) -> None:
-        """`on_fenced` is called at once, in the middle of whatever brought the news."""
+        """Take `on_fenced`, which is called at once, in the middle of whatever detected the newer
+        agent."""
         self.life = life
-        self.mine: Record | None = None
-        """What we claimed last; None: nothing is checked yet."""
+        self.own_record: Record | None = None
+        """The record that we wrote last; None while nothing is checked yet."""
         self.error: Fenced | None = None
         self._state = 0
-        """The largest number of the state directory that was noted by this process."""
+        """The largest number of the state directory that this process has recorded."""
         self._on_fenced = on_fenced
         self._fenced = asyncio.Event()
 
     async def fenced(self) -> Fenced:
-        """Returns when somebody newer acts."""
+        """Wait until a newer agent acts, and return it as an error."""
         await self._fenced.wait()
         assert self.error is not None
         return self.error
 
     async def claim(self, connection: Connection, incarnation: int) -> None:
-        """Act as `incarnation` from now on. Raises Fenced when somebody newer does.
+        """Act as `incarnation` from now on. Raises Fenced when a newer agent does.
 
         An equal incarnation is taken over: its process is our own before a restart, or a copy of
         it, and of two copies the one that was started last acts.
@@ -105,18 +108,18 @@ class Fence:
             if record.acts_as(incarnation, self.life):
                 break
             state = max(record.state, self._state)
-            mine = Record(incarnation=incarnation, life=self.life, state=state)
-            if await _write(connection, mine, sequence):
+            own_record = Record(incarnation=incarnation, life=self.life, state=state)
+            if await _write(connection, own_record, sequence):
                 break
-        self.mine = Record(incarnation, self.life)
+        self.own_record = Record(incarnation, self.life)
 
     async def note_state(self, connection: Connection, number: int) -> None:
-        """Keep the number in the record unless it holds a larger one. Raises Fenced, Retryable."""
+        """Store the number in the record unless it holds a larger one. Raises Fenced, Retryable."""
         while True:
             await self.verify(connection)
             sequence, record = await _read(connection)
             if record.life != self.life:
-                continue  # somebody came in between, or the disk was lost: `verify` says which
+                continue  # another agent wrote in between, or the disk was lost: `verify` finds out
             if record.state >= number or await _write(
                 connection, replace(record, state=number), sequence
             ):
@@ -124,31 +127,31 @@ class Fence:
                 return
 
     async def noted_state(self, connection: Connection) -> int:
-        """The number in the record. Raises Retryable."""
+        """Return the number in the record. Raises Retryable."""
         return (await _read(connection))[1].state
 
     async def admit(self, connection: Connection) -> None:
-        """This connection may be used. Raises Fenced, Retryable."""
-        if self.mine is None:
+        """Check that this connection may be used. Raises Fenced, Retryable."""
+        if self.own_record is None:
             return
-        connection.subscribe(names.FENCE, self._heard)
-        # A broker that lost its disk has lost the record, too.
+        connection.subscribe(names.FENCE, self._on_record)
+        # A broker that has lost its disk has lost the record, too.
         await jetstream.ensure_stream(connection, fence_config())
         await self.verify(connection)
 
     async def verify(self, connection: Connection) -> None:
-        """Nobody newer acts for this broker as of now. Raises Fenced, Retryable."""
-        mine = self.mine
-        if mine is None:
+        """Check that no newer agent acts for this broker now. Raises Fenced, Retryable."""
+        own_record = self.own_record
+        if own_record is None:
             return
         if self.error is not None:
             raise self.error
         sequence, record = await _read(connection)
-        if record.incarnation < mine.incarnation:
-            # A broker whose disk was restored has forgotten us.
-            await self.claim(connection, mine.incarnation)
+        if record.incarnation < own_record.incarnation:
+            # A broker whose disk was restored has forgotten this agent.
+            await self.claim(connection, own_record.incarnation)
         elif record.life == self.life and record.state < self._state:
-            # It knows us, and not how far our state directory has come since.
+            # It knows this agent, but not the latest number of the state directory.
             await _write(connection, replace(record, state=self._state), sequence)
         else:
             self._compare(record)
@@ -156,16 +159,16 @@ class Fence:
             raise self.error
 
     def watch(self, connection: Connection) -> None:
-        """Hear on this connection, too, when somebody else claims."""
-        connection.subscribe(names.FENCE, self._heard)
+        """Watch on this connection, too, for another agent's claim."""
+        connection.subscribe(names.FENCE, self._on_record)
 
-    def _heard(self, frames: list[wire.Frame]) -> None:
+    def _on_record(self, frames: list[wire.Frame]) -> None:
         for frame in frames:
             self._compare(_record(frame[3]))
 
     def _compare(self, record: Record) -> None:
-        mine = self.mine
-        if mine is None or record.incarnation < mine.incarnation:
+        own_record = self.own_record
+        if own_record is None or record.incarnation < own_record.incarnation:
             return
         if record.life == self.life:
             return  # our own next session
@@ -183,14 +186,14 @@ def _fenced(record: Record) -> Fenced:
 
 
 async def _read(connection: Connection) -> tuple[int, Record]:
-    """The record and its number in the stream; 0 and an empty one when there is none."""
-    asked = f"$JS.API.DIRECT.GET.{names.FENCE_STREAM}.{names.FENCE}"
+    """Return the record and its number in the stream; 0 and an empty record when there is none."""
+    subject = f"$JS.API.DIRECT.GET.{names.FENCE_STREAM}.{names.FENCE}"
     try:
-        frame = await connection.request(asked)
+        frame = await connection.request(subject)
     except Retryable:
-        # Perhaps somebody has deleted the stream.
+        # Somebody may have deleted the stream.
         await jetstream.ensure_stream(connection, fence_config())
-        frame = await connection.request(asked)
+        frame = await connection.request(subject)
     code = wire.status(frame[2])
     if code == jetstream.NOT_FOUND:
         return 0, Record()
@@ -203,7 +206,7 @@ async def _read(connection: Connection) -> tuple[int, Record]:
 def _record(payload: bytes) -> Record:
     try:
         plain = json.loads(payload)
-        state = int(plain.get("state", 0))  # none in the record of an older agent
+        state = int(plain.get("state", 0))  # an older agent's record has none
         return Record(int(plain["incarnation"]), str(plain["life"]), state)
     except (ValueError, KeyError, TypeError):
         log.warning("an unreadable record in %s: %r", names.FENCE_STREAM, payload[:80])
@@ -211,14 +214,14 @@ def _record(payload: bytes) -> Record:
 
 
 async def _write(connection: Connection, record: Record, sequence: int) -> bool:
-    """Store the record behind this number; False when somebody else wrote first."""
+    """Store the record after this number; return False when another agent wrote first."""
     header = wire.header_block({_EXPECTED: b"%d" % sequence})
     frame = await connection.request(names.FENCE, record.body(), header=header)
     return not _refused(frame[3])
 
 
 def _refused(payload: bytes) -> bool:
-    """Whether somebody else wrote first. Raises Retryable for any other refusal."""
+    """Return whether another agent wrote first. Raises Retryable for any other refusal."""
     fault = json.loads(payload).get("error")
     if not fault:
         return False

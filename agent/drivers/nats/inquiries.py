@@ -1,4 +1,4 @@
-"""Questions between agents: a request to the neighbour's broker, which its agent answers."""
+"""Receive questions of neighbours' agents: requests to our broker, which this agent answers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from agent.drivers.nats import names, wire
 from agent.drivers.nats.session import Session
 
 MOST = 256
-"""Questions that wait for their answer; whoever asked more asks again."""
+"""The number of questions that may wait for their answer; whoever asked more asks again."""
 
 
 async def inquiries(session: Session) -> AsyncIterator[Inquiry]:
-    """What is asked at our own broker."""
+    """Return the questions that arrive at our own broker."""
     waiting: deque[Inquiry] = deque(maxlen=MOST)
     news = asyncio.Event()
 

@@ -1,9 +1,9 @@
-"""What brokers want of each other: kept at the broker that is wanted something of.
+"""Store what brokers want of each other at the broker that serves it.
 
-A value is written against the number of the one before it and names the incarnation that says it,
-so an agent that was replaced cannot speak after its successor, whenever it wakes up. It is said
-again on the first connection to every new process of the neighbour's server, which may have come up
-with an older disk.
+A value is written against the sequence of its predecessor and names the incarnation that wrote it,
+so an agent that was replaced cannot write after its successor, whenever it wakes up. It is written
+again on the first connection to every new process of the neighbour's server, which may have an
+older disk.
 """
 
 from __future__ import annotations
@@ -26,22 +26,25 @@ _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What we said last."""
+class Declared:
+    """Hold the interest that we declared last."""
 
     flows: frozenset[str]
     epoch: str
     asks: bool
 
 
-async def say(connection: Connection, broker: str, said: Said, incarnation: int) -> None:
-    """Write it at the neighbour's broker. Raises Retryable, Fenced (a newer agent has spoken)."""
+async def declare(
+    connection: Connection, broker: str, declared: Declared, incarnation: int
+) -> None:
+    """Write our interest at the neighbour's broker. Raises Retryable, and Fenced when a newer agent
+    has written."""
     subject = names.interest_subject(broker)
     body = json.dumps(
         {
-            "flows": sorted(said.flows),
-            "epoch": said.epoch,
-            "asks": said.asks,
+            "flows": sorted(declared.flows),
+            "epoch": declared.epoch,
+            "asks": declared.asks,
             "incarnation": incarnation,
         }
     ).encode()
@@ -54,7 +57,7 @@ async def say(connection: Connection, broker: str, said: Said, incarnation: int)
             newest = _incarnation(frame[3])
             if incarnation and newest > incarnation:
                 raise Fenced(
-                    f"incarnation {newest} of this broker has said what it wants",
+                    f"incarnation {newest} of this broker has declared its interest",
                     incarnation=newest,
                 )
         header = wire.header_block({_EXPECTED: b"%d" % sequence})
@@ -63,17 +66,19 @@ async def say(connection: Connection, broker: str, said: Said, incarnation: int)
         if not fault:
             return
         if fault.get("err_code") != jetstream.WRONG_LAST_SEQUENCE:
-            raise Retryable(f"our interest is not kept there: {fault.get('description')}")
-    raise Retryable("somebody else says what this broker wants at the same time")
+            raise Retryable(
+                f"the neighbour's broker did not store our interest: {fault.get('description')}"
+            )
+    raise Retryable("another agent declares this broker's interest at the same time")
 
 
-async def hear(
+async def read_interests(
     own: Session,
     started: Callable[[Connection], Awaitable[int | None]],
     owned: jetstream.Owned,
 ) -> AsyncIterator[Mapping[str, Interest]]:
-    """Everything that is kept at our broker, again after each change; see `Driver.interests`.
-    `owned`: what to make again where it is missing: nobody could say anything here."""
+    """Return all interest stored at our broker, again after each change; see `Driver.interests`.
+    `owned` makes the stream again where it is missing."""
     known: dict[str, Interest] = {}
     began = 0
 
@@ -94,7 +99,7 @@ async def hear(
 
 
 def _interest(neighbour: str, message: Stored, *, stale: bool) -> Interest:
-    saying = f"{message.sequence} {message.time}"
+    revision = f"{message.sequence} {message.time}"
     try:
         body = json.loads(message.payload)
         flows, epoch = body["flows"], body["epoch"]
@@ -107,15 +112,15 @@ def _interest(neighbour: str, message: Stored, *, stale: bool) -> Interest:
             flows=frozenset(flows),
             epoch=epoch,
             stale=stale,
-            # Agents of before this member do not ask.
+            # Older agents do not write this member, and do not ask.
             asks=body.get("asks") is True,
-            saying=saying,
+            revision=revision,
         )
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         why = f"{type(error).__name__}: {error}"
-        log.error("what %s wants cannot be read: %r", neighbour, message.payload[:200])
+        log.error("the interest of %s cannot be read: %r", neighbour, message.payload[:200])
         return Interest(
-            neighbour=neighbour, flows=frozenset(), unreadable=why, stale=stale, saying=saying
+            neighbour=neighbour, flows=frozenset(), unreadable=why, stale=stale, revision=revision
         )
 
 

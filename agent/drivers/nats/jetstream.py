@@ -1,4 +1,4 @@
-"""The few requests of the JetStream API that the agent makes.
+"""Make the few requests of the JetStream API that the agent needs.
 
 Reference: https://docs.nats.io/reference/reference-protocols/nats_api_reference
 """
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.drivers.base import DriverError, Retryable, Unsupported
+from agent.drivers.base import DriverError, Retryable, Room, Unsupported
 from agent.drivers.nats import wire
 from agent.drivers.nats.connection import Connection
 
@@ -28,7 +28,7 @@ NO_JETSTREAM = (10039, 10076)
 
 
 class JetStreamError(DriverError):
-    """The server understood and said no; `code` is its own."""
+    """Signal that the server understood and refused; `code` is its own."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(f"{text} ({code})")
@@ -37,7 +37,7 @@ class JetStreamError(DriverError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamState:
-    """Where a stream stands. `created` tells one life of a stream's name from the next."""
+    """Describe the state of a stream. `created` distinguishes streams that had the same name."""
 
     first: int
     last: int
@@ -55,7 +55,7 @@ async def call(
     *,
     timeout_s: float = 3.0,
 ) -> dict[str, Any]:
-    """One request. Raises Retryable, Unsupported (no JetStream), JetStreamError."""
+    """Make one request. Raises Retryable, Unsupported (no JetStream), JetStreamError."""
     payload = b"" if body is None else json.dumps(body).encode()
     try:
         frame = await connection.request(f"$JS.API.{subject}", payload, timeout_s=timeout_s)
@@ -77,8 +77,8 @@ async def call(
 
 
 async def ensure_stream(connection: Connection, config: dict[str, Any]) -> None:
-    """The stream exists with this configuration; what it was given besides (metadata, its first
-    number) it keeps."""
+    """Create or change the stream to have this configuration; other settings (metadata, its first
+    number) stay."""
     name = config["name"]
     config = {"storage": "file", "num_replicas": 1, "allow_direct": True, **config}
     while True:
@@ -91,33 +91,34 @@ async def ensure_stream(connection: Connection, config: dict[str, Any]) -> None:
         except JetStreamError as error:
             if error.code != STREAM_DIFFERS:
                 raise
-            continue  # somebody else has just made it
+            continue  # another client has just created it
         return
 
 
 class Owned:
-    """The streams of our own broker that must be there, and how: whoever finds one missing makes
-    it again. Somebody may delete it, or the broker come up with another disk."""
+    """Keep the configurations of our broker's streams, and create a stream again that is missing:
+    somebody may delete it, or the broker may start with another disk."""
 
     def __init__(self) -> None:
         self._configs: dict[str, dict[str, Any]] = {}
 
     def note(self, config: dict[str, Any]) -> None:
-        """This one must be there from now on."""
+        """Require this stream from now on."""
         self._configs[config["name"]] = config
 
     def forget(self, name: str) -> None:
-        """Nobody needs this one any more."""
+        """Stop requiring this stream from now on."""
         self._configs.pop(name, None)
 
     async def find(self, connection: Connection, name: str) -> StreamState:
-        """Where it stands, made again where it must be. Raises Retryable."""
+        """Return the stream's state, creating the stream again if it is required. Raises
+        Retryable."""
         state = await stream_state(connection, name)
         config = self._configs.get(name)
         if state is None and config is not None:
-            log.error("the stream %s was deleted, with what was in it; making it again", name)
+            log.error("the stream %s was deleted with its messages; creating it again", name)
             if "first_seq" in config:
-                # No number is given twice.
+                # No number may be used twice.
                 config = {**config, "first_seq": first_number(time.time())}
             await ensure_stream(connection, config)
             state = await stream_state(connection, name)
@@ -127,26 +128,27 @@ class Owned:
 
 
 def first_number(now: float) -> int:
-    """Of a stream whose numbers never repeat, however often it is made: the microsecond."""
+    """Return the first number of a stream whose numbers never repeat, however often it is created:
+    the time in microseconds."""
     return int(now * 1_000_000)
 
 
 async def change_stream(
     connection: Connection, state: StreamState, config: Mapping[str, Any]
 ) -> None:
-    """These settings of a stream that exists; all others stay. Nothing is sent when nothing
-    differs. Raises JetStreamError."""
+    """Change these settings of a stream and keep all others. Nothing is sent when nothing differs.
+    Raises JetStreamError."""
     before = state.config
     wanted = {**config, "metadata": {**before.get("metadata", {}), **config.get("metadata", {})}}
-    # Where numbers begin is of the past; the server would write it down and do nothing.
+    # The first number only matters at creation; the server would store it and do nothing.
     wanted.pop("first_seq", None)
-    # The server leaves out what has its default.
+    # The server omits settings that have their default.
     if any(before.get(key) != value and (value or key in before) for key, value in wanted.items()):
         await call(connection, f"STREAM.UPDATE.{before['name']}", {**before, **wanted})
 
 
 async def delete_stream(connection: Connection, name: str) -> None:
-    """The stream does not exist."""
+    """Delete the stream; it need not exist."""
     try:
         await call(connection, f"STREAM.DELETE.{name}")
     except JetStreamError as error:
@@ -155,7 +157,7 @@ async def delete_stream(connection: Connection, name: str) -> None:
 
 
 async def stream_state(connection: Connection, name: str) -> StreamState | None:
-    """Where it stands; None when there is no such stream."""
+    """Return the stream's state; None when there is no such stream."""
     try:
         answer = await call(connection, f"STREAM.INFO.{name}")
     except JetStreamError as error:
@@ -173,35 +175,54 @@ async def stream_state(connection: Connection, name: str) -> StreamState | None:
     )
 
 
-async def message_counts(connection: Connection) -> dict[str, int]:
-    """Stream -> messages in it, for every stream."""
-    counts: dict[str, int] = {}
+async def contents(connection: Connection) -> dict[str, tuple[int, Room]]:
+    """Return the number of messages in every stream, and its room."""
+    streams: dict[str, tuple[int, Room]] = {}
     while True:
-        answer = await call(connection, "STREAM.LIST", {"offset": len(counts)})
-        found = {s["config"]["name"]: int(s["state"]["messages"]) for s in answer["streams"] or ()}
-        counts |= found
-        if not found or len(counts) >= answer["total"]:
-            return counts
+        answer = await call(connection, "STREAM.LIST", {"offset": len(streams)})
+        page = {
+            s["config"]["name"]: (int(s["state"]["messages"]), _room(s["state"], s["config"]))
+            for s in answer["streams"] or ()
+        }
+        streams |= page
+        if not page or len(streams) >= answer["total"]:
+            return streams
+
+
+def _room(state: Mapping[str, Any], config: Mapping[str, Any]) -> Room:
+    """Return the room of a stream; the server says 0 or -1, or nothing, where there is no limit."""
+
+    def limit(name: str) -> int | None:
+        value = int(config.get(name) or 0)
+        return value if value > 0 else None
+
+    age = limit("max_age")
+    return Room(
+        size_bytes=int(state.get("bytes", 0)),
+        most_messages=limit("max_msgs"),
+        most_bytes=limit("max_bytes"),
+        keep_s=None if age is None else age / NANOSECONDS,
+    )
 
 
 async def stream_names(connection: Connection, subject: str) -> list[str]:
-    """Streams that store something of a subject, which may hold wildcards."""
-    found: list[str] = []
+    """Return the streams that store a subject, which may hold wildcards."""
+    names: list[str] = []
     while True:
-        answer = await call(connection, "STREAM.NAMES", {"offset": len(found), "subject": subject})
+        answer = await call(connection, "STREAM.NAMES", {"offset": len(names), "subject": subject})
         piece = answer["streams"] or ()
-        found += piece
-        if not piece or len(found) >= answer["total"]:
-            return found
+        names += piece
+        if not piece or len(names) >= answer["total"]:
+            return names
 
 
 async def purge_before(connection: Connection, name: str, sequence: int) -> None:
-    """Everything before `sequence` is gone."""
+    """Delete the messages before `sequence` from the stream."""
     await call(connection, f"STREAM.PURGE.{name}", {"seq": sequence})
 
 
 async def last_of(connection: Connection, stream: str, subject: str) -> wire.Frame | None:
-    """The last message of a subject as stored; None when there is none."""
+    """Return the last message of a subject as stored; None when there is none."""
     frame = await connection.request(f"$JS.API.DIRECT.GET.{stream}.{subject}")
     code = wire.status(frame[2])
     if code == NOT_FOUND:
@@ -214,7 +235,8 @@ async def last_of(connection: Connection, stream: str, subject: str) -> wire.Fra
 async def create_consumer(
     connection: Connection, stream: str, *, start: int, last_per_subject: bool = False
 ) -> str:
-    """A consumer without acknowledgements, forgotten half a minute after its last use."""
+    """Create a consumer without acknowledgements, which the server forgets half a minute after its
+    last use."""
     config: dict[str, Any] = {
         "ack_policy": "none",
         "mem_storage": True,

@@ -1,10 +1,9 @@
-"""Keys by which agents know each other at a link: ed25519, written as NATS' nkeys.
+"""Sign and verify the keys by which agents identify each other at a link: ed25519, as NATS' nkeys.
 
-Whoever connects to a neighbour's broker signs the random number (nonce) that the broker made up
-for this connection. The neighbour's agent checks it by the public key of the control plane's
-document. Nothing that is sent opens anything else: the signature names both ends of the link, so
-that a broker cannot pass its neighbour's signature on to a third one, and the next connection has
-another nonce.
+An agent that connects to a neighbour's broker signs the random number (nonce) that the broker sent
+for this connection. The neighbour's agent verifies it with the public key in the control plane's
+document. The signature is useless anywhere else: it names both ends of the link, so that a broker
+cannot pass it on to a third one, and the next connection has another nonce.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ import nkeys
 
 
 def new_seed(kind: int = nkeys.PREFIX_BYTE_USER) -> str:
-    """A new private key; `kind` is one of the prefixes of nkeys."""
+    """Return a new private key; `kind` is one of the prefixes of nkeys."""
     seed: bytes = nkeys.encode_seed(random.token_bytes(32), kind)
     return seed.decode()
 
 
 def public_key(seed: str, kind: int | None = None) -> str:
-    """The public half of a seed, as a key of another `kind` when one is given.
+    """Return the public half of a seed, as a key of another `kind` when one is given.
 
     Raises ValueError.
     """
@@ -42,7 +41,7 @@ def public_key(seed: str, kind: int | None = None) -> str:
 
 
 def _raw(public: str) -> bytes:
-    """The 32 bytes of a user's public key. Raises ValueError."""
+    """Return the 32 bytes of a user's public key. Raises ValueError."""
     try:
         plain = base64.b32decode(public)
     except (binascii.Error, ValueError) as error:
@@ -61,22 +60,23 @@ def _signed(reader: str, owner: str, nonce: str) -> bytes:
 
 
 class LinkKey:
-    """An agent's own key for its links."""
+    """Sign with an agent's own key for its links."""
 
     def __init__(self, seed: str) -> None:
-        """Raises ValueError when `seed` is none."""
+        """Take the `seed`. Raises ValueError when it is not one."""
         self.public = public_key(seed)
         _, raw = nkeys.decode_seed(bytearray(seed.encode()))
         self._key = nacl.signing.SigningKey(bytes(raw))
 
     def sign(self, *, reader: str, owner: str, nonce: str) -> str:
-        """Proof for the broker of `owner` that `reader`'s agent opens the connection of `nonce`."""
+        """Return the proof for the broker of `owner` that the agent of `reader` opens the
+        connection of `nonce`."""
         signature = self._key.sign(_signed(reader, owner, nonce)).signature
         return base64.urlsafe_b64encode(signature).rstrip(b"=").decode()
 
 
 def verifies(public: str, signature: str, *, reader: str, owner: str, nonce: str) -> bool:
-    """Whether `signature` is that of the key's holder, for this connection and these two ends."""
+    """Return whether the key's holder made `signature` for this connection and these two ends."""
     try:
         raw = base64.urlsafe_b64decode(signature + "=" * (-len(signature) % 4))
         nacl.signing.VerifyKey(_raw(public)).verify(_signed(reader, owner, nonce), raw)

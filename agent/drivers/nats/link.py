@@ -1,4 +1,5 @@
-"""Our end of an overlay link: a session at the neighbour's server, subscribed to our outbox."""
+"""Hold our end of an overlay link: a session at the neighbour's server, subscribed to our
+outbox."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from agent.drivers.base import Retryable, Source
 from agent.drivers.nats import interests, jetstream, names
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.core_reader import CoreReader
-from agent.drivers.nats.interests import Said
+from agent.drivers.nats.interests import Declared
 from agent.drivers.nats.keys import LinkKey
 from agent.drivers.nats.losses import LINK_FULL, Losses
 from agent.drivers.nats.session import Session
@@ -19,15 +20,16 @@ from agent.memory import Memory
 from weir.coordination.wire import Delivery
 
 READY_S = 4.0
-"""How long a link may take to be ready. Longer than the first attempt at a shift waits, shorter
-than the later ones: a busy machine gets more time, and who cannot reach the other end says so."""
-SAY_S = 3.0
+"""How long a link may take to be ready. It is longer than the first attempt at a shift waits and
+shorter than the later ones, so that a busy machine gets more time and the error of an unreachable
+neighbour is reported."""
+DECLARE_S = 3.0
 WAITING = 50_000
-"""Best-effort messages that may wait here while intake is paused; more are shed."""
+"""The number of best-effort messages that may wait here while intake is paused; more are shed."""
 
 
 class Link:
-    """Kept until closed, whatever happens to the neighbour's server."""
+    """Keep a link until it is closed, whatever happens to the neighbour's server."""
 
     def __init__(
         self,
@@ -42,16 +44,17 @@ class Link:
         key: LinkKey | None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """`incarnation`: as which we speak there now. `key` proves who we are; without one the
-        neighbour's server must ask nobody. Nothing secret is sent there, whoever answers."""
+        """Take `incarnation`, which returns our current one. `key` proves who we are; without
+        one the neighbour's server must not ask for a proof. No secret is sent there, whoever
+        answers."""
         self.neighbour = neighbour
         self.address = address
         self._own = own
         self._reliable = reliable
         self._incarnation = incarnation
-        self._said: Said | None = None
-        self._said_to = ""
-        """The server process that keeps what we said."""
+        self._declared: Declared | None = None
+        self._declared_to = ""
+        """The server process that stores what we declared."""
         self._key = key
         self.session = Session(
             _place(address),
@@ -80,29 +83,29 @@ class Link:
 
     @property
     def answers(self) -> bool:
-        """Whether the neighbour's server is there, though it may not let us in. Another server at
-        its address is somebody else."""
+        """Return whether the neighbour's server is there, though it may refuse us. Another server
+        at its address does not count."""
         return self.session.meets({self.neighbour})
 
-    async def say(self, said: Said) -> None:
-        """What we want of the neighbour: kept at its broker, and said again to every new process
-        of its server. Raises Retryable, Fenced."""
-        connection = await self.session.connection(SAY_S)
-        self._said = said
+    async def declare(self, interest: Declared) -> None:
+        """Declare our interest at the neighbour's broker, and again to every new process of its
+        server. Raises Retryable, Fenced."""
+        connection = await self.session.connection(DECLARE_S)
+        self._declared = interest
         await self._say(connection)
 
     async def _say(self, connection: Connection) -> None:
-        if self._said is not None:
-            await interests.say(connection, self._own, self._said, self._incarnation())
-            self._said_to = str(connection.info.get("server_id", ""))
+        if self._declared is not None:
+            await interests.declare(connection, self._own, self._declared, self._incarnation())
+            self._declared_to = str(connection.info.get("server_id", ""))
 
     async def _greet(self, connection: Connection) -> None:
-        if self._said_to and self._said_to != connection.info.get("server_id"):
-            # It may have come up with an older disk, on which an older word of ours is the last.
+        if self._declared_to and self._declared_to != connection.info.get("server_id"):
+            # It may have an older disk, with an older declaration of ours.
             await self._say(connection)
 
     async def ready(self, timeout_s: float = READY_S) -> None:
-        """Returns when our outbox there can be read. Raises Retryable after `timeout_s`."""
+        """Wait until our outbox there can be read. Raises Retryable after `timeout_s`."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self.core.subscribed.wait()
@@ -117,21 +120,21 @@ class Link:
         return await jetstream.stream_state(connection, names.outbox_stream(self._own)) is not None
 
     async def close(self) -> None:
-        """Leave the neighbour's server."""
+        """Disconnect from the neighbour's server."""
         await self.core.close()
         await self.session.close()
 
 
 def _place(address: str) -> str:
-    """The address without anything but scheme, host and port. Raises Retryable."""
+    """Return the address with nothing but scheme, host and port. Raises Retryable."""
     parts = urlsplit(address)
     if parts.scheme not in ("nats", "tls") or not parts.hostname:
-        raise Retryable(f"{address!r} is no nats:// or tls:// address")
+        raise Retryable(f"{address!r} is not a nats:// or tls:// address")
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 class FlowOfOutbox:
-    """The flow of an outbox subject, empty for marks."""
+    """Return the flow of an outbox subject, empty for marks."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, str] = {}

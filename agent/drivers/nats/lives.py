@@ -1,4 +1,5 @@
-"""Which life of an ingress stream a message belongs to: tells two messages of one number apart.
+"""Determine to which life of an ingress stream a message belongs, to distinguish messages of one
+number.
 
 A message's identity is its origin and its number in the ingress stream. The stream's creation is
 part of the origin, as a stream made anew counts anew. That is not enough: a server that comes up
@@ -31,48 +32,50 @@ from agent.drivers.nats.system_account import nanoseconds
 
 KEY = "weir.lives"
 KEPT = 100
-"""Beginnings, at most: as many restarts as unsettled messages may have seen."""
+"""The number of beginnings to keep: as many restarts as unsettled messages may have seen."""
 
 Started = Callable[[Connection], Awaitable[int | None]]
-"""When the process behind a connection began; None: nobody can know."""
+"""A function that returns when the process behind a connection began, or None when that is
+unknown."""
 
 
 class Lives:
-    """The lives of one ingress stream, as its reader meets them."""
+    """Keep the lives of one ingress stream, as its reader finds them."""
 
     def __init__(self, started: Started, lock: asyncio.Lock) -> None:
-        """`lock` is held by whoever else changes the stream's settings."""
+        """Take `lock`, which protects changes of the stream's settings."""
         self._started = started
         self._lock = lock
-        self._begun: list[int] = []
+        self._beginnings: list[int] = []
 
     async def meet(self, connection: Connection, stream: str) -> None:
-        """Before the first message is read over a connection. Raises DriverError."""
+        """Learn the lives before the first message is read over a connection. Raises
+        DriverError."""
         began = await self._started(connection)
         async with self._lock:
             state = await jetstream.stream_state(connection, stream)
             if state is None:
-                self._begun = []
+                self._beginnings = []
                 return
             known = _read(state)
-            self._begun = _with(known, began, state) if began is not None else known
-            if self._begun != known:
-                metadata = {KEY: ",".join(str(moment) for moment in self._begun)}
+            self._beginnings = _with(known, began, state) if began is not None else known
+            if self._beginnings != known:
+                metadata = {KEY: ",".join(str(moment) for moment in self._beginnings)}
                 await jetstream.change_stream(connection, state, {"metadata": metadata})
 
     @property
     def newest(self) -> int:
-        """When the last life began; 0: the stream is in its first."""
-        return self._begun[-1] if self._begun else 0
+        """Return when the last life began; 0 while the stream is in its first."""
+        return self._beginnings[-1] if self._beginnings else 0
 
     def of(self, stored: int) -> int:
-        """The beginning of the life of a message that was stored at this moment; 0: the first."""
-        place = bisect_right(self._begun, stored)
-        return self._begun[place - 1] if place else 0
+        """Return the beginning of the life in which a message was stored; 0 for the first."""
+        place = bisect_right(self._beginnings, stored)
+        return self._beginnings[place - 1] if place else 0
 
 
 def _with(known: list[int], began: int, state: StreamState) -> list[int]:
-    """The beginnings with that of this process, without those that no message is left of."""
+    """Return the beginnings with that of this process, without those that have no messages left."""
     if began > nanoseconds(state.created) and began > max(known, default=0):
         known = [*known, began]
     if state.messages:

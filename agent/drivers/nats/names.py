@@ -39,75 +39,77 @@ DEAD_STREAM = "WEIR_DEAD"
 AGENT_INBOX = "_WEIR.agent"
 
 MARK = "!"
-"""In place of a flow; no name is quoted to it."""
+"""The token that marks have in place of a flow; no name is quoted to it."""
 
 
 def token(name: str) -> str:
-    """One token of a subject, or part of a stream's name: url-quoting, dots and tildes too."""
+    """Return one token of a subject, or part of a stream's name, url-quoting dots and tildes
+    too."""
     return quote(name, safe="").replace(".", "%2E").replace("~", "%7E")
 
 
 def name_of(quoted: str) -> str:
-    """The inverse of `token`."""
+    """Return the name whose `token` this is."""
     return unquote(quoted)
 
 
 def ingress_subject(flow: str) -> str:
-    """Where publishers of a flow publish."""
+    """Return where publishers of a flow publish."""
     return f"{IN}.{token(flow)}"
 
 
 def closed_subject(flow: str) -> str:
-    """In place of the ingress subject of a flow whose publishers are refused; nobody publishes
-    there."""
+    """Return the subject of an ingress whose publishers are refused; nobody publishes there."""
     return f"{CLOSED}.{token(flow)}"
 
 
 def delivery_subject(flow: str) -> str:
-    """Where consumers of a flow listen."""
+    """Return where consumers of a flow listen."""
     return f"{DELIVERY}.{token(flow)}"
 
 
 def outbox_subject(neighbour: str, flow: str) -> str:
-    """Where a neighbour's agent finds what is for it."""
+    """Return where a neighbour's agent finds what is for it."""
     return f"{OUT}.{token(neighbour)}.{token(flow)}"
 
 
 def interest_subject(broker: str) -> str:
-    """Where, at a neighbour's broker, a broker's interest is kept."""
+    """Return where a neighbour's broker stores a broker's interest."""
     return f"{INTEREST}.{token(broker)}"
 
 
 def inquiry_subject(asker: str) -> str:
-    """Where a neighbour's agent (its token, or `*`) asks ours; nobody else may publish there."""
+    """Return where a neighbour's agent (its token, or `*`) asks ours; nobody else may publish
+    there."""
     return f"{INQUIRIES}.{asker}"
 
 
 def dead_subject(flow: str) -> str:
-    """Where messages of a flow are set aside that cannot be carried."""
+    """Return where messages of a flow are set aside that cannot be carried."""
     return f"{DEAD}.{token(flow) or MARK}"
 
 
 def ingress_stream(flow: str) -> str:
-    """The stream that holds a reliable flow before the gate."""
+    """Return the stream that holds a reliable flow before the gate."""
     return f"WEIR_IN_{token(flow)}"
 
 
 def delivery_stream(flow: str) -> str:
-    """The stream that consumers of a reliable flow read."""
+    """Return the stream that consumers of a reliable flow read."""
     return f"WEIR_MSG_{token(flow)}"
 
 
 def outbox_stream(neighbour: str) -> str:
-    """The stream of all reliable messages for one neighbour, in one order."""
+    """Return the stream of all reliable messages for one neighbour, in one order."""
     return f"WEIR_TO_{token(neighbour)}"
 
 
 def link_inbox(reader: str) -> str:
-    """The prefix of a neighbour's inboxes at the broker whose outbox it reads."""
+    """Return the prefix of a neighbour's inboxes at the broker whose outbox it reads."""
     return f"_WEIR.link.{token(reader)}"
 
 
 def class_inbox(name: str) -> str:
-    """The prefix of the inboxes of a class' consumers; clients set it as their inbox prefix."""
+    """Return the prefix of the inboxes of a class' consumers; clients set it as their inbox
+    prefix."""
     return f"_INBOX_{token(name)}"

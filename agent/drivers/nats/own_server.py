@@ -1,4 +1,4 @@
-"""Our own server, and the right to act there: session, fence and admission under one roof."""
+"""Hold our own server and the right to act there: session, fence and admission."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agent.drivers.nats.fence import Fence
 from agent.drivers.nats.predecessors import cut_off_predecessors
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.drivers.nats.session import Session
-from agent.drivers.nats.system_account import company
+from agent.drivers.nats.system_account import cluster_problem
 
 log = logging.getLogger("weir.agent")
 
@@ -22,7 +22,7 @@ OPEN_S = 3.0
 
 
 class OwnServer:
-    """The server that this agent stands beside."""
+    """Connect to the server that this agent controls."""
 
     def __init__(
         self,
@@ -34,8 +34,9 @@ class OwnServer:
         lease_s: float,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """`own_url` holds the agent's user; `url` nobody's. Without `secrets` there is no
-        admission, and a predecessor's connections cannot be closed. `tls`: by what to verify it."""
+        """Take `own_url`, which holds the agent's user, and `url`, which holds none. Without
+        `secrets` there is no admission, and a predecessor's connections cannot be closed. `tls`
+        verifies the server."""
         life = random.token_hex(8)
         self.guard = Fence(life, self._end)
         self.session = Session(
@@ -53,7 +54,7 @@ class OwnServer:
                 lease_s=lease_s,
                 tls=tls,
                 life=life,
-                ours=self.ours,
+                check_ours=self.check_ours,
             )
             if secrets is not None
             else None
@@ -62,45 +63,46 @@ class OwnServer:
 
     @property
     def incarnation(self) -> int:
-        """As which we act; 0 before `fence`."""
-        return self.guard.mine.incarnation if self.guard.mine is not None else 0
+        """Return the incarnation as which we act; 0 before `fence`."""
+        return self.guard.own_record.incarnation if self.guard.own_record is not None else 0
 
     async def close(self) -> None:
-        """Leave the server; what it holds stays."""
+        """Disconnect from the server; its contents stay."""
         if self.admission is not None:
             await self.admission.close()
         await self.session.close()
 
     async def fence(self, incarnation: int, *, recorded: bool) -> None:
-        """See `Driver.fence`. Without a stream (`recorded` False) no record can be kept, and
-        predecessors are cut off without being told."""
+        """Fence the server; see `Driver.fence`. Without a stream (`recorded` False) no record can
+        be kept, and predecessors are disconnected without a reason."""
         if recorded:
             connection = await self.session.connection(OPEN_S)
             await self.guard.claim(connection, incarnation)
             self.guard.watch(connection)
         if self.admission is not None:
             await cut_off_predecessors(self.admission.system, self.guard.life)
-        await self.ours()
+        await self.check_ours()
 
     async def note_state(self, number: int) -> None:
-        """See `Driver.note_state`."""
-        if self.guard.mine is not None:
+        """Record the number of the state directory; see `Driver.note_state`."""
+        if self.guard.own_record is not None:
             await self.guard.note_state(await self.session.connection(OPEN_S), number)
 
     async def noted_state(self) -> int:
-        """See `Driver.noted_state`."""
-        if self.guard.mine is None:
+        """Return the recorded number; see `Driver.noted_state`."""
+        if self.guard.own_record is None:
             return 0
         return await self.guard.noted_state(await self.session.connection(OPEN_S))
 
-    async def ours(self) -> None:
-        """Raises Fenced when somebody newer acts for this broker, Retryable when nobody knows."""
-        if self.guard.mine is not None:
+    async def check_ours(self) -> None:
+        """Check that we still act. Raises Fenced when a newer agent does, Retryable when that is
+        unknown."""
+        if self.guard.own_record is not None:
             await self.guard.verify(await self.session.connection(OPEN_S))
 
     async def began(self, connection: Connection) -> int | None:
-        """When the process behind a connection began, in nanoseconds of its clock; None without
-        the system account, which alone is told. Raises Retryable."""
+        """Return when the process behind a connection began, in nanoseconds of its clock; None
+        without the system account, which alone can tell. Raises Retryable."""
         if self.admission is None:
             return None
         server = str(connection.info.get("server_id", ""))
@@ -111,8 +113,8 @@ class OwnServer:
         return self._started[1]
 
     async def _greet(self, connection: Connection) -> None:
-        """The first thing on every connection."""
-        reason = company(connection.info)
+        """Check the server and the record, as the first thing on every connection."""
+        reason = cluster_problem(connection.info)
         if reason:
             raise Unsupported(reason)
         if self.admission is not None and not connection.nonce:
@@ -124,7 +126,7 @@ class OwnServer:
         await self.guard.admit(connection)
 
     def _end(self, error: Fenced) -> None:
-        """Nothing that is still in this process takes effect any more."""
+        """Stop acting: nothing that is still in this process takes effect any more."""
         log.error("fenced: %s", error)
         self.session.end(error)
         if self.admission is not None:

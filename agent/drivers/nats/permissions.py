@@ -1,4 +1,4 @@
-"""What each kind of user may do at a broker that asks its agent.
+"""Define what each kind of user may do at a broker that asks its agent.
 
 Inboxes: who may listen to `_INBOX.>` hears every answer that is sent there, messages that others
 fetch of their streams included. So whoever fetches messages has a prefix of its own, which nobody
@@ -11,19 +11,19 @@ from agent.drivers.nats import names
 from agent.drivers.nats.tokens import Permissions
 
 PUBLISHER = Permissions(publish=(f"{names.IN}.*", "$JS.API.INFO"), subscribe=("_INBOX.>",))
-"""Into every ingress, and the broker's acknowledgement back."""
+"""A publisher may publish to every ingress and receive the broker's acknowledgement."""
 
 UNMANAGED = Permissions(
     publish_denied=("weir.>", "$JS.>", "$SYS.>"),
     subscribe_denied=("weir.>", "$JS.>", "$SYS.>"),
 )
-"""Subjects of its own, in an account of its own: nothing of Weir's can be heard there anyway. What
-is denied is denied so that a client that tries is told instead of waiting in silence."""
+"""An unmanaged client may use all but Weir's subjects, in an account of its own where it can hear
+nothing of Weir's. The denials make the server send an error instead of staying silent."""
 
 
 def consumer(name: str, flow: str) -> Permissions:
-    """A consumer of class `name`: listen to one flow, or read its stream with consumers of one's
-    own, whose messages come to the class' own inboxes."""
+    """Return the rights of a consumer of class `name`: to listen to one flow, or to read its stream
+    with consumers of its own, whose messages come to the class' own inboxes."""
     stream = names.delivery_stream(flow)
     delivered = names.delivery_subject(flow)
     return Permissions(
@@ -45,14 +45,14 @@ def consumer(name: str, flow: str) -> Permissions:
 
 
 def link(neighbour: str) -> Permissions:
-    """A neighbour's agent: read and settle its own outbox, say what it wants, ask our
-    agent, and nothing else."""
+    """Return the rights of a neighbour's agent: to read and settle its own outbox, declare its
+    interest, ask our agent, and nothing else."""
     stream = names.outbox_stream(neighbour)
     return Permissions(
         publish=(
             names.inquiry_subject(names.token(neighbour)),
             names.interest_subject(neighbour),
-            # What it said last, so that it does not speak after a newer one of itself.
+            # Its last declaration, so that it does not write after a newer incarnation.
             f"$JS.API.DIRECT.GET.{names.INTEREST_STREAM}.{names.interest_subject(neighbour)}",
             f"$JS.API.STREAM.INFO.{stream}",
             f"$JS.API.STREAM.PURGE.{stream}",

@@ -1,22 +1,28 @@
-"""What a NATS server remembers and counts of admitted consumers, as the admission's book has it."""
+"""Read what a NATS server remembers and counts of admitted consumers, for the admission's book."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
 from agent.admission import Place
 from agent.drivers.nats import names
 
+REMEMBER_S = 10.0
+"""How long the number of an ended connection may still turn up in an answer of the server."""
+
 
 def record(place: Place) -> str:
-    """What the server remembers of a place, as the name of the token."""
+    """Return what the server remembers of a place, as the name of the token."""
     expires = f"{place.expires:.3f}" if place.expires is not None else "-"
     name, flow = names.token(place.name), names.token(place.flow)
     return f"consumer/{name}/{flow}/{place.since:.3f}/{expires}"
 
 
 def place_of(connection: int, written: str, consumer: str) -> Place | None:
-    """The inverse of `record`; None for users that are no consumers."""
+    """Return the place that `record` describes; None for users that are not consumers."""
     parts = written.split("/")
     if len(parts) != 5 or parts[0] != "consumer":
         return None
@@ -31,22 +37,82 @@ def place_of(connection: int, written: str, consumer: str) -> Place | None:
 
 
 @dataclass(slots=True)
-class Delivered:
-    """Messages handed to the consumers of a class, over connections that come and go."""
+class _Connection:
+    """Hold what one consumer's connection received; the server never uses its number again."""
 
-    ended: int = 0
-    running: dict[int, int] = field(default_factory=dict)
+    name: str
+    """The name of the class."""
+    start: int
+    """The messages that it had received before this object counted."""
+    count: int
+    ended_at: float | None = None
 
     @property
-    def total(self) -> int:
-        return self.ended + sum(self.running.values())
+    def delivered(self) -> int:
+        return max(0, self.count - self.start)
 
-    def settle(self) -> None:
-        """All connections have ended; the next ones may have the same numbers."""
-        self.ended = self.total
-        self.running.clear()
 
-    def keep(self, here: set[int]) -> None:
-        """All other connections have ended."""
-        for number in [n for n in self.running if n not in here]:
-            self.ended += self.running.pop(number)
+class Deliveries:
+    """Count messages that the consumers of each class have received since this object was made.
+
+    The totals never fall. The server says one connection's count in two ways, in its list of
+    connections and in the event of the connection's end, and these overtake each other: a list may
+    name a connection whose end is known already, or lack one that is known already. So each
+    connection keeps the largest count that was ever seen of it, and it keeps it for `REMEMBER_S`
+    after its end; only then is it added to those of its class that have ended.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Take `clock`, whose seconds are never set back."""
+        self._clock = clock
+        self._ended: dict[str, int] = {}
+        self._connections: dict[int, _Connection] = {}
+
+    def saw(self, number: int, name: str, count: int, *, began_before: bool = False) -> None:
+        """Record that a connection of a class has received `count` messages. With `began_before` it
+        is older than this object, so what it had received when first seen does not count."""
+        known = self._connections.get(number)
+        if known is None:
+            start = count if began_before else 0
+            self._connections[number] = _Connection(name=name, start=start, count=count)
+        else:
+            known.count = max(known.count, count)
+
+    def ended(self, number: int, count: int, *, name: str = "") -> None:
+        """Record that a connection was closed after it had received `count` messages. `name` is its
+        class, if it had a place until now; others count only if they were seen before."""
+        if name:
+            self.saw(number, name, count)
+        known = self._connections.get(number)
+        if known is not None:
+            known.count = max(known.count, count)
+            known.ended_at = self._clock()
+
+    def present(self, here: AbstractSet[int]) -> None:
+        """Take the connections that the server lists. A missing one keeps its last known count."""
+        now = self._clock()
+        for number, connection in list(self._connections.items()):
+            if number in here:
+                connection.ended_at = None
+            elif connection.ended_at is None:
+                connection.ended_at = now
+            if connection.ended_at is not None and now - connection.ended_at > REMEMBER_S:
+                self._settle(number)
+
+    def restarted(self) -> None:
+        """Record a restart of the server: all connections have ended, and new ones may have their
+        numbers."""
+        for number in list(self._connections):
+            self._settle(number)
+
+    def totals(self) -> dict[str, int]:
+        """Return the messages that each class has received."""
+        totals = dict(self._ended)
+        for connection in self._connections.values():
+            totals[connection.name] = totals.get(connection.name, 0) + connection.delivered
+        return totals
+
+    def _settle(self, number: int) -> None:
+        connection = self._connections.pop(number)
+        ended = self._ended.get(connection.name, 0)
+        self._ended[connection.name] = ended + connection.delivered

@@ -1,4 +1,4 @@
-"""Closes what an earlier life of this broker's agent still has open at the server."""
+"""Close the connections that an earlier process of this broker's agent left open at the server."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ LEAVE_S = 5.0
 """How long the server may take to close a connection."""
 _LOOK_S = 0.02
 _ORDER = (SYSTEM_USER, AGENT_USER, ADMISSION_USER)
-"""Eyes first: an agent that does not see the server answers nobody who wants to connect."""
+"""Close the system connections first: an agent that does not see the server admits nobody."""
 
 
 async def cut_off_predecessors(system: SystemAccount, life: str) -> None:
-    """Every connection of the agent's users whose name does not end in `life` is closed.
+    """Close every connection of the agent's users whose name does not end in `life`.
 
     Returns when none is left, so that nothing a predecessor wrote can arrive any more. What it
     opens from now on begins with the record of the fence. Raises Retryable.
@@ -31,7 +31,7 @@ async def cut_off_predecessors(system: SystemAccount, life: str) -> None:
             while others := _others(await system.connections(), life):
                 for other in others:
                     log.warning(
-                        "cutting off another agent of this broker: %s", other.get("name", "")
+                        "disconnecting another agent of this broker: %s", other.get("name", "")
                     )
                     await system.kick(other["cid"])
                 await asyncio.sleep(_LOOK_S)

@@ -1,4 +1,4 @@
-"""What broker answers under an address, and how fast."""
+"""Find out which broker answers at an address, and how fast."""
 
 import asyncio
 import ssl
@@ -7,13 +7,13 @@ import time
 import nats
 
 from agent.drivers.base import BrokerFacts, Unsupported
-from agent.drivers.nats.system_account import company
+from agent.drivers.nats.system_account import cluster_problem
 
 
 async def probe(
     url: str, *, tls: ssl.SSLContext | None = None, timeout_s: float = 2.0
 ) -> BrokerFacts:
-    """Connect, read the server's INFO, time one round trip.
+    """Connect, read the server's INFO, and time one round trip.
 
     Raises OSError, nats.errors.Error, Unsupported (no agent may stand beside this server).
     """
@@ -23,7 +23,7 @@ async def probe(
 
     problems: list[Exception] = []
     try:
-        # The client tries for ever by itself; for a question that is no answer.
+        # The client retries for ever by itself; a probe needs an answer.
         client = await asyncio.wait_for(
             nats.connect(url, tls=tls, connect_timeout=timeout_s, error_cb=remember), timeout_s
         )
@@ -34,7 +34,7 @@ async def probe(
         await asyncio.wait_for(client.flush(), timeout_s)
         round_trip_s = time.perf_counter() - start
         info = client._server_info
-        if reason := company(info):
+        if reason := cluster_problem(info):
             raise Unsupported(reason)
         return BrokerFacts(
             name=str(info.get("server_name", "")),

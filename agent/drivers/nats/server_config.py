@@ -1,4 +1,5 @@
-"""The configuration of a NATS server that runs beside an agent, and the secrets both share.
+"""Render the configuration of a NATS server that runs beside an agent, and keep the secrets both
+share.
 
 | account | who | why apart |
 |---|---|---|
@@ -25,11 +26,11 @@ import nkeys
 from agent.drivers.nats.keys import new_seed, public_key
 
 ACCOUNT = "WEIR"
-"""The account messages and streams live in."""
+"""The account of messages and streams."""
 ADMISSION_ACCOUNT = "ADMISSION"
 SYSTEM_ACCOUNT = "SYS"
 GUEST_ACCOUNT = "GUESTS"
-"""Of unmanaged clients; without streams, and no subject of it is one of Weir's."""
+"""The account of unmanaged clients; it has no streams, and its subjects are not Weir's."""
 
 AGENT_USER = "agent"
 ADMISSION_USER = "admission"
@@ -47,21 +48,23 @@ def _password() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSecrets:
-    """What a broker and its agent know and nobody else, and the key of the system's clients."""
+    """Hold what only a broker and its agent know, and the key of the system's clients."""
 
     agent_password: str
-    """Of the users `agent` and `admission`."""
+    """The password of the users `agent` and `admission`."""
     system_password: str
     issuer_seed: str
-    """Account nkey with which the agent signs whom it lets in; the server knows its public half."""
+    """The account nkey with which the agent signs its answers; the server knows its public half."""
     link_seed: str
-    """User nkey by which the neighbours' agents know this one; it never leaves the machine."""
+    """The user nkey that identifies this agent to its neighbours' agents; it never leaves the
+    machine."""
     client_key: str
-    """Password of the system's publishers and consumers; the same at all its brokers."""
+    """The password of the system's publishers and consumers, the same at all its brokers."""
 
     @classmethod
     def generate(cls, *, client_key: str | None = None) -> BrokerSecrets:
-        """New secrets; give the client key that the other brokers of the system already have."""
+        """Return new secrets; give the client key that the other brokers of the system already
+        have."""
         return cls(
             agent_password=_password(),
             system_password=_password(),
@@ -72,7 +75,7 @@ class BrokerSecrets:
 
     @classmethod
     def load(cls, path: Path) -> BrokerSecrets:
-        """From the JSON file that `save` wrote. Raises OSError, ValueError naming the entry.
+        """Read the JSON file that `save` wrote. Raises OSError, ValueError naming the entry.
 
         A file from before links had keys is completed on the spot: `link_seed` is made and saved,
         and the `link_key` in it, which all agents shared, is forgotten.
@@ -103,7 +106,7 @@ class BrokerSecrets:
         return secrets
 
     def save(self, path: Path) -> None:
-        """As JSON, readable by its owner only, never half written."""
+        """Write the secrets as JSON, readable by the owner only, never half written."""
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_name(path.name + ".new")
         new.unlink(missing_ok=True)
@@ -113,19 +116,19 @@ class BrokerSecrets:
 
     @property
     def issuer(self) -> str:
-        """The public half of `issuer_seed`."""
+        """Return the public half of `issuer_seed`."""
         return public_key(self.issuer_seed)
 
     @property
     def challenge(self) -> str:
-        """A user's key that the configuration names so that the server sends nonces: it does so
-        once it knows any such key. The agent turns everybody away who comes with this one."""
+        """Return a user's key that the configuration names so that the server sends nonces, which
+        it does once it knows any such key. The agent refuses everybody who uses this one."""
         return public_key(self.issuer_seed, nkeys.PREFIX_BYTE_USER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTLS:
-    """The server's certificate (with its chain) and key, as files that the server can read."""
+    """Name the server's certificate (with its chain) and key, as files that the server can read."""
 
     certificate: Path
     key: Path
@@ -142,7 +145,8 @@ def render(
     sync_always: bool = True,
     tls: ServerTLS | None = None,
 ) -> str:
-    """The complete configuration file; it holds passwords, so keep it readable by its owner only.
+    """Return the complete configuration file; it holds passwords, so keep it readable by its owner
+    only.
 
     `port` or `monitor_port` -1 lets the server choose (see its `--ports_file_dir`). `sync_always`
     makes JetStream acknowledge only what is on disk: the reliable class asks for it. With `tls`

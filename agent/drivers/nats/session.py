@@ -1,4 +1,4 @@
-"""A server we stay connected to: one connection after the other, until closed."""
+"""Stay connected to a server: open one connection after the other, until closed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Greet = Callable[[Connection], Awaitable[None]]
 
 
 class Session:
-    """Reconnects for as long as it is open; whoever needs the server waits in `connection`."""
+    """Reconnect for as long as it is open; callers that need the server wait in `connection`."""
 
     def __init__(
         self,
@@ -31,10 +31,9 @@ class Session:
         tls: ssl.SSLContext | None = None,
         proof: Proof | None = None,
     ) -> None:
-        """`greet` is the first thing done on every connection, before anybody may use it. It
-        raises Unsupported (nobody may use this server, until it is another one), Fenced (nobody
-        may use it any more: the session does not connect again) or Retryable. `inbox`, `tls`,
-        `proof`: see `Connection.open`."""
+        """Take `greet`, which runs first on every connection. It raises Unsupported (nobody may use
+        this server until it is another one), Fenced (the session does not connect again) or
+        Retryable. For `inbox`, `tls` and `proof` see `Connection.open`."""
         self._inbox = inbox
         self._tls = tls
         self._proof = proof
@@ -48,19 +47,19 @@ class Session:
         """Why there is no connection now; empty while there is one."""
         self._refusal: DriverError | None = None
         self._met = ""
-        """The name of the server that the last try met, whether it let us in or not."""
+        """The name of the server that the last attempt reached, whether it let us in or not."""
         self._known = ""
         """The name of the server that let us in last."""
 
     def start(self) -> Session:
-        """Begin to connect. Returns itself."""
+        """Begin to connect, and return the session."""
         if self._task is None:
             self._refusal = None
             self._task = asyncio.create_task(self._keep(), name=f"session {self.name}")
         return self
 
     async def close(self) -> None:
-        """Leave the server; idempotent."""
+        """Disconnect from the server; idempotent."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -68,7 +67,7 @@ class Session:
             self._task = None
 
     def end(self, error: Fenced) -> None:
-        """Leave the server for good: what was written and is not sent yet is not sent."""
+        """Disconnect from the server for good; written bytes that are not sent yet are dropped."""
         self._refusal, self.problem = error, str(error)
         if self._task is not None:
             self._task.cancel()
@@ -77,15 +76,16 @@ class Session:
 
     @property
     def current(self) -> Connection | None:
-        """The live connection, if there is one at this moment that may be used."""
+        """Return the live connection, if there is one that may be used now."""
         return self._current if self._current is not None and self._current.alive else None
 
     def meets(self, names: Set[str]) -> bool:
-        """Whether the last try met the server that let us in before, or one of `names`."""
+        """Return whether the last attempt reached the server that let us in before, or one of
+        `names`."""
         return self.current is not None or bool(self._met and self._met in {*names, self._known})
 
     async def connection(self, timeout_s: float | None = None) -> Connection:
-        """The live connection, waiting for one. After `timeout_s` raises what `greet` raised
+        """Wait for a live connection and return it. After `timeout_s` raises what `greet` raised
         last, Retryable if the server was not reached."""
         try:
             async with asyncio.timeout(timeout_s):
@@ -118,7 +118,7 @@ class Session:
                 await self._current.lost.wait()
                 self.problem = self._current.reason or "connection lost"
                 log.info("%s: %s", self.name, self.problem)
-                # A server that accepts and drops us at once must not make us spin.
+                # A server that accepts and closes connections at once must not cause a busy loop.
                 await asyncio.sleep(_FIRST_WAIT_S)
         finally:
             if self._current is not None:

@@ -1,4 +1,4 @@
-"""Reliable messages that cannot be carried further, kept where a person finds them.
+"""Keep reliable messages that cannot be carried further where a person finds them.
 
 The ingress refuses what would not fit on the way, so this is for what was stored before: under a
 larger limit, by a publisher whose headers leave no room for Weir's, or by somebody who writes into
@@ -21,13 +21,13 @@ from agent.drivers.nats.losses import Losses
 log = logging.getLogger("weir.agent")
 
 KEPT = 10_000
-"""Pieces; the oldest go first."""
+"""The number of pieces to keep; the oldest go first."""
 PIECE_HEADERS = 4_096
-"""Room for what is said about a piece."""
+"""The room for the headers that describe a piece."""
 
 
 def dead_config() -> dict[str, Any]:
-    """The stream of what was set aside."""
+    """Return the configuration of the stream of messages that were set aside."""
     return {
         "name": names.DEAD_STREAM,
         "subjects": [f"{names.DEAD}.*"],
@@ -38,7 +38,7 @@ def dead_config() -> dict[str, Any]:
 
 
 class SetAside:
-    """Writes `WEIR_DEAD` at our own broker."""
+    """Write the stream `WEIR_DEAD` at our own broker."""
 
     def __init__(self, losses: Losses) -> None:
         self._losses = losses
@@ -55,13 +55,13 @@ class SetAside:
         reason: str,
         why: str,
     ) -> None:
-        """Returns when the broker keeps it. `where` and `position` are its identity, by which it
-        is kept once however often it is read. Raises Retryable."""
+        """Store a message; returns when the broker keeps it. `where` and `position` are its
+        identity, by which it is kept once however often it is read. Raises Retryable."""
         await jetstream.ensure_stream(connection, dead_config())
         whole = header + payload
         room = max(1, int(connection.info.get("max_payload", 1 << 20)) - PIECE_HEADERS)
         pieces = [whole[start : start + room] for start in range(0, len(whole), room)] or [b""]
-        told = _line(f"{why}; {len(whole)} bytes")
+        shown_reason = _line(f"{why}; {len(whole)} bytes")
         identity = _line(f"{flow}:{where}:{position}")
         stored_twice = True
         for number, piece in enumerate(pieces, 1):
@@ -69,7 +69,7 @@ class SetAside:
                 b"Nats-Msg-Id": b"%b:%d" % (identity, number),
                 b"Weir-Origin": _line(where),
                 b"Weir-Position": b"%d" % position,
-                b"Weir-Reason": told,
+                b"Weir-Reason": shown_reason,
                 b"Weir-Piece": b"%d/%d" % (number, len(pieces)),
                 b"Weir-Header-Bytes": b"%d" % len(header),
             }
@@ -82,15 +82,15 @@ class SetAside:
             stored_twice = stored_twice and bool(answer.get("duplicate"))
         if stored_twice:
             return
-        said = (
+        sentence = (
             f"flow {flow or '(unknown)'}: message {position} of {where} cannot be carried ({why}, "
             f"{len(whole)} bytes); it was not delivered and is kept in the stream "
             f"{names.DEAD_STREAM}"
         )
-        log.error("%s", said)
-        self._losses.add(flow, reason, said=said)
+        log.error("%s", sentence)
+        self._losses.add(flow, reason, sentence=sentence)
 
 
 def _line(text: str) -> bytes:
-    """A header's value: one line, not longer than its part of the room."""
+    """Return the text as a header's value: one line, not longer than its part of the room."""
     return text.encode(errors="replace").replace(b"\r", b" ").replace(b"\n", b" ")[:800]

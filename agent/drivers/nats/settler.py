@@ -1,5 +1,5 @@
-"""Purges a stream up to what was settled, a few times a second: a purge costs the server the
-rewriting of a block, a message only its bytes."""
+"""Purge a stream up to what was settled, a few times a second: a purge makes the server rewrite a
+block, a message only costs its bytes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _EVERY_S = 0.2
 
 
 class Settler:
-    """The acknowledgements of one source. What is not purged when we die is read again, and left
-    out by whoever has it already.
+    """Acknowledge the messages of one source. What is not purged when the agent ends is read again,
+    and left out by targets that have it already.
 
     A number means something only to the server process it was read from: the next one may have
     come up with an older disk and give the same numbers to other messages. So what was read from
@@ -41,15 +41,15 @@ class Settler:
         self._task = asyncio.create_task(self._run(), name=f"settler {stream}")
 
     def settle(self, sequence: int, server: str) -> None:
-        """Everything up to `sequence` may go, as read from the process `server`."""
+        """Let everything up to `sequence` be purged, as read from the process `server`."""
         if server != self._server or sequence < self._wanted:
-            # Another process, or the stream was made anew: numbers rise within one life only.
+            # Another process, or a new stream: numbers rise within one life only.
             self._server, self._done = server, 0
         self._wanted = sequence
         self._work.set()
 
     async def close(self) -> None:
-        """Settle no more; what was settled and not yet purged is read again by somebody."""
+        """Stop settling; what was settled and not yet purged is read again by a successor."""
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._task

@@ -1,4 +1,4 @@
-"""Reads one stream in order from the first message nobody has settled, again after every loss.
+"""Read one stream in order from the first unsettled message, and again after every loss.
 
 A pull consumer without acknowledgements: what is settled is purged from the stream, so a new
 consumer begins where it matters. Where reading stopped is remembered as long as the same server
@@ -26,16 +26,16 @@ log = logging.getLogger(__name__)
 
 _EXPIRES_S = 10.0
 _BEAT_S = 1.0
-"""A server that has nothing for us says so; silent three times as long, it has forgotten us."""
+"""The interval of heartbeats; a server that is silent three times as long has forgotten us."""
 _RETRY_S = 0.05
 _DELIVERED = b"$JS.ACK."
 _COMPLETED = b"409 Batch Completed"
 _ENVELOPE = 64 << 10
-"""Room for headers and subject, which count towards what is asked for."""
+"""The room for headers and subject, which count towards the bytes of a pull."""
 
 
 class Stored(NamedTuple):
-    """A message as it stands in a stream."""
+    """Hold a message as it is stored in a stream."""
 
     sequence: int
     subject: bytes
@@ -46,13 +46,14 @@ class Stored(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What came in one piece. `behind`: how many messages the stream still holds after it."""
+    """Hold the messages that came at once, and in `behind` how many the stream still holds after
+    them."""
 
     messages: list[Stored]
     created: str
-    """When the stream was made: another value, another life with new sequence numbers."""
+    """When the stream was created; another value means another life with new sequence numbers."""
     server: str
-    """The server process it was read from."""
+    """The server process from which it was read."""
     behind: int
 
 
@@ -60,7 +61,7 @@ Meet = Callable[[Connection, str], Awaitable[None]]
 
 
 class StreamReader:
-    """One reader of a stream; iterate `read` once."""
+    """Read one stream; iterate `read` once."""
 
     def __init__(
         self,
@@ -73,9 +74,9 @@ class StreamReader:
         memory: Memory | None = None,
         owned: jetstream.Owned | None = None,
     ) -> None:
-        """`meet` is called on every new connection before anything is read there. `memory`: what
-        it shares with other readers; while that is full, nothing is asked for. `owned`: what to
-        make again where it is missing."""
+        """Take `meet`, which is called on every new connection before anything is read there,
+        `memory`, which is shared with other readers and stops pulls while it is full, and `owned`,
+        which creates the stream again where it is missing."""
         self._owned = owned or jetstream.Owned()
         self._memory = memory or Memory()
         self._held = 0
@@ -84,11 +85,11 @@ class StreamReader:
         self._window = window
         self._last_per_subject = last_per_subject
         self._next = 0
-        """The sequence to begin with after a loss; 0: the first there is."""
+        """The sequence to begin with after a loss; 0 means the first there is."""
         self._buffer: deque[wire.Frame] = deque()
         self._news = asyncio.Event()
         self._wanted = 0
-        self._heard = 0.0
+        self._last_received = 0.0
         self._created = ""
         self._server = ""
         self._meet = meet
@@ -96,7 +97,7 @@ class StreamReader:
         self.problem = ""
 
     async def read(self) -> AsyncGenerator[Read]:
-        """Everything in the stream, then everything that comes."""
+        """Return everything in the stream, then everything that is added."""
         self._memory.readers += 1
         try:
             async for piece in self._read():
@@ -132,7 +133,7 @@ class StreamReader:
         self._wanted = 0
         self._news.clear()
         loop = asyncio.get_running_loop()
-        self._heard = loop.time()
+        self._last_received = loop.time()
         inbox = connection.inbox()
         sid = connection.subscribe(inbox, self._arrived)
         delivered = 0
@@ -141,18 +142,19 @@ class StreamReader:
             while True:
                 if self._memory.reliable.full:
                     if not self._wanted and not self._buffer:
-                        await self._room(connection)
+                        await self._wait_for_memory(connection)
                         continue
                 elif self._wanted <= self._window // 2:
                     self._ask(connection, consumer, inbox, self._window - self._wanted)
                 if not self._buffer:
-                    await self._something(connection)
+                    await self._wait_for_frames(connection)
                     continue
                 messages: list[Stored] = []
                 behind, ended = 0, ""
                 while self._buffer:
                     frame = self._buffer.popleft()
-                    # A publisher's header may look like a status; what is delivered has a reply.
+                    # A publisher's header may look like a status; delivered messages have a reply
+                    # subject.
                     if not frame[1].startswith(_DELIVERED):
                         ended = self._status(wire.status(frame[2]), frame[2])
                         if ended:
@@ -171,7 +173,8 @@ class StreamReader:
                 # only said, such as heartbeats, is gone.
                 self._hold(sum([_size(frame) for frame in self._buffer]))
                 if ended:
-                    # Only now: what came before it must not have come in vain, again and again.
+                    # Handle the status last, so that the messages before it are not lost again and
+                    # again.
                     raise Retryable(ended)
         finally:
             self._hold(0)
@@ -196,8 +199,8 @@ class StreamReader:
         self._hold(self._held + sum([_size(frame) for frame in frames]))
         self._news.set()
 
-    async def _room(self, connection: Connection) -> None:
-        """Until there is memory again. Raises Retryable when the server is gone."""
+    async def _wait_for_memory(self, connection: Connection) -> None:
+        """Wait until there is memory again. Raises Retryable when the server is gone."""
         self._news.clear()
         self._memory.reliable.on_room(self._news.set)
         if self._memory.reliable.full and connection.alive:
@@ -205,8 +208,9 @@ class StreamReader:
         if not connection.alive:
             raise Retryable(connection.reason or "connection lost")
 
-    async def _something(self, connection: Connection) -> None:
-        """Until frames have come. Raises Retryable when the server is gone or has forgotten us."""
+    async def _wait_for_frames(self, connection: Connection) -> None:
+        """Wait until frames have come. Raises Retryable when the server is gone or has forgotten
+        us."""
         try:
             async with asyncio.timeout(3 * _BEAT_S):
                 while not self._buffer and connection.alive:
@@ -225,7 +229,7 @@ class StreamReader:
             connection.forget(self._news.set)
 
     def _hold(self, size: int) -> None:
-        """So many bytes are here now."""
+        """Set the number of bytes that this reader holds."""
         before, self._held = self._held, size
         if size > before:
             self._memory.reliable.take(size - before)
@@ -233,10 +237,10 @@ class StreamReader:
             self._memory.reliable.give(before - size)
 
     def _status(self, code: int, header: bytes) -> str:
-        """Why this consumer gets nothing more; empty where it does."""
-        said = header[9:60].split(wire.CRLF)[0]
+        """Return why this consumer gets nothing more; empty where it does."""
+        description = header[9:60].split(wire.CRLF)[0]
         # A heartbeat, or a pull that got all its messages and leaves some of its bytes unused.
-        if code == 100 or said == _COMPLETED:
+        if code == 100 or description == _COMPLETED:
             return ""
         if code in (404, 408) or (
             code == 409 and b"MaxBytes" in header
@@ -244,7 +248,7 @@ class StreamReader:
             left = wire.header_value(header, b"Nats-Pending-Messages")
             self._wanted -= int(left) if left.isdigit() else self._wanted
             return ""
-        return f"the server ended the pull: {said!r}"
+        return f"the server ended the pull: {description!r}"
 
 
 def _size(frame: wire.Frame) -> int:
@@ -252,8 +256,8 @@ def _size(frame: wire.Frame) -> int:
 
 
 def _numbers(reply: bytes) -> tuple[int, int, int, int]:
-    """Stream sequence, number within the consumer, when it was stored, and how many follow, from
-    `$JS.ACK...`."""
+    """Return stream sequence, number within the consumer, time of storing and number of following
+    messages, from `$JS.ACK...`."""
     words = reply.split(b".")
     try:
         if len(words) == 9:

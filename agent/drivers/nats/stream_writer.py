@@ -40,33 +40,34 @@ log = logging.getLogger(__name__)
 EXPECTED = b"Nats-Expected-Last-Sequence"
 POSITION = b"Weir-Position"
 BATCH = 500
-"""Messages in one batch; the server takes 1,000."""
+"""The number of messages in one batch; the server takes 1,000."""
 BATCH_BYTES = 4 << 20
 ADDED_BYTES = 192
-"""Header lines of an append, at most: first line, expected sequence, batch, end."""
+"""The largest size of an append's header lines: first line, expected sequence, batch, end."""
 MAX_HEADER_BYTES = 65_535
 """JetStream's own limit."""
 _BATCHES = 3
-"""Batches on the way at a time: one is stored, one arrives, one is written."""
+"""The number of batches on the way: one is stored, one arrives, one is written."""
 _ACK_TIMEOUT_S = 5.0
 _RETRY_S = 0.05
 STUCK_S = 5.0
-"""A stream that takes nothing for so long is a problem that people should know of."""
+"""After this time a stream that takes nothing is reported as a problem."""
 
 
 class Outgoing(NamedTuple):
-    """A message for a stream."""
+    """Hold a message for a stream."""
 
     subject: bytes
     position: int
-    """Rises within a subject; 0 for marks, which are appended whenever asked."""
+    """It rises within a subject; 0 for marks, which are appended whenever asked."""
     header: bytes
-    """Header lines without the first and without the closing empty one."""
+    """The header lines without the first and without the closing empty one."""
     payload: bytes
 
 
 SetAside = Callable[[Connection, Outgoing, str], Awaitable[None]]
-"""Keeps a message that cannot be appended, with the reason; returns when it is kept."""
+"""A function that keeps a message that cannot be appended, with the reason; it returns when the
+message is kept."""
 
 
 class _Job:
@@ -80,23 +81,23 @@ class _Job:
             (len(header) + len(payload) for _, _, header, payload in messages), default=0
         )
         self.aside: set[Outgoing] = set()
-        """Those that were set aside."""
+        """The messages that were set aside."""
 
     def fitting(self) -> list[Outgoing]:
-        """What the server takes."""
+        """Return the messages that the server takes."""
         return [message for message in self.messages if message not in self.aside]
 
     def held(self) -> None:
-        """The stream has all of it."""
+        """Finish the job when the stream holds all of it."""
         if not self.done.done():
             self.done.set_result(None)
 
 
 class _Batch(NamedTuple):
     jobs: list[_Job]
-    """Those that end with this batch."""
+    """The jobs that end with this batch."""
     last: int
-    """The sequence its last message gets."""
+    """The sequence that its last message gets."""
     size: int
 
 
@@ -109,11 +110,11 @@ async def _keep(_: Connection, message: Outgoing, why: str) -> None:
 
 
 class _Broken(Exception):
-    """The chain does not hold any more; look again."""
+    """Signal that the chain is broken; the writer reads the stream's state again."""
 
 
 class StreamWriter:
-    """The one writer of a stream."""
+    """Append to a stream as its only writer."""
 
     def __init__(
         self,
@@ -124,8 +125,8 @@ class StreamWriter:
         allowed: Callable[[], Awaitable[None]] = _nothing,
         owned: jetstream.Owned | None = None,
     ) -> None:
-        """`allowed` raises Fenced when somebody newer writes; it is asked before every chain.
-        `owned`: what to make again where it is missing."""
+        """Take `allowed`, which raises Fenced when a newer agent writes and is called before every
+        chain, and `owned`, which creates the stream again where it is missing."""
         self._owned = owned or jetstream.Owned()
         self._session = session
         self._stream = stream
@@ -150,7 +151,7 @@ class StreamWriter:
 
     @property
     def problem(self) -> str:
-        """Why the stream takes nothing; empty while it does."""
+        """Return why the stream takes nothing; empty while it does."""
         return self._problem
 
     @problem.setter
@@ -161,7 +162,7 @@ class StreamWriter:
 
     @property
     def stuck(self) -> str:
-        """A sentence about what waits in vain; empty where nothing does."""
+        """Return a sentence about messages that cannot be stored; empty while they can."""
         if not self._problem or not self.unsent or time.monotonic() < self._since + STUCK_S:
             return ""
         return (
@@ -171,19 +172,19 @@ class StreamWriter:
 
     @property
     def unsent(self) -> int:
-        """Messages that the stream does not hold yet."""
+        """Return the number of messages that the stream does not hold yet."""
         sent = sum(batch.size for batch in self._sent)
         return sent + sum(len(job.messages) for job in self._waiting)
 
     async def append(self, messages: Sequence[Outgoing]) -> None:
-        """Returns when the stream holds all of them. Order is the order of calls."""
+        """Append in the order of calls; returns when the stream holds all messages."""
         job = _Job(messages, asyncio.get_running_loop().create_future())
         self._waiting.append(job)
         self._work.set()
         await job.done
 
     async def close(self) -> None:
-        """Stop; what was not yet held fails with Retryable."""
+        """Stop; messages that are not stored yet fail with Retryable."""
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._task
@@ -199,7 +200,7 @@ class StreamWriter:
                 await self._serve(connection)
             except _Broken:
                 self.breaks += 1
-                if self._wait:  # full, or not there: it will not be better at once
+                if self._wait:  # the stream is full or missing: an immediate retry is useless
                     await asyncio.sleep(_RETRY_S)
             except (DriverError, ValueError) as error:
                 self.breaks += 1
@@ -208,12 +209,12 @@ class StreamWriter:
                 await asyncio.sleep(_RETRY_S)
 
     async def _serve(self, connection: Connection) -> None:
-        """Send and collect acknowledgements until something breaks."""
-        # First where the stream stands, then what it holds: a message of ours that lands in
-        # between breaks the chain; the other way round it would be appended twice.
+        """Send batches and collect acknowledgements until the chain breaks."""
+        # First read the last number, then the positions: a message of ours that arrives in
+        # between breaks the chain; in the other order it would be appended twice.
         state = await self._owned.find(connection, self._stream)
-        # After the last number is known: whoever claims the broker later breaks this chain by his
-        # first append, and the next one is asked about again.
+        # Check after the last number is known: an agent that claims the broker later breaks this
+        # chain with its first append, and the next chain checks again.
         await self._allowed()
         self._last = state.last
         self._high.clear()
@@ -227,12 +228,13 @@ class StreamWriter:
                 while self._waiting and len(self._sent) < _BATCHES:
                     await self._send(connection, inbox.encode())
                 self._work.clear()
-                await self._something(connection)
+                await self._wait_for_work(connection)
         finally:
             connection.unsubscribe(sid)
 
-    async def _something(self, connection: Connection) -> None:
-        """Until there is work again. Raises _Broken or Retryable when the chain may be broken."""
+    async def _wait_for_work(self, connection: Connection) -> None:
+        """Wait until there is work again. Raises _Broken or Retryable when the chain may be
+        broken."""
         connection.on_lost(self._work.set)
         try:
             async with asyncio.timeout(_ACK_TIMEOUT_S if self._sent else None):
@@ -247,7 +249,7 @@ class StreamWriter:
             raise Retryable(connection.reason or "connection lost")
 
     async def _send(self, connection: Connection, inbox: bytes) -> None:
-        """Send one batch of what waits and is not held yet."""
+        """Send one batch of the messages that wait and are not stored yet."""
         high = self._high
         for subject in self._waiting[0].subjects - high.keys():
             high[subject] = await self._position(connection, subject)
@@ -256,7 +258,7 @@ class StreamWriter:
         if self._broken.is_set():
             raise _Broken
         if not connection.alive:
-            # Nothing may be taken from what waits and not be sent.
+            # A message taken from the queue must be sent.
             raise Retryable(connection.reason or "connection lost")
         news: list[Outgoing] = []
         jobs: list[_Job] = []
@@ -293,7 +295,7 @@ class StreamWriter:
         return job.largest + ADDED_BYTES > room
 
     async def _make_fit(self, job: _Job, connection: Connection) -> None:
-        """Set aside what the server does not take and the stream does not hold."""
+        """Set aside the messages that the server does not take and the stream does not hold."""
         most = int(connection.info.get("max_payload", 1 << 20))
         for message in job.messages:
             header = len(message.header) + ADDED_BYTES
@@ -342,7 +344,7 @@ class StreamWriter:
     def _acknowledged(self, frames: list[wire.Frame]) -> None:
         for _, _, header, payload in frames:
             if wire.status(header) == 503:
-                self._break("nobody stores it")
+                self._break("no stream stores it")
                 return
             try:
                 answer = json.loads(payload)
@@ -370,7 +372,7 @@ class StreamWriter:
 
 
 def _cut(messages: list[Outgoing], start: int) -> list[Outgoing]:
-    """As many messages from `start` on as make one batch."""
+    """Return as many messages from `start` on as make one batch."""
     size, stop = 0, start
     while stop < len(messages) and stop - start < BATCH:
         size += len(messages[stop].payload) + len(messages[stop].header)
@@ -381,6 +383,6 @@ def _cut(messages: list[Outgoing], start: int) -> list[Outgoing]:
 
 
 def position_of(header: bytes) -> int:
-    """The position in its origin that a stored message carries; 0 when it carries none."""
+    """Return the position in its origin that a stored message carries; 0 when it carries none."""
     word = wire.header_value(header, POSITION)
     return int(word) if word.isdigit() else 0

@@ -1,4 +1,4 @@
-"""How the streams of the reliable class are configured, and how their messages read.
+"""Configure the streams of the reliable class, and convert their messages.
 
 | stream | holds | limit |
 |---|---|---|
@@ -33,19 +33,20 @@ _WEIRS_OWN = frozenset({WEIR_ID.lower(), POSITION.lower()})
 
 
 IDENTITY_BYTES = 256
-"""Lines that Weir adds at the ingress, without the names of flow and broker in them."""
+"""The size of the lines that Weir adds at the ingress, without the names of flow and broker in
+them."""
 
 
 def largest(flow: str, broker: str, max_payload: int) -> int:
-    """Bytes of headers and payload that a publisher may send, so that the message still fits
-    where no server takes more than `max_payload`, with everything Weir adds on its way."""
+    """Return the bytes of headers and payload that a publisher may send, so that the message still
+    fits, with everything Weir adds, where no server takes more than `max_payload`."""
     added = IDENTITY_BYTES + ADDED_BYTES + len(names.token(flow)) + len(names.token(broker))
     return max(1, max_payload - added)
 
 
 def ingress_config(flow: str, broker: str, max_payload: int) -> dict[str, Any]:
-    """The stream before a flow's gate; a message too large for its way is refused here, where
-    its publisher sees it."""
+    """Return the configuration of the stream before a flow's gate; it refuses a message too large
+    for its way, so that the publisher sees the error."""
     return {
         "max_msg_size": largest(flow, broker, max_payload),
         "name": names.ingress_stream(flow),
@@ -57,7 +58,7 @@ def ingress_config(flow: str, broker: str, max_payload: int) -> dict[str, Any]:
 
 
 def outbox_config(neighbour: str, now: float) -> dict[str, Any]:
-    """The stream of everything reliable for a neighbour.
+    """Return the configuration of the stream of all reliable messages for a neighbour.
 
     It begins with the microsecond it is made in, as no number of an outbox may be given twice: the
     neighbour's agent may have stood still between deciding on a purge and sending it.
@@ -74,13 +75,14 @@ def outbox_config(neighbour: str, now: float) -> dict[str, Any]:
 
 
 def without_bound(neighbour: str, now: float) -> dict[str, Any]:
-    """The same while what waits for somebody who is gone is carried over."""
+    """Return the same configuration without a bound, for carrying over the messages of a neighbour
+    that is gone."""
     return {**outbox_config(neighbour, now), "max_msgs": -1, "max_bytes": -1}
 
 
 def delivery_config(flow: str, keep_s: int) -> dict[str, Any]:
-    """The stream that a flow's consumers read. The messages in it are also what tells a message
-    that was delivered before from a new one."""
+    """Return the configuration of the stream that a flow's consumers read. Its messages also
+    distinguish messages that were delivered before from new ones."""
     return {
         "name": names.delivery_stream(flow),
         "subjects": [f"{names.delivery_subject(flow)}.*"],
@@ -91,7 +93,7 @@ def delivery_config(flow: str, keep_s: int) -> dict[str, Any]:
 
 
 def interest_config() -> dict[str, Any]:
-    """The stream of what neighbours want of us."""
+    """Return the configuration of the stream of neighbours' interest."""
     return {
         "name": names.INTEREST_STREAM,
         "subjects": [f"{names.INTEREST}.*"],
@@ -101,13 +103,14 @@ def interest_config() -> dict[str, Any]:
 
 
 def origin(broker: str, created: str, life: int = 0) -> str:
-    """The origin of messages that came in at `broker` in one life of its ingress stream."""
+    """Return the origin of messages that came in at `broker` in one life of its ingress stream."""
     moment = "".join(c for c in created if c.isalnum())
     return f"{names.token(broker)}-{moment}" + (f"-{life:x}" if life else "")
 
 
 def ingress_messages(flow: str, broker: str, read: Read, source: Source, lives: Lives) -> Batch:
-    """What was read before the gate, with the identity it will keep everywhere."""
+    """Return messages that were read before the gate, with the identity that they keep
+    everywhere."""
     newest = lives.newest
     latest = where = origin(broker, read.created, newest)
     start = f"{names.token(flow)}:"
@@ -130,17 +133,17 @@ def ingress_messages(flow: str, broker: str, read: Read, source: Source, lives: 
 
 
 class OutboxMessages:
-    """Cuts what was read of an outbox into batches of one flow, or one mark."""
+    """Cut the messages of an outbox into batches of one flow, or one mark."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._known: dict[bytes, tuple[str, str]] = {}
         self.unreadable: list[Stored] = []
-        """What the last call of `batches` left out: nobody of Weir wrote it."""
+        """Messages that the last call of `batches` left out because Weir did not write them."""
 
     def batches(self, read: Read) -> list[Batch]:
-        """In an order that keeps every flow's; the last one settles them all. Empty when nothing
-        could be read: what comes next settles that, too."""
+        """Return batches that keep the order of every flow; the last one settles all of them. Empty
+        when nothing could be read: the next batch settles that, too."""
         self.unreadable = []
         out: list[Batch] = []
         flows: dict[str, list[Message]] = {}
@@ -153,7 +156,7 @@ class OutboxMessages:
                 out.append(Batch(self._source, [Message("", stored.payload, mark=True)]))
                 continue
             header = stored.header
-            # Before it stands what the last append needed.
+            # Headers of the last append precede it.
             start = header.find(name) + 2
             end = header.find(b"\r\n", start)
             number = header[start + len(POSITION) + 1 : end].strip()
@@ -183,7 +186,7 @@ class OutboxMessages:
 
 
 def _taken(header: bytes) -> tuple[bytes, bytes]:
-    """The publisher's id, and the lines of all other headers that may travel on.
+    """Return the publisher's id, and the lines of all other headers that may travel on.
 
     What begins with `Nats-` is an instruction to the server that read it first and must not be
     one to the next; what only Weir says, it says itself.

@@ -1,4 +1,5 @@
-"""Connections of the agent to the server itself: its questions, its news, its hand.
+"""Use the server's system account: read its connections and load, receive events, close
+connections.
 
 `$SYS.REQ.SERVER.<id>.CONNZ`, `VARZ` and `KICK`, and the events of the account `WEIR`; see
 https://docs.nats.io/running-a-nats-service/configuration/sys_accounts.
@@ -10,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,25 +26,35 @@ from agent.drivers.nats.server_config import ACCOUNT, GUEST_ACCOUNT, SYSTEM_USER
 from agent.tasks import end
 
 REQUEST_S = 2.0
-"""How long the server may take to answer a question."""
+"""How long the server may take to answer a request."""
 MOST_CONNECTIONS = 1_000_000
-"""CONNZ in one page: pages are not one moment, a connection could fall between two of them."""
+"""CONNZ must answer in one page: pages are not of one moment, a connection could fall between
+two."""
 
-News = Callable[[dict[str, Any]], None]
+EventHandler = Callable[[dict[str, Any]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLoad:
-    """What the server says of itself; counters since it was started."""
+    """Describe the server's load; its counters began when it was started."""
 
+    server: str = ""
+    """The server's id, which changes with each of its restarts."""
+    read_at: float = 0.0
+    """When this was read, in seconds of the monotonic clock."""
+    began_at: float | None = None
+    """When the server was started, by the same clock, or a little before."""
     connections: int = 0
     in_messages: int = 0
     out_messages: int = 0
     cpu_ratio: float | None = None
-    """1 is one core in full use."""
+    """Processor use, where 1 is one core in full use."""
     cores: int | None = None
-    """That the server may use: Go's limit where there is one, else those of the machine."""
+    """The number of cores that the server may use: Go's limit where there is one, else those of the
+    machine."""
     memory_bytes: int | None = None
+    stored_bytes: int | None = None
+    most_stored_bytes: int | None = None
     sync_always: bool | None = None
 
 
@@ -56,14 +68,14 @@ async def connect(
     lost: Callable[[], None] = lambda: None,
     back: Callable[[], None] = lambda: None,
 ) -> Any:
-    """A client that reconnects for ever, its name ending in `life`. Raises Retryable, Unsupported
-    (the server says no)."""
+    """Return a client that reconnects for ever, its name ending in `life`. Raises Retryable, and
+    Unsupported when the server refuses it."""
     problems: list[str] = []
     client: Any = Client()
     encrypted = urlsplit(url).scheme == "tls"
 
     def say_password() -> str:
-        # The library would send it readable when the server, or somebody between, wants no TLS.
+        # The library would send it unencrypted when the server, or somebody between, refuses TLS.
         if encrypted and not client._server_info.get("tls_required"):
             raise nats.errors.Error(f"{urlsplit(url).hostname} does not speak TLS")
         return password
@@ -94,15 +106,15 @@ async def connect(
         )
     )
     try:
-        # The client itself would try for ever.
+        # The client itself would retry for ever.
         await asyncio.wait((connecting,), timeout=REQUEST_S)
         if not connecting.done():
             raise TimeoutError
         connecting.result()
         return client
     except (OSError, TimeoutError, nats.errors.Error) as error:
-        # The server hangs up right after it has said no: some tries see only that.
-        if any("authorization violation" in said.lower() for said in [*problems, str(error)]):
+        # The server disconnects right after it has refused: some attempts see only that.
+        if any("authorization violation" in answer.lower() for answer in [*problems, str(error)]):
             raise Unsupported(
                 f"the broker refuses user {user}: its configuration and the agent's secrets "
                 "file must come from one rendering (docs/agent.md)"
@@ -122,7 +134,7 @@ async def leave(client: Any) -> None:
 
 
 class SystemAccount:
-    """One server, seen from its system account."""
+    """Use one server through its system account."""
 
     def __init__(
         self, *, url: str, password: str, life: str = "", tls: ssl.SSLContext | None = None
@@ -135,14 +147,20 @@ class SystemAccount:
 
     @property
     def server(self) -> str:
-        """The server's id: another one after each of its restarts."""
+        """Return the server's id, which changes with each of its restarts."""
         return str(self._client._server_info.get("server_id", ""))
 
     async def open(
-        self, *, came: News, left: News, lost: Callable[[], None], back: Callable[[], None]
+        self,
+        *,
+        connected: EventHandler,
+        disconnected: EventHandler,
+        lost: Callable[[], None],
+        back: Callable[[], None],
     ) -> None:
-        """`came` and `left` hear of connections of clients; `lost` and `back` when
-        the server is away, so that events were missed. Raises Retryable, Unsupported."""
+        """Connect and subscribe to events. `connected` and `disconnected` receive connections of
+        clients; `lost` and `back` are called when the server is away, so that events were missed.
+        Raises Retryable, Unsupported."""
         self._client = await connect(
             self._url,
             user=SYSTEM_USER,
@@ -153,58 +171,70 @@ class SystemAccount:
             back=back,
         )
         for account in (ACCOUNT, GUEST_ACCOUNT):
-            for event, tell in (("CONNECT", came), ("DISCONNECT", left)):
+            for event, handle in (("CONNECT", connected), ("DISCONNECT", disconnected)):
                 subject = f"$SYS.ACCOUNT.{account}.{event}"
-                await self._client.subscribe(subject, cb=self._telling(tell))
+                await self._client.subscribe(subject, cb=self._handler(handle))
         await flush(self._client)
 
     async def close(self) -> None:
-        """Leave the server."""
+        """Disconnect from the server's system account."""
         await leave(self._client)
 
-    def _telling(self, tell: News) -> Callable[[Any], Awaitable[None]]:
-        async def hear(message: Any) -> None:
+    def _handler(self, handle: EventHandler) -> Callable[[Any], Awaitable[None]]:
+        async def receive(message: Any) -> None:
             with contextlib.suppress(ValueError):
                 event = json.loads(message.data)
-                # Events of a server that has been restarted since are about nobody who is here.
+                # Events of a former process of the server do not concern present connections.
                 if isinstance(event, dict) and event.get("server", {}).get("id") == self.server:
-                    tell(event)
+                    handle(event)
 
-        return hear
+        return receive
 
     async def connections(self) -> list[dict[str, Any]]:
-        """All connections, as CONNZ shows them. Raises Retryable."""
+        """Return all connections, as CONNZ shows them. Raises Retryable."""
         body = await self._ask("CONNZ", {"auth": True, "limit": MOST_CONNECTIONS})
         return list(body.get("connections") or ())
 
     async def started(self) -> tuple[str, int]:
-        """The server's id, and when its process began, in nanoseconds of its own clock: the clock
-        by which it stamps messages. Raises Retryable."""
+        """Return the server's id, and when its process began, in nanoseconds of the clock by which
+        it stamps messages. Raises Retryable."""
         server = self.server
         body = await self._ask("VARZ", {})
         if body.get("server_id") != server:
             raise Retryable("the broker was restarted meanwhile")
         return server, nanoseconds(str(body.get("start", "")))
 
-    async def refuse_company(self) -> None:
-        """Raises Unsupported unless the server stands alone; see `company`."""
+    async def refuse_cluster(self) -> None:
+        """Raise Unsupported unless the server stands alone; see `cluster_problem`."""
         body = await self._ask("VARZ", {})
-        reason = company(body)
+        reason = cluster_problem(body)
         if reason:
             raise Unsupported(reason)
 
     async def load(self) -> ServerLoad:
-        """How busy the server is. Raises Retryable."""
+        """Return the server's load. Raises Retryable."""
+        asked_at = time.monotonic()
         body = await self._ask("VARZ", {})
-        jetstream = body.get("jetstream", {}).get("config")
+        streams = body.get("jetstream", {})
+        jetstream, stored = streams.get("config"), streams.get("stats", {}).get("storage")
         cores = int(body.get("gomaxprocs") or body.get("cores") or 0)
+        try:
+            up_ns = nanoseconds(str(body.get("now", ""))) - nanoseconds(str(body.get("start", "")))
+        except Retryable:
+            up_ns = None
         return ServerLoad(
+            server=str(body.get("server_id", "")),
+            read_at=time.monotonic(),
+            began_at=None if up_ns is None else asked_at - up_ns / 1e9,
             connections=int(body.get("connections", 0)),
             in_messages=int(body.get("in_client_msgs", body.get("in_msgs", 0))),
             out_messages=int(body.get("out_client_msgs", body.get("out_msgs", 0))),
             cpu_ratio=float(body.get("cpu", 0.0)) / 100,
             cores=cores or None,
             memory_bytes=int(body.get("mem", 0)),
+            stored_bytes=None if stored is None else int(stored),
+            # The server says 0 or -1 where nothing is limited.
+            most_stored_bytes=_limit((jetstream or {}).get("max_storage")),
             sync_always=None if not jetstream else bool(jetstream.get("sync_always", False)),
         )
 
@@ -232,14 +262,19 @@ class SystemAccount:
         return parsed
 
 
-def company(said: Mapping[str, Any]) -> str:
-    """Why a server may not be an agent's, by its INFO or its VARZ; empty when it stands alone.
+def _limit(value: Any) -> int | None:
+    return value if isinstance(value, int) and value > 0 else None
+
+
+def cluster_problem(answer: Mapping[str, Any]) -> str:
+    """Return why an agent cannot control a server, by its INFO or its VARZ; empty when it stands
+    alone.
 
     Servers joined by routes, gateways or leaf nodes share subjects. A login asked of the agent
     reaches whichever agent is first, a best-effort message every agent that reads its flow, and
     a stream may lie on another server than the agent that counts its messages.
     """
-    cluster, gateway, leaf = said.get("cluster"), said.get("gateway"), said.get("leaf")
+    cluster, gateway, leaf = answer.get("cluster"), answer.get("gateway"), answer.get("leaf")
     joined = ""
     if isinstance(cluster, str) and cluster:
         joined = f"is one of the cluster {cluster}"
@@ -247,9 +282,9 @@ def company(said: Mapping[str, Any]) -> str:
         joined = f"is one of the cluster {cluster.get('name', '')}".rstrip()
     elif isinstance(gateway, Mapping) and gateway:
         joined = f"has a gateway {gateway.get('name', '')}".rstrip()
-    elif (isinstance(leaf, Mapping) and leaf) or said.get("leafnodes"):
+    elif (isinstance(leaf, Mapping) and leaf) or answer.get("leafnodes"):
         joined = "has leaf nodes"
-    domain = said.get("domain") or _domain(said)
+    domain = answer.get("domain") or _domain(answer)
     if not joined and domain:
         joined = f"has the JetStream domain {domain}"
     if not joined:
@@ -261,15 +296,15 @@ def company(said: Mapping[str, Any]) -> str:
     )
 
 
-def _domain(said: Mapping[str, Any]) -> str:
-    jetstream = said.get("jetstream")
+def _domain(answer: Mapping[str, Any]) -> str:
+    jetstream = answer.get("jetstream")
     config = jetstream.get("config") if isinstance(jetstream, Mapping) else None
     return str((config or {}).get("domain", ""))
 
 
 def nanoseconds(moment: str) -> int:
-    """A time as the server writes it (RFC 3339, up to nine decimals), since 1970. Raises
-    Retryable."""
+    """Return a time that the server wrote (RFC 3339, up to nine decimals) in nanoseconds since
+    1970. Raises Retryable."""
     whole, _, rest = moment.partition(".")
     digits = rest.rstrip("Z")
     try:
@@ -280,7 +315,7 @@ def nanoseconds(moment: str) -> int:
 
 
 async def flush(client: Any) -> None:
-    """The server has heard everything so far. Raises Retryable."""
+    """Wait until the server has processed everything so far. Raises Retryable."""
     try:
         await client.flush(timeout=REQUEST_S)
     except (nats.errors.Error, OSError, TimeoutError) as error:

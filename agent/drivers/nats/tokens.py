@@ -1,4 +1,5 @@
-"""Requests and answers of the server's auth callout: JSON web tokens signed with nkeys.
+"""Read requests and sign answers of the server's auth callout: JSON web tokens signed with
+nkeys.
 
 The form is that of github.com/nats-io/jwt, version 2 (`authorization_request`,
 `authorization_response`, `user`); the algorithm is ed25519 over `header.payload`.
@@ -19,11 +20,11 @@ _HEADER = {"typ": "JWT", "alg": "ed25519-nkey"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectRequest:
-    """Somebody wants to connect; what the server says about him."""
+    """Describe a client that wants to connect, as the server reports it."""
 
     server_id: str
     user_nkey: str
-    """A key the server made up for this connection; the answer is about it."""
+    """A key that the server made for this connection; the answer names it."""
     connection: int
     """The server's number of the connection, unique while the server runs."""
     host: str
@@ -32,15 +33,16 @@ class ConnectRequest:
     user: str
     password: str
     nkey: str = ""
-    """The public key that the client says is its own; nobody has verified that."""
+    """The public key that the client claims to own; nobody has verified that."""
     signature: str = ""
     nonce: str = ""
-    """What the server sent this connection to be signed; given when there is a signature."""
+    """What the server sent this connection for signing; given when there is a signature."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """Subjects a user may publish and subscribe to; an empty `allow` means all but `deny`."""
+    """List the subjects to which a user may publish and subscribe; an empty `allow` means all but
+    `deny`."""
 
     publish: tuple[str, ...] = ()
     subscribe: tuple[str, ...] = ()
@@ -49,8 +51,8 @@ class Permissions:
 
 
 def read_request(token: bytes) -> ConnectRequest:
-    """What the server asks. It comes over the admission account, where only the server may speak
-    on this subject, so its signature is not verified again. Raises ValueError."""
+    """Return the server's request. It comes over the admission account, where only the server may
+    publish on this subject, so its signature is not verified again. Raises ValueError."""
     try:
         claims = decode(token.decode())
         body = claims["nats"]
@@ -72,7 +74,7 @@ def read_request(token: bytes) -> ConnectRequest:
 
 
 class Issuer:
-    """Signs who is let in, as the account whose public key the server's configuration names."""
+    """Sign answers as the account whose public key the server's configuration names."""
 
     def __init__(self, seed: str) -> None:
         self._keys = nkeys.from_seed(bytearray(seed.encode()))
@@ -88,7 +90,8 @@ class Issuer:
         now: float,
         expires: float | None,
     ) -> bytes:
-        """The answer that lets the connection in until `expires` (Unix seconds; None: for good)."""
+        """Return the answer that lets the connection in until `expires` (Unix seconds; None: for
+        good)."""
         user: dict[str, Any] = {
             "sub": request.user_nkey,
             "aud": account,
@@ -108,7 +111,7 @@ class Issuer:
         return self._answer(request, {"jwt": self._sign(user, now)}, now)
 
     def refuse(self, request: ConnectRequest, *, reason: str, now: float) -> bytes:
-        """The answer that turns the connection away; the server logs `reason`."""
+        """Return the answer that turns the connection away; the server logs `reason`."""
         return self._answer(request, {"error": reason}, now)
 
     def _answer(self, request: ConnectRequest, answer: dict[str, str], now: float) -> bytes:
@@ -126,7 +129,7 @@ class Issuer:
 
 
 def decode(token: str) -> dict[str, Any]:
-    """A token's claims, unverified. Raises ValueError."""
+    """Return a token's claims, unverified. Raises ValueError."""
     parts = token.split(".")
     if len(parts) != 3:
         raise ValueError("a token has three parts")

@@ -1,4 +1,5 @@
-"""The NATS client protocol, whole chunks at a time: bytes in, frames out, and back. Pure.
+"""Convert whole chunks of the NATS client protocol: bytes to frames and back, without input or
+output.
 
 nats-py parses with one regular expression and one coroutine per message; the agent forwards many
 small messages, so it cuts a chunk of the socket into frames with two searches per message and
@@ -22,17 +23,18 @@ _LONGEST_LINE = 1 << 20  # an INFO line lists a cluster's addresses; nothing hon
 
 
 class ProtocolViolation(ValueError):
-    """The other side does not speak NATS, or we lost our place in the stream."""
+    """Signal that the other side does not speak NATS, or that the stream was misread."""
 
 
 class Parser:
-    """Cuts a byte stream into frames, whatever the chunks' borders are."""
+    """Cut a byte stream into frames, wherever its chunks end."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, data: bytes) -> tuple[dict[int, list[Frame]], list[bytes]]:
-        """The frames of a chunk by subscription id, in order, and the control lines among them.
+        """Return the frames of a chunk by subscription id, in order, and the control lines among
+        them.
 
         Raises ProtocolViolation; the connection is then of no further use.
         """
@@ -94,7 +96,7 @@ class Parser:
 def publication(
     subject: bytes, payload: bytes, *, reply: bytes = b"", header: bytes = b""
 ) -> bytes:
-    """One PUB or HPUB as it goes to the server."""
+    """Return one PUB or HPUB as it goes to the server."""
     middle = subject + b" " + reply + b" " if reply else subject + b" "
     if not header:
         return b"PUB %b%d\r\n%b\r\n" % (middle, len(payload), payload)
@@ -108,13 +110,14 @@ def publication(
 
 
 def header_block(fields: dict[bytes, bytes]) -> bytes:
-    """Headers as they stand before a payload."""
+    """Return the headers as they stand before a payload."""
     lines = b"".join(b"%b: %b\r\n" % pair for pair in fields.items())
     return HEADER_START + CRLF + lines + CRLF
 
 
 def header_value(header: bytes, name: bytes) -> bytes:
-    """The first value of a header, empty when it is absent. Names are case-sensitive as in NATS."""
+    """Return the first value of a header, empty when it is absent. Names are case-sensitive as in
+    NATS."""
     start = header.find(CRLF + name + b":")
     if start < 0:
         return b""
@@ -123,8 +126,8 @@ def header_value(header: bytes, name: bytes) -> bytes:
 
 
 def without_orders(header: bytes) -> bytes:
-    """A publisher's header block without the lines that tell a server what to do. A server obeys
-    them with the rights of whoever sends them, so an agent must not pass them on."""
+    """Return a publisher's header block without the lines that tell a server what to do. A server
+    obeys them with the rights of whoever sends them, so an agent must not pass them on."""
     if b"nats-" not in header.lower():
         return header
     first, *lines = header.split(CRLF)
@@ -135,13 +138,14 @@ def without_orders(header: bytes) -> bytes:
 
 
 def status(header: bytes) -> int:
-    """The number of a status message such as `NATS/1.0 404 No Messages`; 0 for an ordinary one."""
+    """Return the number of a status message such as `NATS/1.0 404 No Messages`; 0 for an ordinary
+    one."""
     word = header[8:12].strip()
     return int(word) if word.isdigit() else 0
 
 
 def server_info(line: bytes) -> dict[str, Any]:
-    """What an INFO line says. Raises ProtocolViolation for any other line."""
+    """Return what an INFO line says. Raises ProtocolViolation for any other line."""
     if not line.startswith(b"INFO"):
         raise ProtocolViolation(f"a NATS server begins with INFO, not {line[:40]!r}")
     info = json.loads(line[4:])

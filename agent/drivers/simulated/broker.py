@@ -1,4 +1,4 @@
-"""Virtual brokers: what a real broker would keep, in memory.
+"""Simulate brokers: keep in memory what a real broker would keep.
 
 Simplifications, all on the optimistic side: links have no delay and no capacity of their own, the
 broker is never slow, and what consumers got is counted but not kept (unless `keep_delivered`).
@@ -17,16 +17,16 @@ from weir.coordination.wire import Delivery
 
 BATCH = 256
 WORK_S = {Delivery.BEST_EFFORT: 1.46092e-5, Delivery.RELIABLE: 1.48354e-4}
-"""CPU time per message that is written to a place ..."""
+"""Processor time per message that is written to a place."""
 WORK_PER_COPY_S = {Delivery.BEST_EFFORT: 1.03146e-5, Delivery.RELIABLE: 1.13717e-5}
-"""... and per copy for a consumer: the constants that Bhola 2006, section V, measured."""
+"""Processor time per copy for a consumer; Bhola 2006, section V, measured both constants."""
 MAX_PAYLOAD_BYTES = 1 << 20
 BEST_EFFORT_WAITING = 10_000
-"""Best-effort messages that may wait in one place; more are shed, newest first."""
+"""The number of best-effort messages that may wait in one place; more are shed, newest first."""
 
 
 class Line:
-    """Messages that wait in one place, in order; reliable ones until they are settled."""
+    """Keep the messages that wait in one place, in order; reliable ones until they are settled."""
 
     def __init__(self, *, reliable: bool) -> None:
         self.reliable = reliable
@@ -34,11 +34,11 @@ class Line:
         self.most_bytes = MAX_PAYLOAD_BYTES
         """Publishers of larger reliable messages are refused."""
         self.closed = False
-        """Publishers are refused."""
+        """While true, publishers are refused."""
         self.ended = False
         self._waiting: deque[Message] = deque()
         self._first = 0
-        """Sequence number of the first that waits."""
+        """The sequence number of the first message that waits."""
         self._last: dict[tuple[str, str], int] = {}
         self._news = asyncio.Event()
 
@@ -47,16 +47,17 @@ class Line:
 
     @property
     def first(self) -> int:
-        """Rises with every message that is settled."""
+        """Return a number that rises with every message that is settled."""
         return self._first
 
     @property
     def waiting(self) -> list[Message]:
-        """What is not settled, in order."""
+        """Return what is not settled, in order."""
         return list(self._waiting)
 
     def append(self, messages: Sequence[Message]) -> list[Message]:
-        """Those that were taken: none that is here already, no best effort above the bound."""
+        """Add messages and return those that were taken, leaving out duplicates and best-effort
+        messages above the bound."""
         if self.reliable:
             taken = [m for m in messages if self._is_new(m)]
         else:
@@ -77,7 +78,8 @@ class Line:
         return True
 
     async def read(self, source: Source) -> AsyncIterator[Batch]:
-        """Batches of one flow, or one mark; every reader begins at the first unsettled."""
+        """Return batches of one flow, or one mark; every reader begins at the first unsettled
+        message."""
         at = self._first
         while True:
             at = max(at, self._first)
@@ -105,54 +107,54 @@ class Line:
         return batch
 
     def settle(self, before: int) -> None:
-        """Whatever stands before this sequence number has gone."""
+        """Forget the messages before this sequence number."""
         while self._first < before and self._waiting:
             self._waiting.popleft()
             self._first += 1
 
     def end(self) -> None:
-        """Whoever reads is told that nothing more comes."""
+        """End the place: its readers learn that nothing more comes."""
         self.ended = True
         self._news.set()
 
 
 @dataclass(slots=True)
 class VirtualBroker:
-    """What one simulated broker holds and counts."""
+    """Hold and count what one simulated broker does."""
 
     address: str
     away: bool = False
-    """Set by tests and what-if: nobody reaches it now."""
+    """Tests and what-if studies set this to make the broker unreachable."""
     keep_delivered: bool = False
     incarnation: int = 0
     noted_state: int = 0
-    """How far the state directory of its agent has come."""
+    """The recorded number of its agent's state directory."""
     holder: object = None
     """The driver that acts for this broker."""
     claimed: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set, and replaced by the next, whenever another driver takes over."""
+    """This event is set, and replaced by a new one, whenever another driver takes over."""
     lines: dict[Channel, Line] = field(default_factory=dict)
     interests: dict[str, Interest] = field(default_factory=dict)
-    sayings: int = 0
-    """How often neighbours have said what they want."""
-    told: asyncio.Event = field(default_factory=asyncio.Event)
+    revisions: int = 0
+    """How often neighbours have written their interest."""
+    interest_changed: asyncio.Event = field(default_factory=asyncio.Event)
     questions: asyncio.Queue[tuple[str, bytes, asyncio.Future[bytes]]] | None = None
-    """What is asked of this broker's agent; None while nobody listens."""
+    """Questions to this broker's agent; None while nobody listens."""
     book: AdmissionBook = field(default_factory=AdmissionBook)
     delivered: dict[str, list[Message]] = field(default_factory=dict)
-    """Flow -> what its consumers got, with `keep_delivered`."""
+    """Flow -> messages that its consumers received, with `keep_delivered`."""
     got: dict[str, int] = field(default_factory=dict)
-    """Class -> messages handed to consumers, each counted."""
+    """Class -> messages that consumers received, each counted."""
     in_messages: int = 0
     out_messages: int = 0
     worked_s: float = 0.0
-    """CPU time that a real broker would have spent on what agents wrote."""
+    """Processor time that a real broker would have used for what agents wrote."""
     _last: dict[tuple[str, str], int] = field(default_factory=dict)
     _connections: int = 0
     _positions: dict[str, int] = field(default_factory=dict)
 
     def line(self, channel: Channel) -> Line:
-        """Where messages of a channel wait."""
+        """Return the place where messages of a channel wait."""
         line = self.lines.get(channel)
         if line is None:
             reliable = channel.delivery is Delivery.RELIABLE
@@ -160,14 +162,15 @@ class VirtualBroker:
         return line
 
     def publish(self, flow: str, delivery: Delivery, payloads: Sequence[bytes]) -> int:
-        """What a publisher sends to the ingress; how many were refused, as too large or closed."""
+        """Send messages of a publisher to the ingress; return how many were refused, as too large
+        or closed."""
         if self.away:
             return 0
-        asked = len(payloads)
+        count = len(payloads)
         if delivery is Delivery.RELIABLE:
             line = self.line(Channel(place=Place.INGRESS, delivery=delivery, flow=flow))
             if line.closed:
-                return asked
+                return count
             payloads = [payload for payload in payloads if len(payload) <= line.most_bytes]
         self.in_messages += len(payloads)
         first = self._positions.get(flow, 0) + 1
@@ -178,10 +181,10 @@ class VirtualBroker:
                 for index, payload in enumerate(payloads)
             ]
         )
-        return asked - len(payloads)
+        return count - len(payloads)
 
     def deliver(self, flow: str, messages: Sequence[Message], *, reliable: bool) -> None:
-        """Hand messages to everybody who is admitted to a class of the flow."""
+        """Hand messages to every consumer that is admitted to a class of the flow."""
         if reliable:
             messages = [m for m in messages if self._is_new(m)]
         delivery = Delivery.RELIABLE if reliable else Delivery.BEST_EFFORT
@@ -203,7 +206,8 @@ class VirtualBroker:
         return True
 
     def ask(self, name: str, consumer: str, now: float) -> int | None:
-        """A consumer asks to be admitted; the number of its connection, None when it waits."""
+        """Ask for a consumer's admission; return the number of its connection, None when it
+        waits."""
         if self.away or name not in self.book.classes:
             return None
         self._connections += 1
@@ -212,19 +216,19 @@ class VirtualBroker:
 
 
 class VirtualNetwork:
-    """All virtual brokers of a process, by address."""
+    """Hold all simulated brokers of a process, by address."""
 
     def __init__(self) -> None:
         self._brokers: dict[str, VirtualBroker] = {}
 
     def at(self, address: str) -> VirtualBroker:
-        """The broker under an address; it comes into being when somebody looks for it first."""
+        """Return the broker at an address; the first call creates it."""
         if address not in self._brokers:
             self._brokers[address] = VirtualBroker(address)
         return self._brokers[address]
 
     def reach(self, address: str) -> VirtualBroker:
-        """The broker under an address, if it can be reached now. Raises Retryable."""
+        """Return the broker at an address if it is reachable. Raises Retryable."""
         broker = self._brokers.get(address)
         if broker is None or broker.away:
             raise Retryable(f"{address} does not answer")

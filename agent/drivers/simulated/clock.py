@@ -1,4 +1,4 @@
-"""An event loop whose seconds are shorter than the world's."""
+"""Run an event loop whose seconds are shorter than real ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import selectors
 
 
 class _Hurried(selectors.DefaultSelector):
-    """Waits in the world's seconds when asked to wait in the loop's."""
+    """Wait in real seconds when asked to wait in the loop's."""
 
     def __init__(self, speed: float) -> None:
         super().__init__()
@@ -20,7 +20,8 @@ class _Hurried(selectors.DefaultSelector):
 
 
 class HurriedLoop(asyncio.SelectorEventLoop):
-    """All waiting takes 1/`speed` of its time, as long as there is processor time left for it."""
+    """Shorten all waiting to 1/`speed` of its time, as long as there is processor time left for
+    it."""
 
     def __init__(self, speed: float) -> None:
         self._speed = speed

@@ -1,4 +1,4 @@
-"""The driver for virtual brokers."""
+"""Drive simulated brokers for the agent."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ ANSWER_S = 2.0
 
 
 class SimulatedDriver:
-    """The driver for one virtual broker; see `agent.drivers.base.Driver`."""
+    """Drive one simulated broker; see `agent.drivers.base.Driver`."""
 
     def __init__(self, *, network: VirtualNetwork, address: str, broker: str) -> None:
-        """`broker`: our name in documents, under which neighbours keep our interest."""
+        """Take `broker`, our name in documents, under which neighbours store our interest."""
         self._network = network
         self._broker = network.at(address)
         self._name = broker
@@ -49,7 +49,7 @@ class SimulatedDriver:
         self._firsts: dict[str, int] = {}
         self._incarnation: int | None = None
         self._looked: tuple[float, float] | None = None
-        """When stats were asked for last, and the work done by then."""
+        """When stats were read last, and the work done by then."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -79,7 +79,7 @@ class SimulatedDriver:
         self._links.clear()
 
     def _own(self) -> VirtualBroker:
-        """Our broker, if it is there and still ours. Raises Retryable, Fenced."""
+        """Return our broker, if it is there and still ours. Raises Retryable, Fenced."""
         if self._broker.away:
             raise Retryable(f"{self._broker.address} does not answer")
         if self._incarnation is not None and self._broker.holder is not self:
@@ -91,7 +91,7 @@ class SimulatedDriver:
         return Fenced(f"incarnation {newest} acts for this broker", incarnation=newest)
 
     def _outbox_at(self, neighbour: str, delivery: Delivery) -> Line:
-        """Where messages for us wait at a neighbour's broker."""
+        """Return where messages for us wait at a neighbour's broker."""
         address = self._links.get(neighbour)
         if address is None:
             raise Retryable(f"no link to {neighbour}")
@@ -151,14 +151,14 @@ class SimulatedDriver:
         self._firsts[neighbour] = line.first
 
     async def set_bounds(self) -> None:
-        """Nothing bounds an outbox here."""
+        """Do nothing: a simulated outbox has no bound."""
 
     async def carry_over(self, gone: str, to: str) -> int:
         if gone not in self._firsts:
-            raise Retryable(f"nobody has looked yet at what waits for {gone}")
+            raise Retryable(f"the outbox for {gone} was not prepared for copying")
         line = self._own().line(self._outbox(gone, Delivery.RELIABLE))
         if line.first != self._firsts[gone]:
-            raise NotGone(f"{gone} has read from its outbox meanwhile, so it is not gone")
+            raise NotGone(f"{gone} has read from its outbox meanwhile, so it is not gone for good")
         held = [message for message in line.waiting if not message.mark]
         self._own().line(self._outbox(to, Delivery.RELIABLE)).append(held)
         return len(held)
@@ -176,7 +176,7 @@ class SimulatedDriver:
                 broker.worked_s += WORK_S[channel.delivery] * len(messages)
             case Place.INGRESS:
                 raise Unsupported("only publishers write to an ingress")
-        # A publisher that never lets go would starve whoever reads.
+        # A publisher that never yields would starve the readers.
         await asyncio.sleep(0)
 
     async def read(self, source: Source) -> AsyncIterator[Batch]:
@@ -227,17 +227,17 @@ class SimulatedDriver:
             raise Retryable(f"no link to {neighbour}")
         self._own()
         there = self._network.reach(address)
-        there.sayings += 1
+        there.revisions += 1
         there.interests[self._name] = Interest(
-            neighbour=self._name, flows=flows, epoch=epoch, asks=asks, saying=str(there.sayings)
+            neighbour=self._name, flows=flows, epoch=epoch, asks=asks, revision=str(there.revisions)
         )
-        there.told.set()
+        there.interest_changed.set()
 
     async def interests(self) -> AsyncIterator[Mapping[str, Interest]]:
         while True:
-            self._broker.told.clear()
+            self._broker.interest_changed.clear()
             yield dict(self._own().interests)
-            await self._broker.told.wait()
+            await self._broker.interest_changed.wait()
 
     # --- questions
 
@@ -310,7 +310,7 @@ class SimulatedDriver:
         raise self._superseded()
 
     def _busy(self, now: float, worked_s: float) -> float | None:
-        """Share of one core since the last look; None on the first."""
+        """Return the share of one core since the last reading; None for the first."""
         before, self._looked = self._looked, (now, worked_s)
         if before is None or now <= before[0]:
             return None

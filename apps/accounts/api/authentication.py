@@ -1,4 +1,4 @@
-"""Who is asking: a browser session, or `Authorization: Bearer weir_…`."""
+"""Identify the caller by a browser session, or by `Authorization: Bearer weir_…`."""
 
 from datetime import timedelta
 from typing import Any
@@ -11,19 +11,19 @@ from rest_framework.request import Request
 from apps.accounts.models import ApiToken, User
 from apps.accounts.services import token_digest
 
-# The time of last use is for people who clean up; a row write per request would be for nobody.
+# The time of last use helps people to clean up; it does not need a row write per request.
 USE_RECORDED_EVERY = timedelta(minutes=1)
 
 
 class SessionAuthentication(authentication.SessionAuthentication):
-    """Django's session with CSRF; without a session the answer is 401, not 403."""
+    """Use Django's session with CSRF; without a session the answer is 401, not 403."""
 
     def authenticate_header(self, request: Request) -> str:
         return "Session"
 
 
 class TokenAuthentication(authentication.BaseAuthentication):
-    """A hashed API token."""
+    """Identify the caller by a token, of which only a hash is stored."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
@@ -48,7 +48,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the schema names the token."""
+    """Name the token in the published schema."""
 
     target_class = "apps.accounts.api.authentication.TokenAuthentication"
     name = "token"
@@ -58,7 +58,7 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
 
 class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the schema names the browser session."""
+    """Name the browser session in the published schema."""
 
     target_class = "apps.accounts.api.authentication.SessionAuthentication"
     name = "session"

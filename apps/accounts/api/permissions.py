@@ -1,4 +1,5 @@
-"""One permission class for every endpoint: a view says what each of its actions needs."""
+"""Check permissions with one class for every endpoint: a view says what each of its actions
+needs."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -15,14 +16,21 @@ if TYPE_CHECKING:
 
 
 def granted(request: Request) -> frozenset[Permission]:
-    """What the caller may do: the token's permissions where there is one, else the person's."""
+    """Return the caller's permissions: the token's where there is one, else the person's."""
     if isinstance(request.auth, ApiToken):
         return request.auth.permissions
     return request.user.permissions if isinstance(request.user, User) else frozenset()
 
 
+def actor_of(request: Request) -> User:
+    """Return who acts. Every command needs a permission, so somebody is signed in."""
+    assert isinstance(request.user, User)
+    return request.user
+
+
 class RolePermission(BasePermission):
-    """Reads need READ; any other action needs what the view's `needs` names, or is refused."""
+    """Require READ for reads and what the view's `needs` names for any other action, or refuse
+    it."""
 
     message = "Your roles do not allow this."
 
@@ -31,7 +39,7 @@ class RolePermission(BasePermission):
         method = (request.method or "").lower()
         name = getattr(view, "action", method)
         if name is None or not hasattr(view, method):
-            # Not offered to anybody: the view itself answers 405.
+            # The view does not offer the action and answers 405 itself.
             return Permission.READ in granted(request)
         need = needs.get(name)
         if need is None:

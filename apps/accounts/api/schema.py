@@ -1,31 +1,69 @@
-"""Says in the published schema which roles an operation needs."""
+"""Add to the published schema which roles an operation needs, and how it may refuse a request."""
+
+import re
+from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
 from rest_framework.permissions import SAFE_METHODS
 
 from apps.accounts.api.permissions import RolePermission
-from apps.accounts.domain.roles import GRANTS, Permission, Role
+from apps.accounts.domain.roles import GRANTS, Permission, Role, permissions_of
+from apps.common.api.schema import error_statuses, problem_reference
 
 EVERYBODY = GRANTS[Role.VIEWER]
+SENTENCE_END = re.compile(r"(?<=[.;])\s")
 
 
 class RoleSchema(AutoSchema):
-    """Ends the description of what not everybody may do with the roles that may."""
+    """Say of every operation who may call it, as `x-weir-roles` and at the end of its description,
+    and which statuses it may answer."""
+
+    def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Return the operation with its roles and every status that it may answer."""
+        operation: dict[str, Any] = super().get_operation(*args, **kwargs) or {}
+        if operation:
+            operation["x-weir-roles"] = self.roles()
+            statuses = set(error_statuses(self.view, self.method, operation))
+            if self._restricted():
+                statuses |= {"403"} if self.method in SAFE_METHODS else {"403", "409"}
+            for status in sorted(statuses):
+                operation["responses"].setdefault(status, problem_reference(status))
+        return operation
+
+    def get_summary(self) -> str:
+        """Return the first sentence of the description, without its full stop."""
+        return SENTENCE_END.split(" ".join(self._text().split()), maxsplit=1)[0].rstrip(".;")
 
     def get_description(self) -> str:  # type: ignore[override]
-        """The view's own sentence, then `Role: editor.`"""
-        said: str = super().get_description() or ""
-        roles = self._roles()
-        return f"{said}\n\nRole: {' or '.join(roles)}." if roles else said
+        """Return what the view's `words` say of the action, else its docstring; then `Role:
+        editor.`"""
+        return f"{self._text()}\n\nRole: {self._sentence()}"
 
-    def _roles(self) -> list[str]:
-        if RolePermission not in self.view.permission_classes:
+    def _text(self) -> str:
+        action = getattr(self.view, "action", "")
+        return getattr(self.view, "words", {}).get(action) or super().get_description() or ""
+
+    def _sentence(self) -> str:
+        if not self._needs_sign_in():
+            return "none; nobody has to sign in."
+        return f"{' or '.join(self.roles())}." if self._restricted() else "any."
+
+    def roles(self) -> list[str]:
+        """Return the roles each of which is enough; none where nobody has to sign in."""
+        if not self._needs_sign_in():
             return []
+        return [role.value for role in Role if self._need() in permissions_of([role])]
+
+    def _needs_sign_in(self) -> bool:
+        return RolePermission in self.view.permission_classes
+
+    def _restricted(self) -> bool:
+        return self._needs_sign_in() and self._need() not in EVERYBODY
+
+    def _need(self) -> Permission:
         method = self.method.lower()
         need = getattr(self.view, "needs", {}).get(getattr(self.view, "action", method))
         if need is None:
             assert self.method in SAFE_METHODS, f"{self.method} {self.path}: nobody may"
             need = Permission.READ
-        if need in EVERYBODY:
-            return []
-        return [role.value for role in Role if need in GRANTS[role]]
+        return Permission(need)

@@ -1,10 +1,10 @@
-"""How often sign-in may be tried: per address and per account, counted for all processes at once.
+"""Limit how often sign-in may be tried, per address and per account, over all processes.
 
-Counted before any password is looked at, for that is what costs. An address from which somebody
-has signed in before is not shut out by strangers who guess at the same account.
+Attempts are counted before any password is checked, because checking is the expensive part. An
+address from which somebody has signed in before is not locked out by strangers who guess at the
+same account.
 
-Without Valkey each process counts for itself: fewer guesses are refused, none are let through
-uncounted.
+Without Valkey each process counts alone: fewer attempts are refused, but none is uncounted.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ MOST_LOCAL = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """So many tries in a window of so many seconds."""
+    """Allow this many attempts in a window of this many seconds."""
 
     tries: int
     window_s: int
@@ -49,12 +49,13 @@ def _client() -> redis.Redis:
 
 
 def address_of(request: Request) -> str:
-    """Whom the request comes from: the peer, or what the last trusted proxy says of it."""
+    """Return the address of the caller: the peer, or the one that the last trusted proxy
+    reports."""
     return BaseThrottle().get_ident(request) or ""
 
 
 def _count(key: str, rate: Rate, by: int = 1) -> tuple[int, int]:
-    """The count after this try, and how many seconds its window still lasts."""
+    """Return the count after this attempt, and how many seconds its window still lasts."""
     try:
         with _client().pipeline() as pipe:
             pipe.set(PREFIX + key, 0, ex=rate.window_s, nx=True)
@@ -63,7 +64,7 @@ def _count(key: str, rate: Rate, by: int = 1) -> tuple[int, int]:
             _, count, left = pipe.execute()
         return int(count), max(1, int(left))
     except redis.RedisError as error:
-        logger.warning("sign-in tries are counted by this process alone: %s", error)
+        logger.warning("this process counts sign-in attempts alone: %s", error)
         return _count_here(key, rate, by)
 
 
@@ -80,28 +81,28 @@ def _count_here(key: str, rate: Rate, by: int) -> tuple[int, int]:
 
 
 def _hashed(text: str) -> str:
-    """Of whatever length and letters: a key of one length."""
+    """Return a key of fixed length for any text."""
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:32]
 
 
 class AddressThrottle(BaseThrottle):
-    """Refuses an address that tries too often, before the body is looked at."""
+    """Refuse an address that tries too often, before the body is read."""
 
     _left = 0
 
     def allow_request(self, request: Request, view: object) -> bool:
-        """Count this try."""
+        """Count this attempt and return whether it is allowed."""
         key = f"address:{_hashed(address_of(request))}"
         count, self._left = _count(key, PER_ADDRESS)
         return count <= PER_ADDRESS.tries
 
     def wait(self) -> float:
-        """Seconds until the next try counts."""
+        """Return the seconds until the next attempt counts."""
         return self._left
 
 
 class AccountTry:
-    """One try to sign in to an account. Raises Throttled where there were too many."""
+    """Count one attempt to sign in to an account. Raises Throttled where there were too many."""
 
     def __init__(self, request: Request, username: str) -> None:
         account = _hashed(username.casefold())
@@ -112,12 +113,12 @@ class AccountTry:
             raise Throttled(wait=left)
 
     def succeeded(self) -> None:
-        """It does not count, and its address is known from now on."""
+        """Do not count the attempt, and remember its address as known."""
         _count(self._key, PER_ACCOUNT, by=-1)
         try:
             _client().set(self._known, 1, ex=KNOWN_S)
         except redis.RedisError as error:
-            logger.warning("the address of a sign-in is not kept: %s", error)
+            logger.warning("the address of a sign-in was not stored: %s", error)
 
     def _is_known(self) -> bool:
         try:

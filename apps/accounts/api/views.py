@@ -1,20 +1,20 @@
-"""Sign in and out; people and tokens."""
+"""Let people sign in and out; manage people and tokens."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib.auth import authenticate, login, logout, update_session_auth_hash
 from django.middleware.csrf import get_token
 from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_protect
 from django_filters import rest_framework as filters
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers, status, viewsets
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.accounts.api.permissions import granted
+from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.api.throttle import AccountTry, AddressThrottle, address_of
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import ApiToken, User, role_choices
@@ -27,36 +27,13 @@ from apps.accounts.services import (
     user_create,
     user_update,
 )
-from apps.common.api.filters import FilterSet, NameSearch, Ordering
+from apps.common.api.fields import EDIT_ONLY, choices, command_list
+from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
 from apps.common.api.forms import Form, ModelForm
 from apps.common.api.preconditions import etag, expected_version
 from apps.common.errors import ApplicationError
 
 IF_MATCH = OpenApiParameter("If-Match", str, OpenApiParameter.HEADER, required=True)
-
-
-class SessionSerializer(serializers.Serializer[dict[str, Any]]):
-    """Who is signed in, and what the installation lets them do."""
-
-    signed_in = serializers.BooleanField()
-    user_id = serializers.UUIDField(allow_null=True)
-    username = serializers.CharField(allow_blank=True)
-    display_name = serializers.CharField(allow_blank=True)
-    roles = serializers.ListField(child=serializers.ChoiceField(choices=role_choices()))
-    allowed_commands = serializers.ListField(
-        child=serializers.CharField(),
-        help_text="create_system, start_run, manage_people, manage_agents, manage_tokens",
-    )
-    csrf_token = serializers.CharField(help_text="Send as X-CSRFToken with every write.")
-
-
-class SignInSerializer(Form[dict[str, str]]):
-    """A name and a password."""
-
-    username = serializers.CharField(max_length=150)
-    password = serializers.CharField(
-        max_length=200, trim_whitespace=False, style={"input_type": "password"}
-    )
 
 
 COMMANDS = {
@@ -66,11 +43,38 @@ COMMANDS = {
     "manage_agents": Permission.ADMINISTER,
     "manage_tokens": Permission.OWN_ACCOUNT,
 }
+SESSION_COMMANDS = choices(*COMMANDS)
+TOKEN_COMMANDS = choices("revoke")
+
+
+class SessionSerializer(serializers.Serializer[dict[str, Any]]):
+    """Describe who is signed in, and what the installation lets them do."""
+
+    signed_in = serializers.BooleanField()
+    user_id = serializers.UUIDField(allow_null=True)
+    username = serializers.CharField(allow_blank=True)
+    display_name = serializers.CharField(allow_blank=True)
+    roles = serializers.ListField(child=serializers.ChoiceField(choices=role_choices()))
+    allowed_commands = command_list(SESSION_COMMANDS)
+    csrf_token = serializers.CharField(help_text="Send as X-CSRFToken with every write.")
+
+
+class SignInSerializer(Form[dict[str, str]]):
+    """Read a name and a password."""
+
+    username = serializers.CharField(max_length=150)
+    password = serializers.CharField(
+        max_length=200, trim_whitespace=False, style={"input_type": "password"}
+    )
+
+
+IN_SESSION: list[Any] = [{"session": []}]
+"""For the schema: only a person who is signed in may do it, no token."""
 
 
 @method_decorator(csrf_protect, name="dispatch")
 class SessionView(APIView):
-    """The browser's session. CSRF is checked before anybody is signed in, too."""
+    """Manage the browser's session. CSRF is checked even before anybody is signed in."""
 
     permission_classes = [AllowAny]
 
@@ -94,20 +98,20 @@ class SessionView(APIView):
 
     @extend_schema(operation_id="session_retrieve", responses=SessionSerializer)
     def get(self, request: Request) -> Response:
-        """Who is signed in; answered to anybody, with the CSRF token."""
+        """Return who is signed in; answered to anybody, with the CSRF token."""
         return self._session(request)
 
     @extend_schema(
         operation_id="session_create", request=SignInSerializer, responses=SessionSerializer
     )
     def post(self, request: Request) -> Response:
-        """Sign in."""
+        """Sign in with name and password."""
         form = SignInSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         username = form.validated_data["username"]
         this_try = AccountTry(request, username)
-        found = authenticate(request._request, **form.validated_data)
-        user = found if isinstance(found, User) else None
+        account = authenticate(request._request, **form.validated_data)
+        user = account if isinstance(account, User) else None
         sign_in_record(user=user, username=username, address=address_of(request))
         if user is None:
             raise ApplicationError(
@@ -122,7 +126,7 @@ class SessionView(APIView):
 
     @extend_schema(operation_id="session_destroy", responses={204: None})
     def delete(self, request: Request) -> Response:
-        """Sign out."""
+        """Sign out and end the session."""
         user, address = request.user, address_of(request)
         logout(request._request)
         if isinstance(user, User):
@@ -131,7 +135,7 @@ class SessionView(APIView):
 
 
 class PasswordSerializer(Form[dict[str, str]]):
-    """The password one has, and the one to have."""
+    """Read the present password and the new one."""
 
     current = serializers.CharField(
         max_length=200, trim_whitespace=False, style={"input_type": "password"}
@@ -142,7 +146,7 @@ class PasswordSerializer(Form[dict[str, str]]):
 
 
 class PasswordView(APIView):
-    """One's own password."""
+    """Change the caller's own password."""
 
     needs = {"post": Permission.OWN_ACCOUNT}
 
@@ -150,10 +154,14 @@ class PasswordView(APIView):
         return [AddressThrottle()]
 
     @extend_schema(
-        operation_id="session_password", request=PasswordSerializer, responses={204: None}
+        operation_id="session_password",
+        request=PasswordSerializer,
+        responses={204: None},
+        auth=IN_SESSION,
     )
     def post(self, request: Request) -> Response:
-        """Change one's own password; ends one's other sessions and all tokens. Needs a session."""
+        """Change the caller's own password, which ends the other sessions and all tokens. Needs a
+        session."""
         user = person_in_session(request, "change your password", "token_cannot_change_password")
         form = PasswordSerializer(data=request.data)
         form.is_valid(raise_exception=True)
@@ -164,16 +172,16 @@ class PasswordView(APIView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-def person_in_session(request: Request, deed: str, code: str = "token_cannot_grant") -> User:
-    """The person who is signed in. Raises ApplicationError where a token asks instead."""
+def person_in_session(request: Request, purpose: str, code: str = "token_cannot_grant") -> User:
+    """Return the person who is signed in. Raises ApplicationError where a token asks instead."""
     assert isinstance(request.user, User)
     if isinstance(request.auth, ApiToken):
-        raise ApplicationError(code, f"Sign in as a person to {deed}.", status=403)
+        raise ApplicationError(code, f"Sign in as a person to {purpose}.", status=403)
     return request.user
 
 
 class UserSerializer(ModelForm[User]):
-    """A person."""
+    """Describe a person with an account."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
     roles = serializers.ListField(child=serializers.ChoiceField(choices=role_choices()))
@@ -203,12 +211,13 @@ class UserSerializer(ModelForm[User]):
         read_only_fields = ["version"]
         extra_kwargs: dict[str, Any] = {"username": {"validators": []}}
 
+    @extend_schema_field(command_list(EDIT_ONLY))
     def get_allowed_commands(self, user: User) -> list[str]:
         return ["edit"]
 
 
-class UserFilter(FilterSet):
-    """By activity."""
+class UserFilter(CreatedFilter):
+    """Filter the list of people by activity."""
 
     class Meta:
         model = User
@@ -216,7 +225,8 @@ class UserFilter(FilterSet):
 
 
 class UserViewSet(viewsets.GenericViewSet[User]):
-    """People; only admins see and change them. Nobody is deleted: make them inactive."""
+    """Manage people; only administrators see and change them. Nobody is deleted: deactivate
+    them."""
 
     queryset = User.objects.filter(automatic=False)
     serializer_class = UserSerializer
@@ -238,14 +248,15 @@ class UserViewSet(viewsets.GenericViewSet[User]):
         return Response(data, status=http_status, headers=headers)
 
     def list(self, request: Request) -> Response:
-        """Everybody with an account."""
+        """List everybody with an account."""
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     def retrieve(self, request: Request, id: str) -> Response:
-        """One person."""
+        """Return one person with an account."""
         return self._answer(self.get_object())
 
+    @extend_schema(auth=IN_SESSION)
     def create(self, request: Request) -> Response:
         """Add a person with a first password; needs a session."""
         actor = person_in_session(request, "add a person")
@@ -259,7 +270,7 @@ class UserViewSet(viewsets.GenericViewSet[User]):
 
     @extend_schema(parameters=[IF_MATCH])
     def partial_update(self, request: Request, id: str) -> Response:
-        """Change names, roles, password, or whether the person may sign in.
+        """Change names, roles, the password, or whether the person may sign in.
 
         A new password ends the sessions and tokens of the account. What lets somebody in or gives
         them a role needs a session; with a token one may change names and end an account.
@@ -269,18 +280,18 @@ class UserViewSet(viewsets.GenericViewSet[User]):
         form = self.get_serializer(user, data=request.data, partial=True)
         form.is_valid(raise_exception=True)
         values = dict(form.validated_data)
-        assert isinstance(request.user, User)
         if "roles" in values or "password" in values or values.get("is_active"):
             person_in_session(request, "give somebody roles, a password or the right to sign in")
         return self._answer(
-            user_update(user=user, expected_version=version, values=values, actor=request.user)
+            user_update(user=user, expected_version=version, values=values, actor=actor_of(request))
         )
 
 
 class TokenSerializer(ModelForm[ApiToken]):
-    """A token without its secret."""
+    """Describe a token without its secret."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
+    owner = serializers.UUIDField(source="owner.public_id", read_only=True)
     owner_name = serializers.CharField(source="owner.display_name", read_only=True)
     roles = serializers.ListField(child=serializers.ChoiceField(choices=role_choices()))
     allowed_commands = serializers.SerializerMethodField()
@@ -290,6 +301,7 @@ class TokenSerializer(ModelForm[ApiToken]):
         fields = [
             "id",
             "name",
+            "owner",
             "owner_name",
             "prefix",
             "roles",
@@ -301,12 +313,13 @@ class TokenSerializer(ModelForm[ApiToken]):
         ]
         read_only_fields = ["prefix", "created_at", "revoked_at", "last_used_at"]
 
+    @extend_schema_field(command_list(TOKEN_COMMANDS))
     def get_allowed_commands(self, token: ApiToken) -> list[str]:
         return [] if token.revoked_at else ["revoke"]
 
 
 class NewTokenSerializer(TokenSerializer):
-    """A token just made: the only time that its secret is shown."""
+    """Describe a new token, the only time that its secret is shown."""
 
     secret = serializers.CharField(read_only=True)
 
@@ -314,12 +327,21 @@ class NewTokenSerializer(TokenSerializer):
         fields = [*TokenSerializer.Meta.fields, "secret"]
 
 
+class TokenFilter(CreatedFilter):
+    """Filter tokens by when they were made."""
+
+    class Meta:
+        model = ApiToken
+        fields: ClassVar[list[str]] = []
+
+
 class TokenViewSet(viewsets.GenericViewSet[ApiToken]):
-    """One's own tokens; admins see and revoke everybody's."""
+    """Manage the caller's own tokens; administrators see and revoke everybody's."""
 
     queryset = ApiToken.objects.select_related("owner")
     serializer_class = TokenSerializer
-    filter_backends = [NameSearch, Ordering]
+    filterset_class = TokenFilter
+    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
     lookup_field = "public_id"
     lookup_url_kwarg = "id"
     lookup_value_converter = "uuid"
@@ -327,6 +349,7 @@ class TokenViewSet(viewsets.GenericViewSet[ApiToken]):
     ordering_fields = ["name", "created_at", "last_used_at"]
     ordering = ["-id"]
     needs = dict.fromkeys(["list", "create", "destroy"], Permission.OWN_ACCOUNT)
+    refuses = {"create": (409,)}
 
     def get_queryset(self) -> Any:
         everything = super().get_queryset()
@@ -336,13 +359,13 @@ class TokenViewSet(viewsets.GenericViewSet[ApiToken]):
         return everything.filter(owner=self.request.user)
 
     def list(self, request: Request) -> Response:
-        """Tokens, newest first."""
+        """List tokens, with the newest first."""
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
-    @extend_schema(responses={201: NewTokenSerializer})
+    @extend_schema(responses={201: NewTokenSerializer}, auth=IN_SESSION)
     def create(self, request: Request) -> Response:
-        """Make a token for oneself; the answer holds the secret, once. Needs a session."""
+        """Make a token for the caller; the answer holds the secret, once. Needs a session."""
         owner = person_in_session(request, "make a token", "token_cannot_make_tokens")
         form = self.get_serializer(data=request.data)
         form.is_valid(raise_exception=True)
@@ -356,9 +379,8 @@ class TokenViewSet(viewsets.GenericViewSet[ApiToken]):
     def destroy(self, request: Request, id: str) -> Response:
         """Revoke a token at once."""
         token = self.get_object()
-        assert isinstance(request.user, User)
         by_itself = isinstance(request.auth, ApiToken) and request.auth.pk == token.pk
         if not by_itself and Permission.ADMINISTER not in granted(request):
             person_in_session(request, "revoke another token", "token_cannot_revoke_others")
-        token_revoke(token=token, actor=request.user)
+        token_revoke(token=token, actor=actor_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -1,6 +1,6 @@
-"""Which sign-in and display names an account may have: none that passes for somebody else's."""
+"""Check which sign-in and display names an account may have, so that none imitates another."""
 
-# ruff: noqa: RUF001 - letters that look like others are what this file is about
+# ruff: noqa: RUF001 - this file deals with letters that look like others
 
 import re
 import unicodedata
@@ -19,7 +19,7 @@ _LOOK_ALIKE = str.maketrans(
 
 
 def username_error(username: str) -> str:
-    """What is wrong with a sign-in name, in a sentence; empty if nothing is."""
+    """Return what is wrong with a sign-in name, in a sentence; empty if nothing is."""
     if not ALLOWED.fullmatch(username):
         return (
             "Only the letters a to z, digits and . _ @ + - are allowed, "
@@ -29,7 +29,7 @@ def username_error(username: str) -> str:
 
 
 def display_name_error(name: str) -> str:
-    """What is wrong with a name that people see; empty if nothing is."""
+    """Return what is wrong with a name that people see; empty if nothing is."""
     if any(unicodedata.category(letter).startswith("C") for letter in name):
         return "Control and invisible characters are not allowed."
     return _reserved(name)

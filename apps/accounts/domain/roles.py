@@ -1,11 +1,11 @@
-"""The five roles and what each may do. Roles add up; every account may read."""
+"""Define the five roles and what each may do. Roles add up; every account may read."""
 
 from collections.abc import Iterable
 from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What a person or a token is trusted with."""
+    """Name what a person or a token may do."""
 
     VIEWER = "viewer"
     EDITOR = "editor"
@@ -15,7 +15,7 @@ class Role(StrEnum):
 
 
 class Permission(StrEnum):
-    """What an operation of the API needs."""
+    """Name what an operation of the API needs."""
 
     READ = "read"
     EDIT_MODEL = "edit_model"
@@ -37,7 +37,7 @@ GRANTS: dict[Role, frozenset[Permission]] = {
 
 
 def permissions_of(roles: Iterable[str]) -> frozenset[Permission]:
-    """Everything that the given roles together may do; reading is part of each."""
+    """Return the permissions of all given roles together; reading is part of each."""
     granted = set(GRANTS[Role.VIEWER])
     for role in roles:
         granted |= GRANTS[Role(role)]

@@ -1,4 +1,5 @@
-"""Who gave an account its password and its roles: nobody approves plans of who made them."""
+"""Store who gave an account its password and roles: nobody approves plans of an account that made
+theirs."""
 
 import django.db.models.deletion
 from django.conf import settings

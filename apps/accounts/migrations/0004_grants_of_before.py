@@ -1,4 +1,4 @@
-"""Who gave what before grants were kept: the audit record knows."""
+"""Copy the givers of existing passwords and roles from the audit record."""
 
 from typing import Any
 

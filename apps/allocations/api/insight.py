@@ -1,4 +1,4 @@
-"""Why a class got in or stayed out, over REST."""
+"""Explain over the REST API why a class was admitted or refused."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from weir.scenarios.admission import Lever, Trial
 
 
 class NeedSerializer(serializers.Serializer[Need]):
-    """What one consumer takes of one resource of its node."""
+    """Describe what one consumer takes of one resource of its node."""
 
     resource = serializers.CharField()
     cost = serializers.FloatField(help_text="Units of work per message.")
@@ -26,12 +26,14 @@ class NeedSerializer(serializers.Serializer[Need]):
     room = serializers.FloatField(help_text="Units per second that the node has left.")
     price_at_margin = serializers.FloatField(
         allow_null=True,
-        help_text="Price at which one would bring just what it costs; null: at no price.",
+        help_text="Price at which one consumer would be worth just what it costs; null: at no "
+        "price.",
     )
 
 
 class ExplanationSerializer(serializers.Serializer[Explanation]):
-    """Value against price of one consumer; the levers hold everything else still."""
+    """Compare the value of one consumer with its price; the levers hold everything else
+    constant."""
 
     consumer_class = serializers.CharField()
     flow = serializers.CharField()
@@ -40,14 +42,16 @@ class ExplanationSerializer(serializers.Serializer[Explanation]):
     admitted = serializers.IntegerField()
     wanted = serializers.IntegerField()
     value = serializers.FloatField(help_text="Utility of one consumer at the rate.")
-    price = serializers.FloatField(help_text="What the resources that one takes are worth.")
+    price = serializers.FloatField(help_text="The worth of the resources that one consumer takes.")
     price_per_message = serializers.FloatField()
     needs = NeedSerializer(many=True)
     verdict = serializers.ChoiceField(choices=[verdict.value for verdict in Verdict])
     binding = serializers.CharField(
         allow_null=True, help_text="The resource that makes up most of the price."
     )
-    fits = serializers.BooleanField(help_text="One more would fit into the room left.")
+    fits = serializers.BooleanField(
+        help_text="One more consumer would fit into the remaining capacity."
+    )
     given_up = serializers.FloatField(
         help_text="Utility that the number admitted gives up against what the prices ask for."
     )
@@ -62,17 +66,18 @@ class ExplanationSerializer(serializers.Serializer[Explanation]):
 
 
 class ExplainedSerializer(serializers.Serializer[Explained]):
-    """The explanation of one class, and how far the whole allocation may be from the best."""
+    """Explain one class, and say how far the whole allocation may be from the best."""
 
     explanation = ExplanationSerializer()
     gap = serializers.FloatField(
-        allow_null=True, help_text="Utility given up at most in all; null: no bound is proven."
+        allow_null=True,
+        help_text="Largest possible loss of utility in all; null: no bound is proven.",
     )
     has_prices = serializers.BooleanField()
 
 
 class TrialSerializer(serializers.Serializer[Trial]):
-    """A lever where it stood at last, and what solving again then gave."""
+    """Describe a lever at its last value, and the result of solving again with it."""
 
     lever = serializers.ChoiceField(choices=[lever.value for lever in Lever])
     resource = serializers.CharField(help_text="Whose capacity; empty for the other levers.")
@@ -80,12 +85,17 @@ class TrialSerializer(serializers.Serializer[Trial]):
         help_text="`worth`: 1; `rate`: msg/s; `capacity`: units per second."
     )
     after = serializers.FloatField()
-    admitted = serializers.IntegerField(help_text="Of the class; no more than before: not so.")
-    utility = serializers.FloatField(help_text="Of the whole allocation.")
+    admitted = serializers.IntegerField(
+        help_text="Admitted consumers of the class; not more than before means that the lever "
+        "did not help."
+    )
+    utility = serializers.FloatField(
+        help_text="Utility of the whole allocation, by the present utility functions."
+    )
 
 
 class TrialsSerializer(serializers.Serializer[Trials]):
-    """The frozen model solved again, as it is and with each lever that could admit the class."""
+    """Solve the frozen model again, as it is and with each lever that could admit the class."""
 
     method = serializers.CharField()
     admitted_before = serializers.IntegerField()
@@ -99,11 +109,11 @@ class _Query(Form[Any]):
 
 
 class TrialsRequestSerializer(_Query):
-    """Which class is asked about."""
+    """Read the class in question."""
 
 
 class ExplainsClasses:
-    """The sub-resources `explanation` and `trials` of an allocation."""
+    """Provide the sub-resources `explanation` and `trials` of an allocation."""
 
     @extend_schema(
         parameters=[OpenApiParameter("consumer_class", str, required=True)],
@@ -111,7 +121,8 @@ class ExplainsClasses:
     )
     @action(detail=True, methods=["get"])
     def explanation(self, request: Request, id: str) -> Response:
-        """Why this class was admitted or refused: value of one against its price."""
+        """Explain why this class was admitted or refused: the value of one consumer against its
+        price."""
         form = _Query(data=request.query_params)
         form.is_valid(raise_exception=True)
         explained = class_explanation(
@@ -123,11 +134,11 @@ class ExplainsClasses:
     @extend_schema(request=TrialsRequestSerializer, responses=TrialsSerializer)
     @action(detail=True, methods=["post"])
     def trials(self, request: Request, id: str) -> Response:
-        """What would admit more of this class, found by solving again; stores nothing."""
+        """Find what would admit more of this class by solving again; this stores nothing."""
         form = TrialsRequestSerializer(data=request.data)
         form.is_valid(raise_exception=True)
-        found = admission_trials(
+        result = admission_trials(
             self.get_object(),  # type: ignore[attr-defined]
             form.validated_data["consumer_class"],
         )
-        return Response(TrialsSerializer(found).data)
+        return Response(TrialsSerializer(result).data)

@@ -1,4 +1,4 @@
-"""What a draft of utility functions would change, over REST; stores nothing."""
+"""Show over the REST API what a draft of utility functions would change; this stores nothing."""
 
 from typing import Any
 
@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.domain.roles import Permission
+from apps.allocations.api.serializers import STATUSES
 from apps.allocations.selectors.changes import KINDS
 from apps.allocations.services.preview import Preview, PreviewChange, utilities_preview
 from apps.common.api.forms import Form
@@ -19,14 +20,14 @@ MOST_DRAFTS = 100
 
 
 class UtilityDraftSerializer(Form[dict[str, Any]]):
-    """A utility function as it is edited."""
+    """Read a utility function that is being edited."""
 
     kind = serializers.CharField(max_length=32)
     parameters = serializers.DictField()
 
 
 class DraftsField(serializers.DictField):
-    """So many drafts at most; more are refused before any of them is looked at."""
+    """Read a limited number of drafts; too many are refused before any of them is checked."""
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict) and len(data) > MOST_DRAFTS:
@@ -35,7 +36,7 @@ class DraftsField(serializers.DictField):
 
 
 class PreviewRequestSerializer(Form[dict[str, Any]]):
-    """Drafts by the id of the utility function that each would replace."""
+    """Read drafts by the id of the utility function that each would replace."""
 
     utilities = DraftsField(child=UtilityDraftSerializer(), allow_empty=False)
 
@@ -45,7 +46,7 @@ class PreviewRequestSerializer(Form[dict[str, Any]]):
 
 
 class PreviewChangeSerializer(serializers.Serializer[PreviewChange]):
-    """One quantity without and with the draft."""
+    """Describe one quantity without and with the draft."""
 
     kind = serializers.ChoiceField(choices=KINDS)
     name = serializers.CharField()
@@ -56,9 +57,10 @@ class PreviewChangeSerializer(serializers.Serializer[PreviewChange]):
 
 
 class PreviewSerializer(serializers.Serializer[Preview]):
-    """The model solved without and with the draft, by the same method from the same prices."""
+    """Compare the model solved without and with the draft, by the same method from the same
+    prices."""
 
-    status = serializers.CharField()
+    status = serializers.ChoiceField(choices=STATUSES)
     reason = serializers.CharField(help_text="Why nothing is feasible, where nothing is.")
     method = serializers.CharField()
     model_version = serializers.IntegerField()
@@ -68,25 +70,35 @@ class PreviewSerializer(serializers.Serializer[Preview]):
         default=None,
         help_text="The allocation whose prices the computation began with.",
     )
-    utility_before = serializers.FloatField()
-    utility_after = serializers.FloatField()
+    start_name = serializers.CharField(source="start", allow_null=True, default=None)
+    utility_before = serializers.FloatField(
+        help_text="What rates and consumers are worth now, by the draft's utility functions."
+    )
+    utility_after = serializers.FloatField(help_text="The same with the draft.")
+    saved_utility_before = serializers.FloatField(
+        help_text="What they are worth now, by the functions as they are saved."
+    )
+    saved_utility_after = serializers.FloatField(help_text="The same with the draft.")
     admitted_before = serializers.IntegerField()
     admitted_after = serializers.IntegerField()
-    changes = PreviewChangeSerializer(many=True, help_text="The draft's own first.")
+    changes = PreviewChangeSerializer(
+        many=True, help_text="Changes of the draft's own topics and classes come first."
+    )
     changes_in_all = serializers.IntegerField()
     runtime_s = serializers.FloatField()
 
 
 class PreviewView(APIView):
-    """A look ahead while one edits."""
+    """Show the effect of edited utility functions before they are saved."""
 
     needs = {"post": Permission.EDIT_MODEL}
+    refuses = {"post": (422, 429)}
 
     @extend_schema(
         operation_id="system_preview", request=PreviewRequestSerializer, responses=PreviewSerializer
     )
     def post(self, request: Request, id: str) -> Response:
-        """Rates, admissions and prices without and with the draft, within about a second."""
+        """Return rates, admissions and prices without and with the draft, within about a second."""
         form = PreviewRequestSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         system = get_object_or_404(System, public_id=id)

@@ -1,7 +1,8 @@
-"""What allocations look like over REST."""
+"""Describe allocations over the REST API."""
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.accounts.api.permissions import granted
@@ -10,6 +11,7 @@ from apps.allocations.domain.causes import ModelChange
 from apps.allocations.models import Allocation, ClassPopulation, FlowRate, ResourceLoad
 from apps.allocations.selectors.changes import KINDS, QuantityChange
 from apps.catalog.api.views import ParameterDescriptionSerializer
+from apps.common.api.fields import choices, command_list
 from apps.common.api.forms import Form
 from apps.runs.api.views import RunSerializer
 from apps.systems.api.entities import Reference
@@ -17,7 +19,7 @@ from apps.systems.models import System
 
 
 class AllocationRequestSerializer(Form[dict[str, Any]]):
-    """How to optimize."""
+    """Read how to optimize a system."""
 
     method = serializers.CharField(
         required=False, default="certified", help_text="A name from /optimizers."
@@ -32,23 +34,23 @@ class AllocationRequestSerializer(Form[dict[str, Any]]):
 
 
 class SystemAllocationRequestSerializer(AllocationRequestSerializer):
-    """Which system to optimize, and how."""
+    """Read which system to optimize, and how."""
 
     system = Reference(System)
     cold = serializers.BooleanField(
         required=False,
-        help_text="Do not begin where the system's last allocation left off.",
+        help_text="Do not start from the prices of the system's last allocation.",
     )
 
 
 class ProblemAllocationRequestSerializer(AllocationRequestSerializer):
-    """A problem of one's own (docs/formats.md, Allocation), and how to optimize it."""
+    """Read a problem of the caller (docs/formats.md, Allocation), and how to optimize it."""
 
     problem = serializers.DictField()
 
 
 class AllocationPlanSerializer(Form[dict[str, Any]]):
-    """What to call the plan."""
+    """Read the title of the plan."""
 
     title = serializers.CharField(
         required=False,
@@ -62,11 +64,17 @@ class AllocationPlanSerializer(Form[dict[str, Any]]):
     )
 
 
-class AllocationSerializer(serializers.ModelSerializer[Allocation]):
-    """An allocation without its rows."""
+STATUSES = choices("optimal", "solved", "not_converged", "time_limit", "infeasible")
+ALLOCATION_COMMANDS = choices("cancel", "rerun", "compare", "plan")
 
+
+class AllocationSerializer(serializers.ModelSerializer[Allocation]):
+    """Describe an allocation without its rows."""
+
+    status = serializers.ChoiceField(choices=STATUSES, read_only=True)
     id = serializers.UUIDField(source="public_id", read_only=True)
     system = serializers.UUIDField(source="system.public_id", read_only=True, allow_null=True)
+    system_name = serializers.CharField(source="system.name", read_only=True, allow_null=True)
     run = serializers.UUIDField(source="run.public_id", read_only=True)
     run_number = serializers.IntegerField(source="run.pk", read_only=True)
     model_version = serializers.IntegerField(
@@ -76,6 +84,9 @@ class AllocationSerializer(serializers.ModelSerializer[Allocation]):
     seed = serializers.IntegerField(source="run.seed", read_only=True)
     asked_by = serializers.CharField(
         source="run.asked_by.display_name", read_only=True, allow_null=True, default=None
+    )
+    asked_by_id = serializers.UUIDField(
+        source="run.asked_by.public_id", read_only=True, allow_null=True, default=None
     )
     started_from = serializers.CharField(
         source="run.starts_from.allocation",
@@ -94,6 +105,7 @@ class AllocationSerializer(serializers.ModelSerializer[Allocation]):
             "id",
             "number",
             "system",
+            "system_name",
             "run",
             "run_number",
             "status",
@@ -107,6 +119,7 @@ class AllocationSerializer(serializers.ModelSerializer[Allocation]):
             "snapshot_hash",
             "seed",
             "asked_by",
+            "asked_by_id",
             "started_from",
             "started_at",
             "finished_at",
@@ -115,6 +128,7 @@ class AllocationSerializer(serializers.ModelSerializer[Allocation]):
         ]
         read_only_fields = fields
 
+    @extend_schema_field(command_list(ALLOCATION_COMMANDS))
     def get_allowed_commands(self, allocation: Allocation) -> list[str]:
         commands = RunSerializer(context=self.context).get_allowed_commands(allocation.run)
         if "rerun" in commands:
@@ -131,7 +145,7 @@ class AllocationSerializer(serializers.ModelSerializer[Allocation]):
 
 
 class AllocationDetailSerializer(AllocationSerializer):
-    """An allocation with its trace, its bounds and what one compares it with."""
+    """Describe an allocation with its trace, its bounds and the ones to compare it with."""
 
     trace = serializers.ListField(
         child=serializers.FloatField(), read_only=True, help_text="Utility of each iteration."
@@ -149,7 +163,7 @@ class AllocationDetailSerializer(AllocationSerializer):
             "empty where the job could not tell."
         ),
     )
-    previous = serializers.SerializerMethodField(help_text="The one before it in its system.")
+    previous = serializers.SerializerMethodField(help_text="The previous allocation of its system.")
     in_force = serializers.SerializerMethodField(
         help_text="The allocation of its system whose plan was carried out last."
     )
@@ -184,7 +198,7 @@ class AllocationDetailSerializer(AllocationSerializer):
 
 
 class FlowRateSerializer(serializers.ModelSerializer[FlowRate]):
-    """The rate of one flow against its bounds, msg/s."""
+    """Describe the rate of one flow against its bounds, in msg/s."""
 
     nodes = serializers.ListField(child=serializers.CharField(), read_only=True)
 
@@ -194,7 +208,7 @@ class FlowRateSerializer(serializers.ModelSerializer[FlowRate]):
 
 
 class ClassPopulationSerializer(serializers.ModelSerializer[ClassPopulation]):
-    """Admitted over wanted of one class."""
+    """Describe how many of a class's consumers are admitted."""
 
     class Meta:
         model = ClassPopulation
@@ -202,7 +216,7 @@ class ClassPopulationSerializer(serializers.ModelSerializer[ClassPopulation]):
 
 
 class ResourceLoadSerializer(serializers.ModelSerializer[ResourceLoad]):
-    """Load of a node's resource or of a link against its capacity, with its price."""
+    """Describe the load of a node's resource or of a link against its capacity, with its price."""
 
     class Meta:
         model = ResourceLoad
@@ -210,7 +224,7 @@ class ResourceLoadSerializer(serializers.ModelSerializer[ResourceLoad]):
 
 
 class ChangeSerializer(serializers.Serializer[dict[str, Any]]):
-    """Former and new value of one quantity."""
+    """Describe the former and new value of one quantity."""
 
     name = serializers.CharField()
     before = serializers.FloatField(allow_null=True)
@@ -218,7 +232,7 @@ class ChangeSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class ModelChangeSerializer(serializers.Serializer[ModelChange]):
-    """One difference of the models behind two allocations."""
+    """Describe one difference of the models behind two allocations."""
 
     what = serializers.ChoiceField(choices=["node", "link", "flow", "class"])
     name = serializers.CharField()
@@ -233,18 +247,19 @@ class ModelChangeSerializer(serializers.Serializer[ModelChange]):
 
 
 class QuantityChangeSerializer(serializers.Serializer[QuantityChange]):
-    """One quantity that differs between two allocations; null where one does not have it."""
+    """Describe one quantity that differs between two allocations; null where one does not have
+    it."""
 
     kind = serializers.ChoiceField(choices=KINDS)
     name = serializers.CharField()
     detail = serializers.CharField(help_text="Resource of a node's price; flow of a class.")
     before = serializers.FloatField(allow_null=True)
     after = serializers.FloatField(allow_null=True)
-    share = serializers.FloatField(help_text="How much of itself it moved, 0 to 1.")
+    share = serializers.FloatField(help_text="Relative change, 0 to 1.")
 
 
 class ChangeCountsSerializer(serializers.Serializer[dict[str, int]]):
-    """How many quantities of each kind differ."""
+    """Count how many quantities of each kind differ."""
 
     rate = serializers.IntegerField()
     admitted = serializers.IntegerField()
@@ -253,7 +268,7 @@ class ChangeCountsSerializer(serializers.Serializer[dict[str, int]]):
 
 
 class ComparisonSerializer(serializers.Serializer[dict[str, Any]]):
-    """An allocation against another one."""
+    """Compare an allocation with another one."""
 
     other = serializers.UUIDField()
     other_number = serializers.IntegerField()
@@ -265,7 +280,13 @@ class ComparisonSerializer(serializers.Serializer[dict[str, Any]]):
     causes_known = serializers.BooleanField(help_text="False: a model is too large to compare.")
     changes = QuantityChangeSerializer(many=True, help_text="The largest first, at most 500.")
     changes_in_all = ChangeCountsSerializer()
-    utility = ChangeSerializer()
+    utility = ChangeSerializer(
+        help_text="Both by this allocation's utility functions; before is null: not known."
+    )
+    utility_by_other = ChangeSerializer(
+        allow_null=True,
+        help_text="Both by the other's utility functions; null: they are the same, or not known.",
+    )
     admitted = ChangeSerializer()
     rates = ChangeSerializer(many=True)
     populations = ChangeSerializer(many=True)
@@ -274,39 +295,13 @@ class ComparisonSerializer(serializers.Serializer[dict[str, Any]]):
     link_prices = ChangeSerializer(many=True)
 
 
-class NodeLevelSerializer(serializers.Serializer[dict[str, Any]]):
-    """The fullest resource of a broker, as a share of its capacity."""
-
-    name = serializers.CharField()
-    utilisation = serializers.FloatField()
-
-
-class OverviewSerializer(serializers.Serializer[dict[str, Any]]):
-    """One system at a glance."""
-
-    id = serializers.UUIDField(source="system.public_id")
-    name = serializers.CharField(source="system.name")
-    description = serializers.CharField(source="system.description")
-    product = serializers.CharField(source="system.product")
-    product_name = serializers.CharField(source="system.get_product_display")
-    model_version = serializers.IntegerField(source="system.model_version")
-    brokers = serializers.IntegerField()
-    topics = serializers.IntegerField()
-    consumer_classes = serializers.IntegerField()
-    active_runs = serializers.IntegerField()
-    latest_run = RunSerializer(allow_null=True)
-    latest_allocation = AllocationSerializer(allow_null=True)
-    model_moved = serializers.BooleanField(
-        help_text="The model was edited after the latest allocation's snapshot."
-    )
-    node_loads = NodeLevelSerializer(many=True)
-
-
 class OptimizerSerializer(serializers.Serializer[dict[str, Any]]):
-    """A method with its parameters."""
+    """Describe a method with its parameters."""
 
     name = serializers.CharField()
-    is_default = serializers.BooleanField(help_text="What a request without a method gets.")
+    is_default = serializers.BooleanField(
+        help_text="Whether a request without a method gets this one."
+    )
     title = serializers.CharField()
     summary = serializers.CharField()
     parameters = ParameterDescriptionSerializer(many=True)

@@ -1,4 +1,4 @@
-"""Methods side by side on one snapshot, over REST."""
+"""Compare methods on one snapshot over the REST API."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.models import User
+from apps.accounts.api.permissions import actor_of
 from apps.allocations.api.serializers import AllocationSerializer
 from apps.allocations.services.compare import (
     SideBySide,
@@ -23,25 +23,25 @@ from apps.systems.api.entities import IDEMPOTENCY_KEY
 
 
 class StandingSerializer(serializers.Serializer[Standing]):
-    """What one method has come to; both null: it was never asked."""
+    """Describe the latest result of one method; both null: it was never run."""
 
     method = serializers.CharField()
     title = serializers.CharField()
     allocation = AllocationSerializer(allow_null=True)
-    run = RunSerializer(allow_null=True, help_text="A newer run that has found nothing yet.")
+    run = RunSerializer(allow_null=True, help_text="A newer run without a result yet.")
 
 
 class SideBySideSerializer(serializers.Serializer[SideBySide]):
-    """Every method on one snapshot, the best allocation first."""
+    """List every method on one snapshot, the best allocation first."""
 
     upper_bound = serializers.FloatField(
-        allow_null=True, help_text="The lowest that any of them has proven; it holds for all."
+        allow_null=True, help_text="The lowest bound that any of them has proven; it holds for all."
     )
     standings = StandingSerializer(many=True)
 
 
 class CompareRequestSerializer(Form[dict[str, Any]]):
-    """Which methods to run on the snapshot of an allocation."""
+    """Read which methods to run on the snapshot of an allocation."""
 
     methods = serializers.ListField(
         child=serializers.CharField(max_length=64),
@@ -56,15 +56,15 @@ class CompareRequestSerializer(Form[dict[str, Any]]):
 
 
 class ComparesMethods:
-    """The sub-resources `methods` and `compare` of an allocation."""
+    """Provide the sub-resources `methods` and `compare` of an allocation."""
 
     @extend_schema(responses=SideBySideSerializer)
     @action(detail=True, methods=["get"], filter_backends=[], pagination_class=None)
     def methods(self, request: Request, id: str) -> Response:
-        """What each method has found on this allocation's snapshot, the best first."""
+        """Return each method's result on this allocation's snapshot, the best first."""
         allocation = self.get_object()  # type: ignore[attr-defined]
-        found = allocation_side_by_side(allocation, self.queryset)  # type: ignore[attr-defined]
-        return Response(SideBySideSerializer(found, context={"request": request}).data)
+        side_by_side = allocation_side_by_side(allocation, self.queryset)  # type: ignore[attr-defined]
+        return Response(SideBySideSerializer(side_by_side, context={"request": request}).data)
 
     @extend_schema(
         request=CompareRequestSerializer,
@@ -73,15 +73,15 @@ class ComparesMethods:
     )
     @action(detail=True, methods=["post"])
     def compare(self, request: Request, id: str) -> Response:
-        """Run other methods on the same snapshot: default parameters, same seed, from cold."""
+        """Run other methods on the same snapshot, with default parameters, the same seed and a cold
+        start."""
 
         def start() -> Response:
-            assert isinstance(request.user, User)
             form = CompareRequestSerializer(data=request.data)
             form.is_valid(raise_exception=True)
             runs = allocation_compare(
                 allocation=self.get_object(),  # type: ignore[attr-defined]
-                actor=request.user,
+                actor=actor_of(request),
                 names=form.validated_data["methods"],
                 time_limit_s=form.validated_data["time_limit_s"],
             )

@@ -1,4 +1,4 @@
-"""Optimize, and read what came out."""
+"""Optimize over the REST API, and read the results."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
-from apps.accounts.models import User
 from apps.allocations.api.insight import ExplainsClasses
 from apps.allocations.api.serializers import (
     AllocationDetailSerializer,
@@ -24,14 +24,13 @@ from apps.allocations.api.serializers import (
     ComparisonSerializer,
     FlowRateSerializer,
     OptimizerSerializer,
-    OverviewSerializer,
     ProblemAllocationRequestSerializer,
     ResourceLoadSerializer,
     SystemAllocationRequestSerializer,
 )
 from apps.allocations.api.side_by_side import ComparesMethods
 from apps.allocations.models import Allocation, ClassPopulation, FlowRate, ResourceLoad
-from apps.allocations.selectors import previous_allocation, systems_overview
+from apps.allocations.selectors import previous_allocation
 from apps.allocations.selectors.against import allocation_against, allocation_in_force, usual_other
 from apps.allocations.services import (
     DEFAULT_METHOD,
@@ -39,7 +38,7 @@ from apps.allocations.services import (
     allocation_request_for_problem,
 )
 from apps.allocations.services.propose import allocation_plan
-from apps.common.api.filters import FilterSet, NameSearch, Ordering
+from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
 from apps.common.api.forms import parameter
 from apps.common.api.preconditions import once
 from apps.common.errors import ApplicationError
@@ -52,8 +51,8 @@ from weir.optimizers import methods
 from weir.plugins import describe
 
 
-class AllocationFilter(FilterSet):
-    """By system, run and frozen model."""
+class AllocationFilter(CreatedFilter):
+    """Filter allocations by system, run and frozen model."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
     run = filters.UUIDFilter(field_name="run__public_id")
@@ -71,7 +70,7 @@ class AllocationViewSet(
     mixins.RetrieveModelMixin,
     viewsets.GenericViewSet[Allocation],
 ):
-    """Rates, admitted consumers and prices that runs have found."""
+    """List rates, admitted consumers and prices that runs have computed."""
 
     queryset = Allocation.objects.select_related(
         *("system", "run__snapshot", "run__asked_by", "run__system"),
@@ -96,10 +95,11 @@ class AllocationViewSet(
         "plan": Permission.PROPOSE_PLAN,
         "trials": Permission.START_RUN,
     }
+    refuses = {"explanation": (409,), "trials": (429,)}
 
     @extend_schema(responses=AllocationDetailSerializer)
     def retrieve(self, request: Request, id: str) -> Response:
-        """One allocation with the utility of each iteration."""
+        """Return one allocation with the utility of each iteration."""
         allocation = self.get_object()
         in_force = allocation_in_force(allocation)
         context = {
@@ -119,10 +119,11 @@ class AllocationViewSet(
         """Optimize a system: freeze its model and open a run on it."""
 
         def start() -> Response:
-            assert isinstance(request.user, User)
             form = SystemAllocationRequestSerializer(data=request.data)
             form.is_valid(raise_exception=True)
-            return accepted(allocation_request(actor=request.user, **form.validated_data), request)
+            return accepted(
+                allocation_request(actor=actor_of(request), **form.validated_data), request
+            )
 
         return once(request, start)
 
@@ -136,11 +137,11 @@ class AllocationViewSet(
         """Optimize a problem that comes with the request; its result is at the run's `/result`."""
 
         def start() -> Response:
-            assert isinstance(request.user, User)
             form = ProblemAllocationRequestSerializer(data=request.data)
             form.is_valid(raise_exception=True)
             return accepted(
-                allocation_request_for_problem(actor=request.user, **form.validated_data), request
+                allocation_request_for_problem(actor=actor_of(request), **form.validated_data),
+                request,
             )
 
         return once(request, start)
@@ -155,11 +156,10 @@ class AllocationViewSet(
         """Make a draft of the plan that would bring this allocation into force."""
 
         def make() -> Response:
-            assert isinstance(request.user, User)
             form = AllocationPlanSerializer(data=request.data)
             form.is_valid(raise_exception=True)
             plan = allocation_plan(
-                allocation=self.get_object(), actor=request.user, **form.validated_data
+                allocation=self.get_object(), actor=actor_of(request), **form.validated_data
             )
             fresh = plan_rows().get(pk=plan.pk)
             body = PlanDetailSerializer(plan_reading(fresh, caller_of(request))).data
@@ -180,7 +180,8 @@ class AllocationViewSet(
     )
     @action(detail=True, methods=["get"])
     def comparison(self, request: Request, id: str) -> Response:
-        """This allocation against what is in force, else the one before, or what `with` names."""
+        """Compare this allocation with the one in force, else with the previous one, or with the
+        one that `with` names."""
         allocation = self.get_object()
         in_force = allocation_in_force(allocation)
         wanted = parameter(request, "with", serializers.UUIDField())
@@ -197,7 +198,7 @@ class AllocationViewSet(
 
 
 class AllocationRows(mixins.ListModelMixin, viewsets.GenericViewSet[Any]):
-    """Base of the row lists of one allocation."""
+    """List the rows of one allocation; base of the row lists."""
 
     filter_backends = [NameSearch, Ordering]
     ordering = ["id"]
@@ -211,7 +212,7 @@ class AllocationRows(mixins.ListModelMixin, viewsets.GenericViewSet[Any]):
 
 
 class RateViewSet(AllocationRows):
-    """Rate per flow against its bounds."""
+    """List the rate of each flow against its bounds."""
 
     queryset = FlowRate.objects.all()
     serializer_class = FlowRateSerializer
@@ -220,7 +221,7 @@ class RateViewSet(AllocationRows):
 
 
 class PopulationViewSet(AllocationRows):
-    """Admitted over wanted per class."""
+    """List how many consumers of each class are admitted."""
 
     queryset = ClassPopulation.objects.all()
     serializer_class = ClassPopulationSerializer
@@ -229,7 +230,7 @@ class PopulationViewSet(AllocationRows):
 
 
 class LoadViewSet(AllocationRows):
-    """Load per node and link against capacity, with prices."""
+    """List the load of each node and link against its capacity, with prices."""
 
     queryset = ResourceLoad.objects.all()
     serializer_class = ResourceLoadSerializer
@@ -238,15 +239,15 @@ class LoadViewSet(AllocationRows):
 
 
 class OptimizersView(APIView):
-    """The methods that this installation knows."""
+    """List the methods that this installation knows."""
 
     @extend_schema(
         operation_id="optimizers_list",
         responses=inline_serializer("Optimizers", {"results": OptimizerSerializer(many=True)}),
     )
     def get(self, request: Request) -> Response:
-        """Every optimizer with the description of its parameters."""
-        found = [
+        """Return every optimizer with the description of its parameters."""
+        optimizers = [
             {
                 "name": name,
                 "is_default": name == DEFAULT_METHOD,
@@ -256,21 +257,4 @@ class OptimizersView(APIView):
             }
             for name, method in sorted(methods().items())
         ]
-        return Response({"results": found})
-
-
-class OverviewView(APIView):
-    """Every system at a glance."""
-
-    @extend_schema(
-        operation_id="overview_retrieve",
-        responses=inline_serializer("SystemsOverview", {"results": OverviewSerializer(many=True)}),
-    )
-    def get(self, request: Request) -> Response:
-        """Sizes, latest run and allocation, and load of every system."""
-        rows = OverviewSerializer(
-            instance=systems_overview(),  # type: ignore[arg-type]
-            many=True,
-            context={"request": request},
-        )
-        return Response({"results": rows.data})
+        return Response({"results": optimizers})

@@ -1,4 +1,4 @@
-"""What changed in the model between two allocations, told from their snapshots."""
+"""Compare the models behind two allocations by their snapshots."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,30 +7,32 @@ from typing import Any
 Plain = Mapping[str, Any]
 
 ORDER = ("node", "link", "flow", "class")
-"""Capacities first: they are what most often moves prices."""
+"""The order of differences: capacities come first because they most often move prices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChange:
-    """One difference: `field` of `name`; values are None where a thing came or went."""
+    """Describe one difference: `field` of `name`; values are None where an object was added or
+    removed."""
 
     what: str
-    """`node`, `link`, `flow` or `class`."""
+    """The kind of object: `node`, `link`, `flow` or `class`."""
     name: str
     field: str
-    """`added`, `removed`, or what changed: `capacity`, `rate_min`, `population_max`, ..."""
+    """The difference: `added`, `removed`, or a changed member such as `capacity`, `rate_min`,
+    `population_max`."""
     detail: str = ""
-    """Which resource, node or link of it; empty where the field says all."""
+    """The resource, node or link concerned; empty where the field is enough."""
     before: float | None = None
     after: float | None = None
     before_text: str = ""
-    """For what is not a number: a utility function, a broker."""
+    """The former value where it is not a number: a utility function, a broker."""
     after_text: str = ""
 
 
 def model_changes(before: Plain, after: Plain) -> list[ModelChange]:
-    """Every difference between two problems in plain form (docs/formats.md, Allocation)."""
-    found: list[ModelChange] = []
+    """Return every difference between two problems in plain form (docs/formats.md, Allocation)."""
+    changes: list[ModelChange] = []
     for what, entries, compare in (
         ("node", "nodes", _node),
         ("link", "links", _link),
@@ -41,12 +43,12 @@ def model_changes(before: Plain, after: Plain) -> list[ModelChange]:
         new = {row["id"]: row for row in after[entries]}
         for name in sorted(old.keys() | new.keys()):
             if name not in new:
-                found.append(ModelChange(what=what, name=name, field="removed"))
+                changes.append(ModelChange(what=what, name=name, field="removed"))
             elif name not in old:
-                found.append(ModelChange(what=what, name=name, field="added"))
+                changes.append(ModelChange(what=what, name=name, field="added"))
             elif old[name] != new[name]:
-                found.extend(compare(name, old[name], new[name]))
-    return found
+                changes.extend(compare(name, old[name], new[name]))
+    return changes
 
 
 def _node(name: str, old: Plain, new: Plain) -> Iterator[ModelChange]:
@@ -121,7 +123,7 @@ def _amounts(what: str, name: str, field: str, old: Plain, new: Plain) -> Iterat
 
 
 def utility_text(utility: Plain) -> str:
-    """`log, weight 100`; `piecewise, 5 points`."""
+    """Return a text such as `log, weight 100` or `piecewise, 5 points`."""
     parts = [
         f"{len(value)} {key}" if isinstance(value, list) else f"{key} {_short(value)}"
         for key, value in utility.items()

@@ -1,4 +1,4 @@
-"""What each action of a plan is expected to do, as a sentence with numbers and units."""
+"""Describe the expected effect of each action of a plan in a sentence with numbers and units."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections import defaultdict
 
 from apps.allocations.domain.proposal import RATE, Proposal
 from apps.allocations.domain.sentences import consumers, number
-from apps.common.words import counted
+from apps.common.formatting import counted
 from weir.model.plan import Action
 
 LEAST_SHARE = 5e-4
-"""Changes of a load below this share of capacity are not spoken of."""
+"""Changes of a load below this share of capacity are not mentioned."""
 
 
 class Effects:
-    """The expected effect of each action, prepared once per proposal."""
+    """Describe the expected effect of each action; prepared once per proposal."""
 
     def __init__(self, proposal: Proposal) -> None:
         self._proposal = proposal
@@ -44,13 +44,13 @@ class Effects:
                 work[place] = work.get(place, 0.0) + cost * count
 
     def of(self, action: Action) -> str:
-        """A sentence with numbers and units."""
+        """Return the effect of an action as a sentence with numbers and units."""
         return self._of_rate(action) if action.kind == RATE else self._of_limit(action)
 
     def _of_rate(self, action: Action) -> str:
         flow = action.target["flow"]
         if action.after is None:
-            return f"{flow} does not enter at {action.target['broker']} any more."
+            return f"{flow} no longer enters at {action.target['broker']}."
         after = float(action.after["rate_per_s"])
         who = consumers(self._admitted[flow])
         gets = "gets" if self._admitted[flow] == 1 else "get"
@@ -65,7 +65,7 @@ class Effects:
     def _of_limit(self, action: Action) -> str:
         name = action.target["class"]
         if action.after is None:
-            return f"{name} is not at {action.target['broker']} any more."
+            return f"{name} is no longer at {action.target['broker']}."
         rate = self._proposal.rates.get(action.target["flow"], 0.0)
         after = int(action.after["limit"])
         wanted = self._wanted.get(name, after)
@@ -81,7 +81,7 @@ class Effects:
         return f"{abs(more):,} {word} {which} get {number(rate)} msg/s each{load}."
 
     def _load(self, work: dict[str, float], messages: float) -> str:
-        """The resource whose load changes most, in points of its capacity."""
+        """Return a phrase about the resource whose load changes most, in points of its capacity."""
         shares = {
             place: cost * messages / self._capacity[place]
             for place, cost in work.items()

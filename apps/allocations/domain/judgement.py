@@ -1,4 +1,5 @@
-"""What the policy's judgement leaves of an allocation, and why the rest is left out."""
+"""Decide which parts of an allocation the policy considers worth enacting, and why the rest is left
+out."""
 
 from __future__ import annotations
 
@@ -8,9 +9,9 @@ from typing import Any
 
 from apps.allocations.domain.proposal import LIMIT, RATE, Proposal, Scarce, Setting
 from apps.allocations.domain.sentences import consumers, number
-from apps.common.words import percent
+from apps.common.formatting import percent
 from apps.plans.domain.naming import listed
-from apps.plans.policies.terms import Terms
+from apps.plans.domain.terms import Terms
 from weir import enactment
 from weir.enactment import Judgement, Kept, Note, Past, Reason, Values, Verdict
 from weir.model import loads
@@ -29,7 +30,7 @@ SHORT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A proposal cut to what is worth enacting."""
+    """Hold a proposal reduced to what is worth enacting."""
 
     proposal: Proposal
     left_out: tuple[LeftOut, ...] = ()
@@ -38,7 +39,7 @@ class Judged:
 
 
 def judgement_of(terms: Terms) -> Judgement:
-    """The part of a policy that judges changes."""
+    """Return the part of a policy that judges changes."""
     return Judgement(
         band=terms.enactment_band,
         dwell_s=terms.enactment_dwell_s,
@@ -48,7 +49,7 @@ def judgement_of(terms: Terms) -> Judgement:
 
 
 def judged(proposal: Proposal, terms: Terms) -> Judged:
-    """The proposal after judgement.
+    """Return the proposal after the policy's judgement.
 
     First limits and what has to be lifted are never judged: there is nothing to compare with. The
     rest is judged beside them, and makes room for them where it must.
@@ -77,7 +78,7 @@ def judged(proposal: Proposal, terms: Terms) -> Judged:
     return Judged(
         proposal=_cut(proposal, verdict, settings),
         left_out=tuple(
-            _told(row, settings[row.change.kind, row.change.id], proposal)
+            _left_out(row, settings[row.change.kind, row.change.id], proposal)
             for row in verdict.left_out
             if (row.change.kind, row.change.id) in settings
         ),
@@ -86,7 +87,7 @@ def judged(proposal: Proposal, terms: Terms) -> Judged:
 
 
 def _settings(proposal: Proposal) -> dict[tuple[str, str], Setting]:
-    """(kind, id) of the kernel -> what the proposal would set."""
+    """Return what the proposal would set, by the kernel's (kind, id)."""
     return {
         (enactment.RATE, setting.target["flow"])
         if setting.kind == RATE
@@ -96,7 +97,8 @@ def _settings(proposal: Proposal) -> dict[tuple[str, str], Setting]:
 
 
 def _in_force(proposal: Proposal, settings: dict[tuple[str, str], Setting]) -> Values:
-    """What has no value in force counts with the allocation's own: so it is no change.
+    """Return the values in force; a missing one counts with the allocation's own, so it is no
+    change.
 
     That is what no gate can limit, as in `utility_now`, and what is set for the first time.
     """
@@ -133,7 +135,7 @@ def _cut(
         held={
             flow: proposal.in_force[settings[enactment.RATE, flow].key]
             for flow in stays - moved
-            # A bucket that somebody gave the topic is an edit of the model, which judges nothing.
+            # A token bucket of the topic is an edit of the model, which is not judged.
             if (enactment.RATE, flow) in settings and proposal.buckets.get(flow) is None
         },
         rates=verdict.values.rates,
@@ -151,7 +153,7 @@ def _cut(
     )
 
 
-def _told(row: enactment.LeftOut, setting: Setting, proposal: Proposal) -> LeftOut:
+def _left_out(row: enactment.LeftOut, setting: Setting, proposal: Proposal) -> LeftOut:
     return LeftOut(
         kind=setting.kind,
         target=setting.target,
@@ -169,7 +171,7 @@ def _value(setting: Setting, amount: float, proposal: Proposal) -> Value:
 
 
 def because(row: enactment.LeftOut) -> str:
-    """The reason as a sentence with numbers and units."""
+    """Return the reason as a sentence with numbers and units."""
     change = row.change
     unit = "msg/s" if change.kind == enactment.RATE else "consumers"
     way = f"from {number(change.before)} to {number(change.wanted)} {unit}"
@@ -241,7 +243,7 @@ def _named(kept: tuple[Kept, ...], note: Note) -> tuple[str, ...]:
 
 
 def past_of(kind: str, in_force: Any, previous: Any, age_s: float | None) -> Past:
-    """How long a setting stands and which way it moved last."""
+    """Return how long a setting has been in force and in which direction it last moved."""
     name = "rate_per_s" if kind == RATE else "limit"
     if previous is None or in_force is None:
         return Past(age_s=age_s)

@@ -1,6 +1,7 @@
-"""An allocation beside what is in force: everything a plan is made of, as plain values.
+"""Compare an allocation with what is in force: everything a plan is made of, as plain values.
 
-Targets, flows, classes and brokers are names; rates are msg/s. Pure; `reading` fills it.
+Targets, flows, classes and brokers are names; rates are msg/s. This module does no input or output;
+`apps.allocations.selectors.proposed` reads the values.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from apps.allocations.domain.worth import Functions, worth
 from apps.plans.domain.structure import Difference
 from weir.actions import SettingKey, target_key
 from weir.enactment import Past
@@ -20,19 +22,19 @@ from weir.model.plan import Value
 RATE, LIMIT = "set_flow_rate", "set_population"
 
 LEAST_BURST = 2.0
-"""One message may pass while the next one's token comes in: with less, a gate that looks a
-moment late would lose part of the rate."""
+"""The smallest default burst: one message passes while the next one's token arrives. With less, a
+gate that wakes up late would lose part of the rate."""
 
 BURST_S = 0.1
-"""A flow without a token bucket of its own may send what its rate gives in this time at once."""
+"""A flow without a token bucket of its own may send at once what its rate gives in this time."""
 
 SMALLEST_RATE = 1e-9
-"""Lower rates are 0: one message in thirty years."""
+"""Lower rates count as 0: they are below one message in thirty years."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """A value that shall be enforced."""
+    """Describe a value to enforce."""
 
     kind: str
     target: Mapping[str, str]
@@ -40,24 +42,24 @@ class Setting:
 
     @property
     def key(self) -> SettingKey:
-        """Under which name it is kept."""
+        """Return the key of the setting."""
         return self.kind, target_key(self.target)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scarce:
-    """A resource with its load and price in the allocation."""
+    """Describe a resource with its load and price in the allocation."""
 
     name: str
-    """`cpu of rot-1`, or `link rot-1 ham-1`."""
+    """Its name, such as `cpu of rot-1` or `link rot-1 ham-1`."""
     load: float
     capacity: float
     price: float
-    """What one more unit of capacity would be worth, utility."""
+    """The utility of one more unit of capacity."""
 
     @property
     def share(self) -> float:
-        """Load over capacity."""
+        """Return the load divided by the capacity."""
         if self.capacity > 0:
             return self.load / self.capacity
         return math.inf if self.load > 0 else 0.0
@@ -65,7 +67,7 @@ class Scarce:
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
-    """What an allocation asks for, and what is in force and measured now."""
+    """Hold what an allocation proposes, and what is in force and measured now."""
 
     name: str
     problem: Problem
@@ -74,14 +76,14 @@ class Proposal:
     utility: float
     resources: tuple[Scarce, ...]
     sources: Mapping[str, str | None]
-    """Flow -> its ingress broker; None: nobody knows where it enters."""
+    """Flow -> its ingress broker; None where that is unknown."""
     buckets: Mapping[str, float | None] = field(default_factory=dict)
     """Flow -> the burst that its topic asks for, messages."""
     in_force: Mapping[SettingKey, Value] = field(default_factory=dict)
-    """Rates and limits."""
+    """Rates and limits in force."""
     ingresses: Mapping[str, str] = field(default_factory=dict)
-    """Flow -> the broker at which agents read it now; absent: it is not carried yet, or nobody
-    knows where it enters."""
+    """Flow -> the broker at which agents read it now; absent when it is not carried yet or its
+    ingress is unknown."""
     structure: Difference = field(default_factory=Difference)
     """Flows and classes of the model that agents do not know as they are there."""
     pasts: Mapping[SettingKey, Past] = field(default_factory=dict)
@@ -89,18 +91,21 @@ class Proposal:
     prices: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """(node, resource) or ("", link) -> utility per unit of capacity, the allocation's."""
     held: Mapping[str, Value] = field(default_factory=dict)
-    """Flow -> what is in force and stays by judgement, burst included."""
+    """Flow -> what is in force and the judgement keeps, burst included."""
     offered: Mapping[str, float] = field(default_factory=dict)
-    """Flow -> what publishers offer now, where it is measured."""
+    """Flow -> the rate that publishers offer now, where it is measured."""
+    former: Functions | None = None
+    """The utility functions of the allocation in force, where they differ."""
+    former_name: str = ""
 
     @cached_property
     def unenforceable(self) -> tuple[str, ...]:
-        """Flows that enter nowhere in particular: no gate can limit them."""
+        """Return the flows without an ingress broker, which no gate can limit."""
         return tuple(sorted(f.id for f in self.problem.flows if not self.sources.get(f.id)))
 
     @cached_property
     def wanted(self) -> dict[SettingKey, Setting]:
-        """Everything that shall be enforced."""
+        """Return all settings to enforce, by their keys."""
         settings = [
             Setting(
                 kind=RATE,
@@ -121,13 +126,14 @@ class Proposal:
         return {setting.key: setting for setting in settings}
 
     def gate(self, flow: str, rate: float) -> Value:
-        """What a flow's gate is set to at a rate, with its topic's burst."""
+        """Return the gate of a flow at a rate, with its topic's burst."""
         rate = rate if rate >= SMALLEST_RATE else 0.0
         return {"rate_per_s": float(rate), "burst": burst_of(rate, self.buckets.get(flow))}
 
     @cached_property
     def rates_now(self) -> dict[str, float]:
-        """Flow -> rate in force, as far as one is: at its ingress, of several brokers the sum."""
+        """Return the rate in force of each flow that has one: at its ingress, of several brokers
+        the sum."""
         rates: dict[str, float] = {}
         for (kind, key), value in self.in_force.items():
             if kind == RATE:
@@ -139,7 +145,8 @@ class Proposal:
 
     @cached_property
     def limits_now(self) -> dict[str, int]:
-        """Class -> consumers admitted by the limit in force, as far as one is."""
+        """Return the number of consumers that the limit in force admits, for each class that has
+        one."""
         most = {row.id: row.population_max for row in self.problem.classes}
         return {
             name: min(int(value["limit"]), most[name])
@@ -149,58 +156,77 @@ class Proposal:
 
     @cached_property
     def all_enforced(self) -> bool:
-        """Everything the plan would set has a value in force: before and after compare."""
+        """Return whether everything the plan would set has a value in force, so that before and
+        after compare."""
         return self.wanted.keys() <= self.in_force.keys()
 
     @cached_property
     def utility_now(self) -> float | None:
-        """Utility of what is in force; None where part of the system has no limit.
+        """Return the utility of what is in force; None where part of the system has no limit.
 
         Flows that no gate can limit count with the allocation's own rate on both sides.
         """
         if not self.all_enforced:
             return None
-        rates = {**{flow: self.rates[flow] for flow in self.unenforceable}, **self.rates_now}
+        rates = self._rates_in_force
         return math.fsum(
             self.limits_now[row.id] * float(row.utility.value(rates[row.flow]))
             for row in self.problem.classes
         )
 
     @cached_property
+    def former_utilities(self) -> tuple[float, float] | None:
+        """Return the utility in force and of the proposal by the former functions; None where they
+        are the same.
+
+        Where part of the system has no limit there is no former utility either.
+        """
+        if self.former is None or not self.all_enforced:
+            return None
+        return (
+            worth(self.former, self._rates_in_force, self.limits_now),
+            worth(self.former, self.rates, self.populations),
+        )
+
+    @cached_property
+    def _rates_in_force(self) -> dict[str, float]:
+        return {**{flow: self.rates[flow] for flow in self.unenforceable}, **self.rates_now}
+
+    @cached_property
     def admitted_now(self) -> int | None:
-        """Consumers that the limits in force admit; None where a class has none."""
+        """Return how many consumers the limits in force admit; None where a class has none."""
         if any(row.id not in self.limits_now for row in self.problem.classes):
             return None
         return sum(self.limits_now.values())
 
     @cached_property
     def highest_share_now(self) -> float | None:
-        """Highest load over capacity of what is in force; None where it is not known."""
+        """Return the highest load over capacity of what is in force; None where it is not known."""
         if not self.all_enforced:
             return None
-        rates = {**{flow: self.rates[flow] for flow in self.unenforceable}, **self.rates_now}
-        return highest_share(self.problem, rates, self.limits_now)
+        return highest_share(self.problem, self._rates_in_force, self.limits_now)
 
     @cached_property
     def highest_share(self) -> float:
-        """Highest load over capacity of the allocation."""
+        """Return the highest load over capacity of the allocation."""
         return highest_share(self.problem, self.rates, self.populations)
 
 
-def burst_of(rate_per_s: float, asked: float | None) -> float:
-    """Burst of a flow's gate, messages: what its topic asks for, else BURST_S of its rate.
+def burst_of(rate_per_s: float, topic_burst: float | None) -> float:
+    """Return the burst of a flow's gate in messages: that of its topic, else BURST_S of its
+    rate.
 
     Never below one message (a smaller bucket passes nothing), by default not below LEAST_BURST.
     """
-    if asked is not None:
-        return max(1.0, float(asked))
+    if topic_burst is not None:
+        return max(1.0, float(topic_burst))
     return max(LEAST_BURST, float(1 + math.ceil(rate_per_s * BURST_S)))
 
 
 def highest_share(
     problem: Problem, rates: Mapping[str, float], populations: Mapping[str, int]
 ) -> float:
-    """The largest load over capacity of any resource or link."""
+    """Return the largest load over capacity of any resource or link."""
     node_loads, link_loads = loads(problem, rates, populations)
     shares = [
         Scarce(name="", load=load, capacity=node.capacity[resource], price=0.0).share

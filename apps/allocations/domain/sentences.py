@@ -1,35 +1,41 @@
-"""What a plan says to people as a whole: why, what is promised, what is assumed."""
+"""Write the sentences of a plan: its reasons, its promises and its assumptions."""
 
 from __future__ import annotations
 
 import math
 
 from apps.allocations.domain.proposal import Proposal, Scarce
-from apps.common.words import counted, percent
+from apps.common.formatting import counted, percent
 from apps.plans.domain.naming import listed
 from apps.plans.domain.structure import reasons
 from weir.model.plan import Bound, Promise
 from weir.reading import LARGEST_NUMBER
 
 FULL = 0.95
-"""From this share of its capacity on, a resource with a price is called scarce."""
+"""A resource with a price and at least this share of its capacity in use is called scarce."""
 
 OVERLOAD = 1.0 + 1e-6
-"""From here on what is in force does not fit the model."""
+"""Above this load what is in force does not fit the model."""
 
 ENVELOPE_BAND = 0.5
 """Offered rates may leave the measured or assumed ones by this share."""
 
 NOISE = 4.0
-"""... and by so many standard deviations of a Poisson count over the second of one sample."""
+"""Offered rates may also leave them by this many standard deviations of a Poisson count over the
+second of one sample."""
 
 DUST = 1e-9
-"""Smaller amounts of anything that a plan speaks of are none."""
+"""Smaller amounts count as zero in the sentences."""
 
 
 def why(proposal: Proposal) -> tuple[str, ...]:
-    """The reasons, most important first."""
-    sentences = [_gain(proposal), *_overload(proposal), _scarcity(proposal)]
+    """Return the reasons, most important first."""
+    sentences = [
+        _gain(proposal),
+        *_former_gain(proposal),
+        *_overload(proposal),
+        _scarcity(proposal),
+    ]
     sentences += [*_admission(proposal), *_first_cut(proposal)]
     sentences += [*_moved_rates(proposal), *_moved_limits(proposal)]
     sentences += reasons(proposal.structure)
@@ -51,21 +57,38 @@ def why(proposal: Proposal) -> tuple[str, ...]:
 
 
 def _gain(proposal: Proposal) -> str:
-    after = f"{proposal.utility:,.6g}" if proposal.utility < 1000 else f"{proposal.utility:,.0f}"
     before = proposal.utility_now
     if before is None:
         state = "nothing is enforced yet" if not proposal.in_force else "part has no limit yet"
+        after = _utility(proposal.utility)
         return f"{proposal.name} is worth {after} utility; {state}, so there is no figure for now."
-    shown = f"{before:,.6g}" if before < 1000 else f"{before:,.0f}"
-    share = (
-        f" ({percent((proposal.utility - before) / before, 1, signed=True)})" if before > 0 else ""
-    )
     verb = "raises" if proposal.utility >= before else "lowers"
-    return f"{proposal.name} {verb} the utility from {shown} to {after}{share}."
+    return f"{proposal.name} {verb} the utility {_way(before, proposal.utility)}."
+
+
+def _former_gain(proposal: Proposal) -> list[str]:
+    """Compare by the utility functions with which the allocation in force was computed."""
+    if proposal.former_utilities is None:
+        return []
+    before, after = proposal.former_utilities
+    verb = "rises" if after >= before else "falls"
+    return [
+        f"Utility functions were edited since {proposal.former_name}, which is in force: by its "
+        f"functions the utility {verb} {_way(before, after)}."
+    ]
+
+
+def _way(before: float, after: float) -> str:
+    share = f" ({percent((after - before) / before, 1, signed=True)})" if before > 0 else ""
+    return f"from {_utility(before)} to {_utility(after)}{share}"
+
+
+def _utility(amount: float) -> str:
+    return f"{amount:,.6g}" if amount < 1000 else f"{amount:,.0f}"
 
 
 def _overload(proposal: Proposal) -> list[str]:
-    """Why even a lower utility may be right: what is in force no longer fits."""
+    """Explain why a lower utility may be right: what is in force no longer fits."""
     share = proposal.highest_share_now
     if share is None or share <= OVERLOAD or not math.isfinite(share):
         return []
@@ -105,7 +128,8 @@ def _admission(proposal: Proposal) -> list[str]:
 
 
 def _first_cut(proposal: Proposal) -> list[str]:
-    """Of the flows that get their first limit, the one that loses most of what it offers."""
+    """Return the name, among the flows that get their first limit, the one that loses most of what
+    it offers."""
     cuts = {
         flow: offered - proposal.rates[flow]
         for flow, offered in proposal.offered.items()
@@ -138,7 +162,7 @@ def _moved_limits(proposal: Proposal) -> list[str]:
 
 
 def _extremes(moves: dict[str, tuple[float, float]], unit: str) -> list[str]:
-    """The largest winner and the largest loser."""
+    """Return the name the largest winner and the largest loser."""
     sentences = []
     for sign, verb in ((1.0, "gains"), (-1.0, "gives up")):
         name = max(sorted(moves), key=lambda n: sign * (moves[n][1] - moves[n][0]), default=None)
@@ -153,14 +177,14 @@ def _extremes(moves: dict[str, tuple[float, float]], unit: str) -> list[str]:
 
 
 def promise(proposal: Proposal) -> tuple[Promise, ...]:
-    """Utility, consumers and the highest load, before and after."""
+    """Return utility, consumers and the highest load, before and after."""
     admitted = proposal.admitted_now
     return (
         Promise(
             name="utility",
             unit="",
-            before=_told(proposal.utility_now),
-            after=_told(proposal.utility),
+            before=_finite(proposal.utility_now),
+            after=_finite(proposal.utility),
         ),
         Promise(
             name="consumers admitted",
@@ -171,14 +195,14 @@ def promise(proposal: Proposal) -> tuple[Promise, ...]:
         Promise(
             name="highest load",
             unit="share",
-            before=_told(proposal.highest_share_now),
-            after=_told(proposal.highest_share),
+            before=_finite(proposal.highest_share_now),
+            after=_finite(proposal.highest_share),
         ),
     )
 
 
 def envelope(proposal: Proposal) -> tuple[Bound, ...]:
-    """Between which offered rates the promise stands; a bound's name is the flow's.
+    """Return the offered rates between which the promise holds; a bound's name is the flow's.
 
     Measured flows: from half of what is offered now to half more than the larger of that and the
     rate the model allows them. Others are assumed to offer what the model allows, or less.
@@ -187,7 +211,7 @@ def envelope(proposal: Proposal) -> tuple[Bound, ...]:
     for flow in sorted(proposal.problem.flows, key=lambda row: row.id):
         if not proposal.sources.get(flow.id):
             continue
-        offered = _told(proposal.offered.get(flow.id))
+        offered = _finite(proposal.offered.get(flow.id))
         most = max(flow.rate_max, offered or 0.0)
         low = 0.0
         if offered is not None:
@@ -196,23 +220,23 @@ def envelope(proposal: Proposal) -> tuple[Bound, ...]:
             Bound(
                 name=flow.id,
                 unit="msg/s",
-                low=_told(low) or 0.0,
-                high=_told((1 + ENVELOPE_BAND) * most + NOISE * math.sqrt(most)) or 0.0,
+                low=_finite(low) or 0.0,
+                high=_finite((1 + ENVELOPE_BAND) * most + NOISE * math.sqrt(most)) or 0.0,
                 measured=offered,
             )
         )
     return tuple(bounds)
 
 
-def _told(amount: float | None) -> float | None:
-    """A number that a plan can hold: dust is 0, what is beyond all measure is not known."""
+def _finite(amount: float | None) -> float | None:
+    """Return a number that a plan can hold: tiny ones become 0, infinite ones None."""
     if amount is None or not abs(amount) <= LARGEST_NUMBER:
         return None
     return amount if abs(amount) >= DUST else 0.0
 
 
 def number(amount: float) -> str:
-    """A rate or amount for a sentence: at most two decimals, thousands apart."""
+    """Return a rate or amount for a sentence: at most two decimals, thousands apart."""
     if amount >= 1000 or amount == int(amount):
         return f"{amount:,.0f}"
     if amount >= 100:
@@ -221,12 +245,12 @@ def number(amount: float) -> str:
 
 
 def fullness(resource: Scarce) -> str:
-    """A load in percent of capacity."""
+    """Return a load in percent of capacity."""
     return percent(resource.share, 1) if math.isfinite(resource.share) else "no capacity"
 
 
 def consumers(count: int) -> str:
-    """Such as `40 consumers`."""
+    """Return a text such as `40 consumers`."""
     return counted(count, "consumer")
 
 

@@ -1,4 +1,5 @@
-"""The steps from what is in force to an allocation: first everything that takes, then what gives.
+"""Plan the steps from what is in force to an allocation: first all reductions, then all
+increases.
 
 After the first step every rate and limit is the smaller of before and after, so each state on
 the way loads every broker and link at most as much as the allocation does, or as much as
@@ -18,21 +19,22 @@ from weir.actions import SettingKey
 from weir.model.plan import Action, Step, Value
 
 SAME = 1e-6
-"""Relative change below which a rate or burst stays as it is."""
+"""A rate or burst with a smaller relative change stays as it is."""
 WORTH_GIVING = 1e-3
-"""A relative rise below this is not worth an action. A fall is: it may keep a broker in bounds."""
+"""A smaller relative rise is not worth an action; a fall is, because it may keep a broker within
+its bounds."""
 
 
 def plan_steps(proposal: Proposal) -> tuple[Step, ...]:
-    """At most two steps for rates and limits, and two between them where flows or classes change;
-    none where everything is in force already."""
+    """Return at most two steps for rates and limits, and two between them where flows or classes
+    change; none where everything is in force already."""
     effects = Effects(proposal)
     actions = [
         action
         for key in sorted({*proposal.wanted, *proposal.in_force})
         if (action := _action(proposal, key)) is not None
     ]
-    told = [
+    described = [
         Action(
             kind=action.kind,
             target=action.target,
@@ -42,14 +44,14 @@ def plan_steps(proposal: Proposal) -> tuple[Step, ...]:
         )
         for action in actions
     ]
-    return arranged(proposal.structure, told)
+    return arranged(proposal.structure, described)
 
 
 def _action(proposal: Proposal, key: SettingKey) -> Action | None:
     wanted: Setting | None = proposal.wanted.get(key)
     before: Value | None = proposal.in_force.get(key)
     if wanted is None:
-        # In force for something that the model no longer has there: lift it.
+        # The model no longer has this there: remove the setting in force.
         target: Mapping[str, str] = json.loads(key[1])
         return Action(kind=key[0], target=target, before=before, after=None)
     if before is not None and _same(before, wanted.value):

@@ -1,4 +1,4 @@
-"""The best upper bound after each iteration, beside the utilities that are already kept."""
+"""Store the best upper bound after each iteration, beside the utilities."""
 
 from django.db import migrations, models
 

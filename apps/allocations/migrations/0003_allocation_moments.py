@@ -1,4 +1,4 @@
-"""When each iteration ended, so that methods are compared over their time of computing."""
+"""Store when each iteration ended, to compare methods over their computing time."""
 
 from django.db import migrations, models
 

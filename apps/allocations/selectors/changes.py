@@ -1,4 +1,4 @@
-"""The diff of two allocations: every quantity that moved, the largest first."""
+"""Compute the difference of two allocations: every quantity that moved, the largest first."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ KINDS = ("rate", "admitted", "node_price", "link_price")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuantityChange:
-    """One quantity in both allocations; None where one of them does not have it."""
+    """Hold one quantity of both allocations; None where one of them does not have it."""
 
     kind: str
-    """`rate` (msg/s), `admitted`, `node_price` or `link_price` (utility per unit)."""
+    """The kind: `rate` (msg/s), `admitted`, `node_price` or `link_price` (utility per unit)."""
     name: str
     detail: str = ""
     """The resource of a node's price; the flow of a class."""
@@ -23,14 +23,15 @@ class QuantityChange:
 
     @property
     def share(self) -> float:
-        """How much of itself it moved: 1 where it came or went."""
+        """Return the relative change: 1 where it was added or removed."""
         before, after = self.before or 0.0, self.after or 0.0
         largest = max(abs(before), abs(after))
         return abs(after - before) / largest if largest > 0 else 0.0
 
 
 def allocation_changes(allocation: Allocation, other: Allocation) -> list[QuantityChange]:
-    """All that differ, by the share that each moved of itself, then by how much it moved."""
+    """Return all quantities that differ, by their relative change, then by their absolute
+    change."""
     return sorted(_differing(allocation, other), key=_weight)
 
 

@@ -1,4 +1,5 @@
-"""Why a class of an allocation was admitted or refused, from its stored prices and snapshot."""
+"""Explain why a class of an allocation was admitted or refused, from its stored prices and
+snapshot."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,17 +13,19 @@ from weir.codec import problem_from_dict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """The kernel's explanation, and how far the whole allocation may be from the best."""
+    """Hold the kernel's explanation, and how far the whole allocation may be from the best."""
 
     explanation: Explanation
     gap: float | None
-    """Utility that the whole allocation gives up at most; None: the method proves no bound."""
+    """The utility that the whole allocation loses at most; None when the method proves no bound."""
     has_prices: bool
-    """False where the method gave no prices at all, so that value has nothing to stand against."""
+    """False where the method gave no prices at all, so that nothing can be compared with the
+    value."""
 
 
 def class_explanation(allocation: Allocation, consumer_class: str) -> Explained:
-    """Raises ApplicationError for an unknown class and for a model too large to read here."""
+    """Explain a class. Raises ApplicationError for an unknown class and for a model too large to
+    read here."""
     row = ClassPopulation.objects.filter(
         allocation=allocation, consumer_class=consumer_class
     ).first()
@@ -59,7 +62,7 @@ def class_explanation(allocation: Allocation, consumer_class: str) -> Explained:
 
 
 def _alone(plain: dict[str, Any], row: ClassPopulation) -> dict[str, Any]:
-    """The problem with this class, its flow and its node only."""
+    """Return the problem with this class, its flow and its node only."""
     flow = next(entry for entry in plain["flows"] if entry["id"] == row.flow)
     return {
         "resources": plain["resources"],

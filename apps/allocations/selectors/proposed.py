@@ -1,4 +1,4 @@
-"""Reads what a proposal is made of: the allocation, the model, what is in force and measured."""
+"""Read what a proposal is made of: the allocation, the model, what is in force and measured."""
 
 from collections import defaultdict
 
@@ -6,8 +6,11 @@ from django.utils import timezone
 
 from apps.allocations.domain.judgement import past_of
 from apps.allocations.domain.proposal import LIMIT, RATE, Proposal, Scarce
+from apps.allocations.domain.worth import Functions, functions_of
 from apps.allocations.models import Allocation, Place
+from apps.allocations.selectors.in_force import latest_allocation, latest_plan
 from apps.allocations.selectors.routing import routed_problem
+from apps.allocations.selectors.snapshots import snapshot_plain
 from apps.catalog.models import Topic
 from apps.executions.models import Setting
 from apps.executions.selectors import in_force
@@ -19,7 +22,7 @@ from weir.actions import target_of
 
 
 def proposal_of(allocation: Allocation, system: System) -> Proposal:
-    """The allocation beside what is in force now. Read under the system's row lock."""
+    """Return the allocation beside what is in force now. Call it under the system's row lock."""
     topics = Topic.objects.filter(system=system).select_related("source")
     offered: dict[str, float] = defaultdict(float)
     for sample in latest_samples(system):
@@ -28,6 +31,8 @@ def proposal_of(allocation: Allocation, system: System) -> Proposal:
     loads = list(allocation.loads.all())
     settings = in_force(system).settings
     now = timezone.now()
+    plan = latest_plan(system)
+    running = latest_allocation(plan) if plan else None
     return Proposal(
         name=str(allocation),
         problem=routed_problem(allocation.run),
@@ -70,4 +75,20 @@ def proposal_of(allocation: Allocation, system: System) -> Proposal:
             )
         },
         offered=dict(offered),
+        former=_former(allocation, running),
+        former_name=str(running or ""),
     )
+
+
+def _former(allocation: Allocation, running: Allocation | None) -> Functions | None:
+    """Return the utility functions of the allocation in force, where they differ from this
+    one's."""
+    if running is None or (
+        running.run.snapshot.content_hash == allocation.run.snapshot.content_hash
+    ):
+        return None
+    before, after = snapshot_plain(running.run), snapshot_plain(allocation.run)
+    if before is None or after is None:
+        return None
+    former = functions_of(before)
+    return None if former == functions_of(after) else former

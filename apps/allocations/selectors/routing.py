@@ -1,4 +1,4 @@
-"""The problem that an allocation's loads add up to: its snapshot, less what pruning left out."""
+"""Rebuild the problem of an allocation's loads: its snapshot, less what pruning left out."""
 
 import json
 
@@ -9,7 +9,7 @@ from weir.model import Problem
 
 
 def routed_problem(run: Run) -> Problem:
-    """The snapshot without the costs of flows at nodes that they no longer go to."""
+    """Return the snapshot without the costs of flows at nodes that they no longer go to."""
     problem = problem_from_json(bytes(run.snapshot.payload))
     if not run.parameters.get("prune"):
         return problem

@@ -1,4 +1,4 @@
-"""Frozen models read back as plain data, as long as they are of a size that a page may wait for."""
+"""Read frozen models back as plain data, up to a size that a page can wait for."""
 
 import json
 from typing import Any
@@ -8,11 +8,11 @@ from django.db.models.functions import Length
 from apps.runs.models import Run, Snapshot
 
 LARGEST_BYTES = 50_000_000
-"""About 300,000 classes: reading more would keep a reader waiting for seconds."""
+"""The size of about 300,000 classes: reading more would take seconds."""
 
 
 def snapshot_plain(run: Run) -> dict[str, Any] | None:
-    """The problem that the run saw (docs/formats.md); None where it is too large to read."""
+    """Return the problem that the run saw (docs/formats.md); None where it is too large to read."""
     size = (
         Snapshot.objects.annotate(size=Length("payload"))
         .values_list("size", flat=True)

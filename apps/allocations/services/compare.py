@@ -1,4 +1,4 @@
-"""Several methods on one frozen model: what each has found, and runs of those that are missing."""
+"""Compare several methods on one frozen model: results so far, and runs of the missing ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,47 +10,50 @@ from apps.accounts.models import User
 from apps.allocations.models import Allocation
 from apps.common.errors import ApplicationError, Conflict, FieldError
 from apps.runs.models import Run
-from apps.runs.services import run_open
+from apps.runs.selectors import run_rows
+from apps.runs.services.computations import computation_start
 from weir.lifecycle.runs import ENDED, RunState
 from weir.optimizers import methods
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What one method has come to on a snapshot."""
+    """Hold the latest result of one method on a snapshot."""
 
     method: str
     title: str
     allocation: Allocation | None
-    """Of its latest run that found one; the one that is looked at counts as the latest."""
+    """The allocation of its latest run that found one; the allocation on display counts as the
+    latest."""
     run: Run | None
-    """Its latest run, where that is a newer one that has found nothing (yet)."""
+    """Its latest run, where that is newer and has found nothing (yet)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideBySide:
-    """Every method that is installed or was used, the best allocation first."""
+    """Hold every method that is installed or was used, the best allocation first."""
 
     standings: Sequence[Standing]
     upper_bound: float | None
-    """The lowest that any allocation of the snapshot has proven: it holds for all of them."""
+    """The lowest bound that any allocation of the snapshot has proven: it holds for all of them."""
 
 
 def allocation_side_by_side(allocation: Allocation, rows: QuerySet[Allocation]) -> SideBySide:
-    """The latest allocation of each method on the same snapshot. `rows`: how to read them."""
+    """Return the latest allocation of each method on the same snapshot. `rows` says how to read
+    them."""
     snapshot = allocation.run.snapshot
     same = rows.filter(
         system=allocation.system_id, run__snapshot__content_hash=snapshot.content_hash
     )
-    found = {row.method: row for row in same.order_by("method", "-id").distinct("method")}
-    found[allocation.method] = allocation
+    by_method = {row.method: row for row in same.order_by("method", "-id").distinct("method")}
+    by_method[allocation.method] = allocation
     latest = {
         row.method: row for row in _runs(allocation).order_by("method", "-id").distinct("method")
     }
     titles = {name: optimizer.TITLE for name, optimizer in methods().items()}
     standings = []
-    for name in dict.fromkeys([*titles, *found]):
-        run, answer = latest.get(name), found.get(name)
+    for name in dict.fromkeys([*titles, *by_method]):
+        run, answer = latest.get(name), by_method.get(name)
         if run is not None and (
             run.state == RunState.SUCCEEDED or (answer is not None and run.pk < answer.run_id)
         ):
@@ -71,19 +74,12 @@ def _rank(standing: Standing) -> tuple[float, str]:
 
 
 def _runs(allocation: Allocation) -> QuerySet[Run]:
-    """Runs that ask for an allocation of the same snapshot."""
+    """Return the runs that ask for an allocation of the same snapshot."""
     snapshot = allocation.run.snapshot
-    return (
-        Run.objects.filter(
-            system=allocation.system_id,
-            kind=allocation.run.kind,
-            snapshot__content_hash=snapshot.content_hash,
-        )
-        .select_related(
-            *("system", "snapshot", "result", "allocation", "asked_by", "rerun_of"),
-            *("starts_from__allocation", "study", "overlay_evaluation"),
-        )
-        .defer("snapshot__payload", "result__payload", "study__spec")
+    return run_rows().filter(
+        system=allocation.system_id,
+        kind=allocation.run.kind,
+        snapshot__content_hash=snapshot.content_hash,
     )
 
 
@@ -106,7 +102,7 @@ def allocation_compare(
             message = f'no optimizer "{name}"; known are {", ".join(known)}'
             field = FieldError(field=f"methods[{at}]", message=message)
             raise ApplicationError("unknown_method", message, errors=[field])
-    # Two people who press at once must not start everything twice.
+    # Two people who click at once must not start everything twice.
     Run.objects.select_for_update().get(pk=allocation.run_id)
     runs = _runs(allocation)
     active = set(runs.exclude(state__in=list(ENDED)).values_list("method", flat=True))
@@ -122,14 +118,14 @@ def allocation_compare(
             "Every method asked for has its allocation of this snapshot or is being computed.",
         )
     return [
-        run_open(
-            task=allocation.run.task,
+        computation_start(
+            allocation.run.kind,
+            system=allocation.system,
+            actor=actor,
             snapshot=allocation.run.snapshot,
             method=name,
-            parameters={},
             seed=allocation.run.seed,
             time_limit_s=time_limit_s,
-            actor=actor,
         )
         for name in missing
     ]

@@ -1,7 +1,7 @@
-"""What edited utility functions would change: computed at once, stored nowhere.
+"""Compute at once what edited utility functions would change, and store nothing.
 
 The model is solved twice by the same method from the prices of the last allocation, without and
-with the draft, so that a difference is the draft's doing and not the method's or the model's.
+with the draft, so that the draft causes every difference, not the method or the model.
 """
 
 import json
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from apps.allocations.domain.worth import functions_of, worth
 from apps.allocations.models import Allocation
 from apps.allocations.services import DEFAULT_METHOD
 from apps.calibration.selectors import calibrated_problem
@@ -27,16 +28,16 @@ from weir.stop import time_limit
 from weir.utility import utility_from_dict
 
 MOST_ROWS = 5000
-"""Classes and topics that fit into the time; larger models take a run."""
+"""The number of classes and topics that can be computed in time; larger models need a run."""
 
 SOLVE_S = 0.45
-"""For each of the two solutions: the page waits about a second at most."""
+"""The time limit of each of the two solutions: the page waits about a second."""
 
 WAIT_S = 2.0
-"""How long a request waits for its turn; one preview at a time computes in a process."""
+"""How long a request waits for its turn; each process computes one preview at a time."""
 
 NOISE = 5e-4
-"""Relative changes of rates and prices below this are the method's rounding."""
+"""Smaller relative changes of rates and prices are rounding of the method."""
 
 MOST_CHANGES = 40
 
@@ -47,32 +48,36 @@ Drafts = Mapping[UUID, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewChange:
-    """One quantity without and with the draft."""
+    """Hold one quantity without and with the draft."""
 
     kind: str
-    """`rate` (msg/s), `admitted`, `node_price` or `link_price` (utility per unit)."""
+    """The kind: `rate` (msg/s), `admitted`, `node_price` or `link_price` (utility per unit)."""
     name: str
     detail: str = ""
     """The resource of a node price; the flow of a class."""
     before: float
     after: float
     of_draft: bool
-    """Whether the draft's own consumers or topics are meant."""
+    """Whether it belongs to consumers or topics of the draft."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """The two solutions side by side; `changes` holds the largest."""
+    """Hold the two solutions side by side; `changes` holds the largest."""
 
     status: str
-    """`solved`, `time_limit` (the best so far) or `infeasible`."""
+    """The status: `solved`, `time_limit` (the best so far) or `infeasible`."""
     reason: str
     method: str
     model_version: int
     start: Allocation | None
-    """Whose prices the computation began with."""
+    """The allocation whose prices the computation began with."""
     utility_before: float
+    """The present utility by the draft's utility functions, to compare with `utility_after`."""
     utility_after: float
+    saved_utility_before: float
+    """The present utility by the saved utility functions, to compare with `saved_utility_after`."""
+    saved_utility_after: float
     admitted_before: int
     admitted_after: int
     changes: list[PreviewChange]
@@ -81,7 +86,8 @@ class Preview:
 
 
 def utilities_preview(*, system: System, drafts: Drafts) -> Preview:
-    """Raises ApplicationError for an unsound draft, a model too large, or when all is busy."""
+    """Compute a preview. Raises ApplicationError for an invalid draft, a model too large, or when
+    busy."""
     names = _checked(system, drafts)
     rows = (
         ConsumerClass.objects.filter(system=system).count()
@@ -104,7 +110,7 @@ def utilities_preview(*, system: System, drafts: Drafts) -> Preview:
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """One answer at a time is computed while a page waits. Raises ApplicationError when busy."""
+    """Let one request at a time compute while a page waits. Raises ApplicationError when busy."""
     if not _turn.acquire(timeout=WAIT_S):
         raise ApplicationError(
             "busy", "Another preview is being computed. Try again in a second.", status=429
@@ -116,7 +122,7 @@ def turn() -> Iterator[None]:
 
 
 def _checked(system: System, drafts: Drafts) -> dict[UUID, str]:
-    """Name of every utility function that is drafted."""
+    """Return the name of every utility function that is drafted."""
     known = dict(
         UtilityFunction.objects.filter(system=system, public_id__in=list(drafts)).values_list(
             "public_id", "name"
@@ -170,8 +176,10 @@ def _computed(system: System, drafts: Drafts, names: Mapping[UUID, str]) -> Prev
         method=after.method,
         model_version=system.model_version,
         start=start_at,
-        utility_before=before.utility,
+        utility_before=worth(functions_of(drafted), before.rates, before.populations),
         utility_after=after.utility,
+        saved_utility_before=before.utility,
+        saved_utility_after=worth(functions_of(plain), after.rates, after.populations),
         admitted_before=sum(before.populations.values()),
         admitted_after=sum(after.populations.values()),
         changes=[] if infeasible else changes[:MOST_CHANGES],
@@ -185,7 +193,7 @@ def _plain_utility(draft: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _start(system: System) -> tuple[Allocation | None, Start | None]:
-    """Where the system's last allocation left off."""
+    """Return the prices of the system's last allocation."""
     last = (
         Allocation.objects.filter(system=system)
         .select_related("run__result")
@@ -217,14 +225,14 @@ def _changes(
 ) -> list[PreviewChange]:
     flow_of = {row["id"]: row["flow"] for row in plain["classes"]}
     own_flows = {flow_of[name] for name in own}
-    found = [
+    changes = [
         PreviewChange(
             kind="rate", name=name, before=old, after=after.rates[name], of_draft=name in own_flows
         )
         for name, old in before.rates.items()
         if name in after.rates and _differs(old, after.rates[name])
     ]
-    found += [
+    changes += [
         PreviewChange(
             kind="admitted",
             name=name,
@@ -236,7 +244,7 @@ def _changes(
         for name, old in before.populations.items()
         if name in after.populations and old != after.populations[name]
     ]
-    found += [
+    changes += [
         PreviewChange(
             kind="node_price", name=node, detail=resource, before=old, after=new, of_draft=False
         )
@@ -244,12 +252,12 @@ def _changes(
         for resource, old in prices.items()
         if _differs(old, new := after.node_prices.get(node, {}).get(resource, 0.0))
     ]
-    found += [
+    changes += [
         PreviewChange(kind="link_price", name=link, before=old, after=new, of_draft=False)
         for link, old in before.link_prices.items()
         if _differs(old, new := after.link_prices.get(link, 0.0))
     ]
-    return sorted(found, key=_weight)
+    return sorted(changes, key=_weight)
 
 
 def _differs(old: float, new: float) -> bool:
@@ -257,7 +265,7 @@ def _differs(old: float, new: float) -> bool:
 
 
 def _weight(change: PreviewChange) -> tuple[bool, float, str, str]:
-    """The draft's own first, then by how much of itself a quantity changes."""
+    """Sort the draft's own changes first, then by relative change."""
     largest = max(abs(change.before), abs(change.after))
     share = abs(change.after - change.before) / largest if largest > 0 else 0.0
     return (not change.of_draft, -share, change.kind, change.name)

@@ -1,4 +1,4 @@
-"""From an allocation to a plan: what has to change, in which order, and why."""
+"""Make a plan of an allocation: what has to change, in which order, and why."""
 
 from django.db import transaction
 
@@ -11,11 +11,11 @@ from apps.allocations.domain.steps import plan_steps
 from apps.allocations.models import Allocation
 from apps.allocations.selectors.proposed import proposal_of
 from apps.common.errors import Conflict
+from apps.plans.domain.rules import below_enactment_threshold
 from apps.plans.domain.structure import counted
+from apps.plans.domain.terms import Terms
 from apps.plans.models import Plan
-from apps.plans.policies.rules import below_enactment_threshold
-from apps.plans.policies.selectors import terms_for
-from apps.plans.policies.terms import Terms
+from apps.plans.selectors.policies import terms_for
 from apps.plans.services import plan_create
 from apps.systems.models import System
 from weir.model.plan import Plan as Document
@@ -33,7 +33,8 @@ def allocation_plan(
     judged: bool = True,
     answerable: User | None = None,
 ) -> Plan:
-    """A draft that would bring into force what the system's policy leaves of the allocation.
+    """Make a draft that would bring into force what the system's policy leaves of the
+    allocation.
 
     `judged` false: all of it, whatever band, dwell and charge say; the threshold still holds.
 
@@ -80,7 +81,7 @@ def allocation_plan(
 
 
 def _check_worth(verdict: Judged, steps: tuple[Step, ...], terms: Terms) -> None:
-    """Refuse what changes nothing, or gains less than the policy's threshold.
+    """Refuse a plan that changes nothing, or gains less than the policy's threshold.
 
     The threshold only speaks where before and after compare: everything has a value in force,
     nothing has to be lifted, and what is in force still fits the model.
@@ -107,7 +108,7 @@ def _check_worth(verdict: Judged, steps: tuple[Step, ...], terms: Terms) -> None
 
 
 def _title(proposal: Proposal, steps: tuple[Step, ...]) -> str:
-    """Such as `Enact A-3: 9 rates, 27 limits`."""
+    """Return a title such as `Enact A-3: 9 rates, 27 limits`."""
     kinds = [action.kind for step in steps for action in step.actions]
     parts = [counted(proposal.structure)] if proposal.structure else []
     parts += [

@@ -1,4 +1,4 @@
-"""What would admit a class, found by solving its frozen model again; nothing is stored."""
+"""Find what would admit a class by solving its frozen model again; nothing is stored."""
 
 import json
 import time
@@ -16,12 +16,12 @@ from weir.scenarios.admission import Trial, trials
 from weir.stop import time_limit
 
 ALL_S = 4.0
-"""After it no lever goes further; a page waits so long because somebody asked."""
+"""The time limit of all levers together; the page waits because somebody asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trials:
-    """What was tried, against the same model solved as it is by the same method."""
+    """Hold the trials, compared with the same model solved as it is by the same method."""
 
     method: str
     admitted_before: int
@@ -31,7 +31,8 @@ class Trials:
 
 
 def admission_trials(allocation: Allocation, consumer_class: str) -> Trials:
-    """Raises ApplicationError for an unknown class, a model too large, or when busy."""
+    """Run the trials. Raises ApplicationError for an unknown class, a model too large, or when
+    busy."""
     began_s = time.monotonic()
     why = class_explanation(allocation, consumer_class).explanation
     plain = snapshot_plain(allocation.run)
@@ -54,7 +55,7 @@ def admission_trials(allocation: Allocation, consumer_class: str) -> Trials:
     with preview.turn():
         as_it_is = solve(problem)
         end_s = time.monotonic() + ALL_S
-        found = trials(
+        tried = trials(
             problem,
             why,
             solve=solve,
@@ -64,6 +65,6 @@ def admission_trials(allocation: Allocation, consumer_class: str) -> Trials:
         method=DEFAULT_METHOD,
         admitted_before=as_it_is.populations.get(consumer_class, 0),
         utility_before=as_it_is.utility,
-        trials=found,
+        trials=tried,
         runtime_s=time.monotonic() - began_s,
     )

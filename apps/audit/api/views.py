@@ -1,20 +1,28 @@
-"""Read the record."""
+"""Publish the audit record for reading."""
 
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from typing import ClassVar
 
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
 from rest_framework import mixins, serializers, viewsets
 
 from apps.audit.models import AuditEntry
-from apps.common.api.filters import FilterSet, NameSearch, Ordering
+from apps.common.api.filters import FilterSet, NameSearch, Ordering, since, until
 
 
 class AuditEntrySerializer(serializers.ModelSerializer[AuditEntry]):
-    """One entry; `before` and `after` hold only what changed."""
+    """Describe one entry; `before` and `after` hold only what changed."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
     system = serializers.UUIDField(source="system_id", read_only=True, allow_null=True)
+    actor = serializers.UUIDField(
+        source="actor.public_id",
+        read_only=True,
+        allow_null=True,
+        default=None,
+        help_text="The person; null: Weir itself, or an account that is no more.",
+    )
     before = serializers.DictField(read_only=True, allow_null=True)
     after = serializers.DictField(read_only=True, allow_null=True)
 
@@ -23,6 +31,7 @@ class AuditEntrySerializer(serializers.ModelSerializer[AuditEntry]):
         fields = [
             "id",
             "at",
+            "actor",
             "actor_name",
             "action",
             "object_kind",
@@ -37,32 +46,30 @@ class AuditEntrySerializer(serializers.ModelSerializer[AuditEntry]):
 
 
 class AuditFilter(FilterSet):
-    """By system, object, kind, person and time."""
+    """Filter entries by system, object, kind, person and time."""
 
     system = filters.UUIDFilter(field_name="system_id")
     object = filters.UUIDFilter(field_name="object_id")
-    since = filters.IsoDateTimeFilter(method="filter_since", label="At this time or later.")
+    person = filters.CharFilter(
+        field_name="actor_name", lookup_expr="icontains", label="Part of the name of a person."
+    )
+    since = since("at")
+    until = until("at")
 
     class Meta:
         model = AuditEntry
         fields = ["object_kind", "action", "actor_name"]
 
-    def filter_since(
-        self, entries: QuerySet[AuditEntry], name: str, value: datetime
-    ) -> QuerySet[AuditEntry]:
-        """Entries from then on. Python takes offsets that Postgres does not, so it gets UTC."""
-        try:
-            return entries.filter(at__gte=value.astimezone(UTC))
-        except OverflowError as error:
-            raise serializers.ValidationError({name: "Lies outside the calendar."}) from error
-
 
 class AuditViewSet(
     mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[AuditEntry]
 ):
-    """Who did what, when and why; newest first."""
+    """List who did what, when and why, newest first."""
 
-    queryset: QuerySet[AuditEntry] = AuditEntry.objects.all()
+    words: ClassVar[Mapping[str, str]] = {
+        "retrieve": "Return one entry: who did what, when and why."
+    }
+    queryset: QuerySet[AuditEntry] = AuditEntry.objects.select_related("actor")
     serializer_class = AuditEntrySerializer
     filterset_class = AuditFilter
     lookup_field = "public_id"
@@ -73,7 +80,7 @@ class AuditViewSet(
     ordering = ["-id"]
 
     def get_queryset(self) -> QuerySet[AuditEntry]:
-        """Who signed in from where is for administrators."""
+        """Return the entries; only administrators see who signed in from where."""
         entries = super().get_queryset()
         caller = self.request.auth or self.request.user
         if "administer" in getattr(caller, "permissions", ()):

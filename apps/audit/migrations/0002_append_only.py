@@ -1,4 +1,4 @@
-"""The record can only grow: the database itself refuses to change or delete an entry."""
+"""Make the record append-only: the database refuses to change or delete an entry."""
 
 from django.db import migrations
 

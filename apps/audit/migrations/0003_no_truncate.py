@@ -1,4 +1,4 @@
-"""The record cannot be emptied either: TRUNCATE goes past the triggers of rows."""
+"""Refuse TRUNCATE on the record, which bypasses the triggers of rows."""
 
 from django.db import migrations
 

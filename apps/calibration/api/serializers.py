@@ -1,4 +1,4 @@
-"""Fits, corrections, bounds and settings as the API shows them."""
+"""Describe fits, corrections, bounds and settings over the REST API."""
 
 from typing import Any
 
@@ -14,26 +14,23 @@ from apps.calibration.models import (
     Correction,
     Fit,
     FitCase,
-    FitState,
     LatencyBound,
 )
-from apps.common.api.fields import Amount
+from apps.common.api.fields import EDIT_ONLY, Amount, choices, command_list
 from apps.common.api.forms import Form, ModelForm
 from apps.systems.api.entities import SystemReference
+from weir.lifecycle.fits import FITS, FitCommand, FitState
 
-FIT_STATES = FitState.choices
 FRESH_S = 30.0
-COMMANDS = {
-    FitState.PROPOSED.value: ["apply", "discard"],
-    FitState.APPLIED.value: ["undo"],
-}
+
+COEFFICIENT_KINDS = choices("idle", "flow", "class")
 
 
 class CoefficientSerializer(serializers.ModelSerializer[Coefficient]):
-    """One fitted number with its 95 % interval."""
+    """Describe one fitted number with its 95 % interval."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
-    kind = serializers.ChoiceField(choices=["idle", "flow", "class"], read_only=True)
+    kind = serializers.ChoiceField(choices=COEFFICIENT_KINDS, read_only=True)
 
     class Meta:
         model = Coefficient
@@ -60,7 +57,7 @@ class CoefficientSerializer(serializers.ModelSerializer[Coefficient]):
 
 
 class FitPointSerializer(serializers.Serializer[dict[str, Any]]):
-    """Load in one window, in units of the resource per second."""
+    """Describe the load in one window, in units of the resource per second."""
 
     measured = serializers.FloatField()
     fitted = serializers.FloatField()
@@ -68,14 +65,14 @@ class FitPointSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class TermSerializer(serializers.Serializer[dict[str, Any]]):
-    """A coefficient by its kind and name."""
+    """Identify a coefficient by its kind and name."""
 
-    kind = serializers.CharField()
+    kind = serializers.ChoiceField(choices=COEFFICIENT_KINDS)
     name = serializers.CharField()
 
 
 class FitAdviceSerializer(serializers.Serializer[dict[str, Any]]):
-    """An operating point that was not measured, and what it would tell."""
+    """Describe an operating point that was not measured, and what it would show."""
 
     flow = serializers.CharField()
     rate_per_s = serializers.FloatField()
@@ -86,7 +83,7 @@ class FitAdviceSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class FitCaseSerializer(serializers.ModelSerializer[FitCase]):
-    """One broker and resource of a fit."""
+    """Describe one broker and resource of a fit."""
 
     measure = serializers.ChoiceField(choices=["cpu", "storage", "network"], read_only=True)
     coefficients = CoefficientSerializer(many=True, read_only=True)
@@ -112,13 +109,21 @@ class FitCaseSerializer(serializers.ModelSerializer[FitCase]):
         read_only_fields = fields
 
 
+FIT_COMMANDS = choices(*FitCommand)
+
+
 class FitSerializer(serializers.ModelSerializer[Fit]):
-    """A fit as lists show it."""
+    """Describe a fit as lists show it."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
     name = serializers.CharField(source="__str__", read_only=True)
     system = serializers.UUIDField(source="system.public_id", read_only=True)
+    system_name = serializers.CharField(source="system.name", read_only=True)
     run = serializers.UUIDField(source="run.public_id", read_only=True)
+    run_name = serializers.CharField(source="run", read_only=True)
+    decided_by_id = serializers.UUIDField(
+        source="decided_by.public_id", read_only=True, allow_null=True, default=None
+    )
     decided_by = serializers.CharField(
         source="decided_by.display_name", read_only=True, allow_null=True, default=None
     )
@@ -134,7 +139,9 @@ class FitSerializer(serializers.ModelSerializer[Fit]):
             "name",
             "number",
             "system",
+            "system_name",
             "run",
+            "run_name",
             "state",
             "since",
             "until",
@@ -143,6 +150,7 @@ class FitSerializer(serializers.ModelSerializer[Fit]):
             "identified_count",
             "applied_count",
             "decided_by",
+            "decided_by_id",
             "decided_at",
             "created_at",
             "version",
@@ -150,15 +158,16 @@ class FitSerializer(serializers.ModelSerializer[Fit]):
         ]
         read_only_fields = fields
 
+    @extend_schema_field(command_list(FIT_COMMANDS))
     def get_allowed_commands(self, fit: Fit) -> list[str]:
         request = self.context.get("request")
         if request is None or Permission.EDIT_MODEL not in granted(request):
             return []
-        return COMMANDS.get(fit.state, [])
+        return [command.value for command in FITS.table[FitState(fit.state)]]
 
 
 class FitDetailSerializer(FitSerializer):
-    """A fit with everything that was found."""
+    """Describe a fit with all its results."""
 
     cases = FitCaseSerializer(many=True, read_only=True)
 
@@ -168,7 +177,7 @@ class FitDetailSerializer(FitSerializer):
 
 
 class FitRequestSerializer(Form[dict[str, Any]]):
-    """What to fit. Samples are kept for half an hour."""
+    """Read what to fit. Samples are kept for half an hour."""
 
     system = SystemReference()
     minutes = serializers.FloatField(default=30.0, min_value=0.5, max_value=30.0)
@@ -184,13 +193,13 @@ class FitRequestSerializer(Form[dict[str, Any]]):
 
 
 class FitDecisionSerializer(Form[dict[str, Any]]):
-    """Why."""
+    """Read the reason of a decision."""
 
     reason = serializers.CharField(required=False, allow_blank=True, default="", max_length=500)
 
 
 class FitApplySerializer(FitDecisionSerializer):
-    """Which coefficients to write into the model."""
+    """Read which coefficients to write into the model."""
 
     coefficients = serializers.ListField(
         child=serializers.UUIDField(), min_length=1, max_length=10_000
@@ -198,7 +207,7 @@ class FitApplySerializer(FitDecisionSerializer):
 
 
 class CorrectionSerializer(serializers.ModelSerializer[Correction]):
-    """Measured over predicted load of one broker and resource."""
+    """Compare measured and predicted load of one broker and resource."""
 
     broker = serializers.UUIDField(source="broker.public_id", read_only=True)
     broker_name = serializers.CharField(source="broker.name", read_only=True)
@@ -226,7 +235,7 @@ class CorrectionSerializer(serializers.ModelSerializer[Correction]):
 
 
 class LatencyBoundSerializer(serializers.ModelSerializer[LatencyBound]):
-    """What the producers of a reliable topic can send at most."""
+    """Describe what the producers of a reliable topic can send at most."""
 
     topic = serializers.UUIDField(source="topic.public_id", read_only=True)
     topic_name = serializers.CharField(source="topic.name", read_only=True)
@@ -252,10 +261,11 @@ class LatencyBoundSerializer(serializers.ModelSerializer[LatencyBound]):
 
 
 class CalibrationSettingsSerializer(ModelForm[CalibrationSettings]):
-    """How far a system's model may be corrected by what is measured."""
+    """Describe how far measurements may correct a system's model."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
     system = serializers.UUIDField(source="system.public_id", read_only=True)
+    system_name = serializers.CharField(source="system.name", read_only=True)
     factor_min = Amount(required=False, min_value=0.01, max_value=1)
     factor_max = Amount(required=False, min_value=1, max_value=100)
     smoothing = Amount(required=False, min_value=0.01, max_value=1)
@@ -271,6 +281,7 @@ class CalibrationSettingsSerializer(ModelForm[CalibrationSettings]):
         fields = [
             "id",
             "system",
+            "system_name",
             "correct_errors",
             "bound_latency",
             "factor_min",
@@ -285,7 +296,7 @@ class CalibrationSettingsSerializer(ModelForm[CalibrationSettings]):
         ]
         read_only_fields = ["version", "updated_at"]
 
-    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    @extend_schema_field(command_list(EDIT_ONLY))
     def get_allowed_commands(self, row: CalibrationSettings) -> list[str]:
         request = self.context.get("request")
         may = request is not None and Permission.EDIT_MODEL in granted(request)
@@ -293,7 +304,7 @@ class CalibrationSettingsSerializer(ModelForm[CalibrationSettings]):
 
 
 class CalibrationStateSerializer(serializers.Serializer[dict[str, Any]]):
-    """What is in force between two fits."""
+    """Describe what is in force between two fits."""
 
     corrections = CorrectionSerializer(many=True)
     latency_bounds = LatencyBoundSerializer(many=True)

@@ -1,4 +1,4 @@
-"""Fit resource models, decide on them, and see what corrects them meanwhile."""
+"""Fit resource models over the REST API, decide on them, and see what corrects them meanwhile."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
-from apps.accounts.models import User
 from apps.calibration.api.serializers import (
     CalibrationSettingsSerializer,
     CalibrationStateSerializer,
@@ -33,24 +33,20 @@ from apps.calibration.services import (
     fit_undo,
     settings_update,
 )
-from apps.common.api.filters import FilterSet, Ordering
+from apps.common.api.filters import CreatedFilter, Ordering
 from apps.common.api.forms import parameter, refuse_unknown
 from apps.common.api.pagination import list_parameters
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.runs.api.views import RunSerializer, accepted
 from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, SystemReference
+from apps.systems.api.settings import SettingsViewSet
 from apps.systems.models import System
 
 SYSTEM = OpenApiParameter("system", OpenApiTypes.UUID, required=True)
 
 
-def _actor(request: Request) -> User:
-    assert isinstance(request.user, User)
-    return request.user
-
-
-class FitFilter(FilterSet):
-    """By system, run and state."""
+class FitFilter(CreatedFilter):
+    """Filter fits by system, run and state."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
     run = filters.UUIDFilter(field_name="run__public_id")
@@ -61,7 +57,7 @@ class FitFilter(FilterSet):
 
 
 class FitViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Fit]):
-    """Fits of the resource models: what one message and one consumer cost a broker."""
+    """Manage fits of the resource models: what one message and one consumer cost a broker."""
 
     queryset = fit_rows()
     serializer_class = FitSerializer
@@ -87,7 +83,7 @@ class FitViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Fit]):
 
     @extend_schema(responses=FitDetailSerializer)
     def retrieve(self, request: Request, id: str) -> Response:
-        """One fit with its coefficients, residuals and advice."""
+        """Return one fit with its coefficients, residuals and advice."""
         return self._answer(self.get_object())
 
     @extend_schema(
@@ -99,7 +95,7 @@ class FitViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Fit]):
         def run() -> Response:
             form = FitRequestSerializer(data=request.data)
             form.is_valid(raise_exception=True)
-            return accepted(fit_request(actor=_actor(request), **form.validated_data), request)
+            return accepted(fit_request(actor=actor_of(request), **form.validated_data), request)
 
         return once(request, run)
 
@@ -122,7 +118,7 @@ class FitViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Fit]):
     )
     @action(detail=True, methods=["post"])
     def discard(self, request: Request, id: str) -> Response:
-        """Say that the fit will not be used."""
+        """Mark the fit as not to be used."""
         return self._command(request, FitDecisionSerializer, fit_discard)
 
     def _command(self, request: Request, form_class: Any, service: Any) -> Response:
@@ -131,26 +127,18 @@ class FitViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Fit]):
         form = form_class(data=request.data)
         form.is_valid(raise_exception=True)
         return self._answer(
-            service(fit=fit, actor=_actor(request), expected_version=version, **form.validated_data)
+            service(
+                fit=fit, actor=actor_of(request), expected_version=version, **form.validated_data
+            )
         )
 
 
-class CalibrationSettingsViewSet(viewsets.GenericViewSet[CalibrationSettings]):
-    """One per system: the defaults until somebody changes them."""
+class CalibrationSettingsViewSet(SettingsViewSet[CalibrationSettings]):
+    """Manage one row of settings per system: the defaults until somebody changes them."""
 
     queryset = CalibrationSettings.objects.select_related("system")
     serializer_class = CalibrationSettingsSerializer
-    filter_backends = [Ordering]
-    query_parameters = ["system"]
-    lookup_field = "public_id"
-    lookup_url_kwarg = "id"
-    lookup_value_converter = "uuid"
-    ordering_fields = ["updated_at"]
-    ordering = ["id"]
     needs = {"partial_update": Permission.EDIT_MODEL}
-
-    def _answer(self, row: CalibrationSettings) -> Response:
-        return Response(self.get_serializer(row).data, headers={"ETag": etag(row.version)})
 
     @extend_schema(
         parameters=[
@@ -158,7 +146,8 @@ class CalibrationSettingsViewSet(viewsets.GenericViewSet[CalibrationSettings]):
         ]
     )
     def list(self, request: Request) -> Response:
-        """Settings that were changed; with `system` exactly that system's, the defaults, too."""
+        """List settings that were changed; with `system` exactly that system's, the defaults,
+        too."""
         refuse_unknown(request.query_params, list_parameters(self), "query parameter")
         system_id = parameter(request, "system", serializers.UUIDField())
         if system_id:
@@ -169,32 +158,19 @@ class CalibrationSettingsViewSet(viewsets.GenericViewSet[CalibrationSettings]):
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     def get_object(self) -> CalibrationSettings:
-        """A row, or the defaults of the system whose id stands in for one that nobody made."""
+        """Return a row, or the defaults of the system whose id stands in for one that nobody
+        made."""
         row = self.get_queryset().filter(public_id=self.kwargs["id"]).first()
         return row or settings_of(get_object_or_404(System, public_id=self.kwargs["id"]))
 
     def retrieve(self, request: Request, id: str) -> Response:
-        """One row with its ETag."""
-        return self._answer(self.get_object())
+        """Return one row with its ETag."""
+        return self.answer(self.get_object())
 
     @extend_schema(parameters=[IF_MATCH])
     def partial_update(self, request: Request, id: str) -> Response:
-        """Change what is given."""
-        version = expected_version(request)
-        row = self.get_object()
-        form = self.get_serializer(row, data=request.data, partial=True)
-        form.is_valid(raise_exception=True)
-        values = dict(form.validated_data)
-        reason = values.pop("reason", "")
-        return self._answer(
-            settings_update(
-                settings=row,
-                actor=_actor(request),
-                expected_version=version,
-                values=values,
-                reason=reason,
-            )
-        )
+        """Change the given members of the settings."""
+        return self.edit(request, lambda row, **change: settings_update(settings=row, **change))
 
 
 class _OfSystem(serializers.Serializer[dict[str, Any]]):
@@ -202,11 +178,11 @@ class _OfSystem(serializers.Serializer[dict[str, Any]]):
 
 
 class CalibrationStateView(APIView):
-    """Error corrections and latency bounds as of now."""
+    """Show error corrections and latency bounds as of now."""
 
     @extend_schema(parameters=[SYSTEM], responses=CalibrationStateSerializer)
     def get(self, request: Request) -> Response:
-        """What is measured against what is predicted, broker by broker and topic by topic."""
+        """Compare what is measured with what is predicted, broker by broker and topic by topic."""
         form = _OfSystem(data=request.query_params)
         form.is_valid(raise_exception=True)
         system = form.validated_data["system"]

@@ -1,4 +1,4 @@
-"""Reads of calibration: what snapshots use, what a fit is made of, what is in force."""
+"""Read calibration: what snapshots use, what a fit is made of, what is in force."""
 
 from apps.calibration.selectors.calibrated import (
     calibrated_problem,

@@ -1,4 +1,5 @@
-"""The model of a system as snapshots see it: costs corrected, rates bounded, where that is on."""
+"""Read the model of a system as snapshots see it: costs corrected, rates bounded, where that is
+on."""
 
 from typing import Any
 
@@ -8,7 +9,7 @@ from apps.systems.models import System
 
 
 def settings_of(system: System) -> CalibrationSettings:
-    """The system's settings; unsaved defaults where nobody has set any."""
+    """Return the system's settings; unsaved defaults where nobody has set any."""
     found = CalibrationSettings.objects.filter(system=system).first()
     # Nobody needs a row before somebody edits one; its id is the system's, as in `settings_for`.
     return found or CalibrationSettings(
@@ -17,7 +18,8 @@ def settings_of(system: System) -> CalibrationSettings:
 
 
 def calibration_stamp(system: System) -> tuple[object, ...]:
-    """Equal as long as `calibrated_problem` of one model version cannot differ; two queries."""
+    """Return a stamp that is equal as long as `calibrated_problem` of one model version cannot
+    differ, in two queries."""
     now = CalibrationSettings.objects.filter(system=system).first()
     if now is None or not (now.correct_errors or now.bound_latency):
         return ()
@@ -31,7 +33,7 @@ def calibration_stamp(system: System) -> tuple[object, ...]:
 
 
 def calibrated_problem(system: System) -> dict[str, Any]:
-    """`system_problem` with error corrections and latency bounds, as the settings say.
+    """Return `system_problem` with error corrections and latency bounds, as the settings say.
 
     A factor multiplies every cost of its resource at its broker, so that loads stay in units of the
     capacity. A bound lowers `rate_max`, never below `rate_min`: what cannot be sent at all is

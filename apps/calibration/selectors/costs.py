@@ -1,4 +1,4 @@
-"""The coefficients that the model holds, and the loads that they predict."""
+"""Read the coefficients of the model, and the loads that they predict."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from apps.systems.models import System
 
 
 class CostKey(NamedTuple):
-    """Where a coefficient stands: kind `flow` or `class`, its name, broker and resource."""
+    """Identify a coefficient: kind `flow` or `class`, its name, broker and resource."""
 
     kind: str
     name: str
@@ -20,7 +20,7 @@ class CostKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """One coefficient of the model: A_i of a flow at a broker, or B_j of a class."""
+    """Hold one coefficient of the model: A_i of a flow at a broker, or B_j of a class."""
 
     key: CostKey
     flow: str
@@ -33,7 +33,7 @@ class Cost:
 
 
 def costs_at(system: System, resources: list[str]) -> dict[tuple[str, str], list[Cost]]:
-    """(broker, resource) -> every flow that passes there and every class that is there."""
+    """Return every flow and class at each (broker, resource)."""
     topics = {topic.pk: topic for topic in Topic.objects.filter(system=system)}
     flow_costs = {
         (topic, broker, resource): cost
@@ -84,7 +84,8 @@ def predicted_loads(
     rates: Mapping[str, float],
     admitted: Mapping[str, int],
 ) -> dict[tuple[str, str], float]:
-    """Load per (broker, resource) by the model's own coefficients, without any correction."""
+    """Return the load per (broker, resource) by the model's own coefficients, without any
+    correction."""
     return {
         place: sum(
             (cost.cost or 0.0)

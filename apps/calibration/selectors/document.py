@@ -1,4 +1,4 @@
-"""What a fit is computed from: the model line and one line per telemetry sample."""
+"""Write what a fit is computed from: the model line and one line per telemetry sample."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,8 @@ def fit_document(
     until: datetime,
     window_s: float,
 ) -> tuple[bytes, int]:
-    """JSON lines as `weir.fitting.records` describes them, and the number of samples in it."""
+    """Return JSON lines as `weir.fitting.records` describes them, and the number of samples in
+    it."""
     records = list(_records(system, since, until))
     flows = {flow for record in records for flow in record["passed"]}
     classes = {name for record in records for name, n in record["admitted"].items() if n}

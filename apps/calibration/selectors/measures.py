@@ -1,4 +1,4 @@
-"""Which measurement a resource of the model means, told by its name."""
+"""Determine by its name which measurement a resource of the model means."""
 
 WORDS = {
     "cpu": ("cpu", "core"),
@@ -8,7 +8,7 @@ WORDS = {
 
 
 def measure_of(resource: str) -> str | None:
-    """`cpu`, `storage` (bytes logged per second), `network` (bytes per second), or None."""
+    """Return `cpu`, `storage` (bytes logged per second), `network` (bytes per second), or None."""
     name = resource.lower()
     for measure, words in WORDS.items():
         if any(word in name for word in words):

@@ -1,4 +1,4 @@
-"""Fits, corrections and bounds as people see them."""
+"""Read fits, corrections and bounds as people see them."""
 
 from django.db.models import Count, Prefetch, Q, QuerySet
 
@@ -7,7 +7,7 @@ from apps.systems.models import System
 
 
 def fit_rows(*, whole: bool = False) -> QuerySet[Fit]:
-    """Fits with counts of their coefficients; `whole` also with cases and coefficients."""
+    """Return fits with counts of their coefficients; `whole` also with cases and coefficients."""
     rows = Fit.objects.select_related("system", "run", "decided_by").annotate(
         coefficient_count=Count(
             "cases__coefficients", filter=~Q(cases__coefficients__kind="idle"), distinct=True
@@ -30,10 +30,10 @@ def fit_rows(*, whole: bool = False) -> QuerySet[Fit]:
 
 
 def corrections_of(system: System) -> QuerySet[Correction]:
-    """Error corrections of every broker that measured a load."""
+    """Return the error corrections of every broker that measured a load."""
     return Correction.objects.filter(broker__system=system).select_related("broker")
 
 
 def bounds_of(system: System) -> QuerySet[LatencyBound]:
-    """Latency bounds of the reliable topics whose acknowledgements were measured."""
+    """Return the latency bounds of the reliable topics whose acknowledgements were measured."""
     return LatencyBound.objects.filter(topic__system=system).select_related("topic")

@@ -17,19 +17,22 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.audit.services import record
-from apps.calibration.models import Coefficient, Fit, FitState
+from apps.calibration.models import Coefficient, Fit
 from apps.calibration.services.reset import corrections_reset
 from apps.catalog.models import ConsumerClass, ConsumerClassCost, Topic, TopicNodeCost
-from apps.common.errors import ApplicationError, Conflict, FieldError, PreconditionFailed
+from apps.common.errors import ApplicationError, Conflict, FieldError, check_version
 from apps.common.events import publish
 from apps.systems.models import System
 from apps.systems.services import entity_update, one_edit
 from apps.topology.models import Broker
+from weir.errors import IllegalTransition
+from weir.lifecycle.fits import FITS, FitCommand, FitState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writing:
-    """One coefficient: what must be in the model now, and what shall be. None: no such cost."""
+    """Describe one coefficient: what must be in the model now, and its new value. None: no such
+    cost."""
 
     coefficient: Coefficient
     expected: float | None
@@ -46,8 +49,7 @@ def fit_apply(
     reason: str = "",
 ) -> Fit:
     """Write the chosen coefficients into the model. Raises Conflict where a cost was edited."""
-    row = _locked(fit, expected_version)
-    _allowed(row, FitState.PROPOSED, "applied")
+    row = _locked(fit, expected_version, FitCommand.APPLY)
     chosen = {
         found.public_id: found
         for found in Coefficient.objects.filter(
@@ -75,14 +77,13 @@ def fit_apply(
         reason or f"fitted by {row}",
     )
     Coefficient.objects.filter(pk__in=[c.pk for c in rows]).update(applied=True)
-    return _decide(row, FitState.APPLIED, actor, reason, applied=len(rows))
+    return _decide(row, FitCommand.APPLY, actor, reason, applied=len(rows))
 
 
 @transaction.atomic
 def fit_undo(*, fit: Fit, actor: User | None, expected_version: int, reason: str = "") -> Fit:
     """Put the costs back that applying replaced."""
-    row = _locked(fit, expected_version)
-    _allowed(row, FitState.APPLIED, "undone")
+    row = _locked(fit, expected_version, FitCommand.UNDO)
     rows = Coefficient.objects.filter(case__fit=row, applied=True).select_related("case")
     _write(
         row,
@@ -91,54 +92,46 @@ def fit_undo(*, fit: Fit, actor: User | None, expected_version: int, reason: str
         reason or f"undo of {row}",
     )
     rows.update(applied=False)
-    return _decide(row, FitState.UNDONE, actor, reason)
+    return _decide(row, FitCommand.UNDO, actor, reason)
 
 
 @transaction.atomic
 def fit_discard(*, fit: Fit, actor: User | None, expected_version: int, reason: str = "") -> Fit:
     """Say that the fit will not be used."""
-    row = _locked(fit, expected_version)
-    _allowed(row, FitState.PROPOSED, "discarded")
-    return _decide(row, FitState.DISCARDED, actor, reason)
+    row = _locked(fit, expected_version, FitCommand.DISCARD)
+    return _decide(row, FitCommand.DISCARD, actor, reason)
 
 
-def _locked(fit: Fit, expected_version: int) -> Fit:
+def _locked(fit: Fit, expected_version: int, command: FitCommand) -> Fit:
+    """Return the row, locked, if the command may be given. Raises PreconditionFailed, Conflict."""
     # The system first, as every edit of the model does: two decisions cannot wait for each other.
     System.objects.select_for_update().get(pk=fit.system_id)
     row = Fit.objects.select_for_update(of=("self",)).select_related("system").get(pk=fit.pk)
-    if row.version != expected_version:
-        raise PreconditionFailed(
-            "version_mismatch",
-            f"{row} was decided on meanwhile: you saw version {expected_version}, the latest is "
-            f"{row.version}. Reload.",
-        )
+    check_version(row, expected_version)
+    try:
+        FITS.advance(FitState(row.state), command)
+    except IllegalTransition as error:
+        raise Conflict("fit_state", f"{row}: {error}.") from error
     return row
 
 
-def _allowed(fit: Fit, state: FitState, verb: str) -> None:
-    if fit.state != state.value:
-        raise Conflict(
-            "fit_state", f"{fit} is {fit.state}; only a fit that is {state.value} can be {verb}."
-        )
-
-
-def _decide(fit: Fit, state: FitState, actor: User | None, reason: str, **more: Any) -> Fit:
+def _decide(fit: Fit, command: FitCommand, actor: User | None, reason: str, **more: Any) -> Fit:
     before = fit.state
-    fit.state = state.value
+    fit.state = FITS.advance(FitState(before), command).value
     fit.decided_by, fit.decided_at = actor, timezone.now()
     fit.version += 1
     fit.save()
     system = System.objects.get(pk=fit.system_id)
     record(
         actor=actor,
-        action={"applied": "apply", "undone": "undo", "discarded": "discard"}[state.value],
+        action=command.value,
         object_kind="fit",
         object_id=fit.public_id,
         object_name=str(fit),
         system_id=system.public_id,
         model_version=system.model_version,
         before={"state": before},
-        after={"state": state.value, **more},
+        after={"state": fit.state, **more},
         reason=reason,
     )
     publish("calibration", id=fit.public_id, system=system.public_id)

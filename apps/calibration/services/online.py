@@ -1,4 +1,4 @@
-"""Between two fits, every few seconds: error corrections and latency bounds from telemetry.
+"""Correct errors and bound latencies from telemetry between two fits, every few seconds.
 
 Corrections and bounds are computed for every system whose agents report, so that people see them
 before they switch them on; a change of a factor that snapshots use is an entry in the audit.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Count
 from django.utils import timezone
 
@@ -27,6 +27,7 @@ from apps.calibration.selectors import (
 )
 from apps.catalog.models import Delivery, Topic
 from apps.common.events import publish_seldom
+from apps.common.locks import lock_try
 from apps.systems.models import Edition, System
 from apps.telemetry.models import Sample
 from apps.telemetry.selectors.measured import measured
@@ -40,8 +41,8 @@ logger = logging.getLogger(__name__)
 WINDOW_S = 10.0
 """Means over this time, and every measurement counts in about two steps."""
 
-LEADER_LOCK = 0x77656972_63616C62
-"""Key of the advisory lock; `weircalb` in ASCII."""
+LOCK = "weircalb"
+"""One coordinator of many takes the steps; two would smooth twice as fast."""
 
 ACK_SMOOTHING = 0.3
 NEWS_EVERY_S = 5.0
@@ -49,7 +50,7 @@ NEWS_EVERY_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Busy:
-    """What brokers and acknowledgements showed over the window."""
+    """Hold what brokers and acknowledgements showed over the window."""
 
     cpu: dict[str, tuple[float, float | None]]
     """Broker -> (cores in use, cores it may use)."""
@@ -58,8 +59,8 @@ class Busy:
 
 
 def calibration_tick() -> int:
-    """One step of every system that is measured. Returns how many took one."""
-    if not _is_the_one():
+    """Take one step in every system that is measured. Returns how many took one."""
+    if not lock_try(LOCK):
         return 0
     since = timezone.now() - timedelta(seconds=WINDOW_S)
     measuring = Sample.objects.filter(at__gte=since).values("broker__system").distinct()
@@ -76,15 +77,8 @@ def calibration_tick() -> int:
     return count
 
 
-def _is_the_one() -> bool:
-    """Two coordinators would smooth twice as fast. Held by the connection: who dies lets go."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [LEADER_LOCK])
-        return bool(cursor.fetchone()[0])
-
-
 def system_step(system: System) -> bool:
-    """Corrections and bounds of one system; False where nothing was measured."""
+    """Compute corrections and bounds of one system; return False where nothing was measured."""
     seen = measured(system, window_s=WINDOW_S)
     busy = _busy(system)
     if not seen.brokers:
@@ -112,7 +106,7 @@ def system_step(system: System) -> bool:
 
 @lru_cache(maxsize=4)
 def _costs(edition: Edition, resources: tuple[str, ...]) -> dict[tuple[str, str], list[Cost]]:
-    """The model's coefficients, read once per edition and process."""
+    """Return the model's coefficients, read once per edition and process."""
     return costs_at(System.objects.get(public_id=edition[0]), list(resources))
 
 

@@ -1,4 +1,4 @@
-"""Corrections of costs that were replaced begin anew.
+"""Reset the corrections of costs that were replaced.
 
 A factor is what the old costs lacked. Left in force beside costs that were just fitted, it would
 count the same error twice until the smoothed ratio came down again.
@@ -17,7 +17,8 @@ from apps.systems.models import System
 def corrections_reset(
     *, system: System, places: Iterable[tuple[str, str]], actor: User | None, reason: str
 ) -> None:
-    """Ratio and factor 1 at these (broker, resource); audited where snapshots used the factor."""
+    """Set ratio and factor to 1 at these (broker, resource); audited where snapshots used the
+    factor."""
     in_force = settings_of(system).correct_errors
     wanted = set(places)
     for row in corrections_of(system).select_for_update(of=("self",)).order_by("pk"):

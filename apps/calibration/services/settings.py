@@ -1,4 +1,4 @@
-"""Make and change a system's calibration settings; each change is audited."""
+"""Create and change a system's calibration settings; each change is audited."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,13 +9,14 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.audit.services import record
 from apps.calibration.models import CalibrationSettings
-from apps.common.errors import ApplicationError, FieldError, PreconditionFailed
+from apps.common.errors import ApplicationError, FieldError, check_version
 from apps.common.events import publish
 from apps.systems.models import System
 
 
 def settings_for(system: System) -> CalibrationSettings:
-    """The system's row; made on demand, under the id that reads gave it before it was there."""
+    """Return the system's row; made on demand, under the id that reads gave it before it was
+    there."""
     row, _ = CalibrationSettings.objects.select_related("system").get_or_create(
         system=system, defaults={"public_id": system.public_id}
     )
@@ -31,18 +32,13 @@ def settings_update(
     values: Mapping[str, Any],
     reason: str = "",
 ) -> CalibrationSettings:
-    """Change what is given. Raises PreconditionFailed, or ApplicationError naming the field."""
+    """Change the given members. Raises PreconditionFailed, or ApplicationError naming the field."""
     row = (
         CalibrationSettings.objects.select_for_update(of=("self",))
         .select_related("system")
         .get(pk=settings.pk or settings_for(settings.system).pk)
     )
-    if row.version != expected_version:
-        raise PreconditionFailed(
-            "version_mismatch",
-            f"The {row} was changed meanwhile: you edit version {expected_version}, "
-            f"the latest is {row.version}. Reload and apply your change again.",
-        )
+    check_version(row, expected_version, f"The {row}")
     before = {name: getattr(row, name) for name in values}
     for name, value in values.items():
         setattr(row, name, value)

@@ -1,4 +1,5 @@
-"""The drawing of a utility function over REST, for an editor that asks while one types."""
+"""Serve the drawing of a utility function over the REST API, for an editor that asks on every key
+stroke."""
 
 from typing import Any
 
@@ -26,7 +27,8 @@ LARGEST_RATE = 1e12
 
 
 class DrawnCurveRequestSerializer(Form[dict[str, Any]]):
-    """A utility function that need not be stored, and the rates (msg/s) between which to draw."""
+    """Read a utility function that need not be stored, and the rates (msg/s) between which to draw
+    it."""
 
     kind = serializers.CharField()
     parameters = serializers.DictField()
@@ -49,7 +51,7 @@ class DrawnCurveRequestSerializer(Form[dict[str, Any]]):
 
 
 class CurvePointSerializer(serializers.Serializer[CurvePoint]):
-    """One rate of the drawing."""
+    """Describe one rate of the drawing."""
 
     rate_per_s = serializers.FloatField()
     utility = serializers.FloatField()
@@ -62,7 +64,7 @@ class CurvePointSerializer(serializers.Serializer[CurvePoint]):
 
 
 class CurveKnotSerializer(serializers.Serializer[Knot]):
-    """A rate where the slope changes at once."""
+    """Describe a rate where the slope changes abruptly."""
 
     rate_per_s = serializers.FloatField()
     utility = serializers.FloatField()
@@ -70,21 +72,21 @@ class CurveKnotSerializer(serializers.Serializer[Knot]):
 
 
 class RateRangeSerializer(serializers.Serializer[RateRange]):
-    """The rates between which a latency target leaves a choice."""
+    """Describe the rates between which a latency target leaves a choice."""
 
     rate_min_per_s = serializers.FloatField(help_text="Here the round trip reaches the threshold.")
     rate_max_per_s = serializers.FloatField(help_text="Above this no answer comes sooner.")
 
 
 class CurveProblemSerializer(serializers.Serializer[FieldError]):
-    """What keeps the function from being increasing and concave."""
+    """Describe what keeps the function from being increasing and concave."""
 
     field = serializers.CharField(help_text="Such as parameters.points[2].")
     message = serializers.CharField()
 
 
 class DrawnCurveSerializer(serializers.Serializer[DrawnCurve]):
-    """The drawing; without points where the parameters allow none."""
+    """Describe the drawing; it has no points where the parameters allow none."""
 
     points = CurvePointSerializer(many=True)
     knots = CurveKnotSerializer(many=True)
@@ -94,7 +96,7 @@ class DrawnCurveSerializer(serializers.Serializer[DrawnCurve]):
 
 
 class RangeProblemSerializer(serializers.Serializer[RangeProblem]):
-    """One end of a topic's rates that its latency targets do not know."""
+    """Describe one end of a topic's rates that lies outside the range of its latency targets."""
 
     field = serializers.CharField()
     message = serializers.CharField()
@@ -102,18 +104,18 @@ class RangeProblemSerializer(serializers.Serializer[RangeProblem]):
 
 
 class TopicRateRangeSerializer(serializers.Serializer[dict[str, Any]]):
-    """What the latency targets of a topic's consumer classes allow together."""
+    """Describe what the latency targets of a topic's consumer classes allow together."""
 
     derived = RateRangeSerializer(allow_null=True, help_text="null: no class has such a target.")
     problems = RangeProblemSerializer(many=True)
 
 
 class TopicRateRangeView(APIView):
-    """The rates of a request-response topic, derived from its latency targets."""
+    """Derive the rates of a request-response topic from its latency targets."""
 
     @extend_schema(operation_id="topic_rate_range", responses=TopicRateRangeSerializer)
     def get(self, request: Request, id: str) -> Response:
-        """The common range of all targets, and what is wrong with the topic's own rates."""
+        """Return the common range of all targets, and what is wrong with the topic's own rates."""
         topic = get_object_or_404(Topic, public_id=id)
         derived = common_range(functions_of(topic))
         problems = range_problems(
@@ -126,7 +128,7 @@ class TopicRateRangeView(APIView):
 
 
 class DrawnCurveView(APIView):
-    """A utility function while it is being edited; its faults are part of the answer."""
+    """Draw a utility function while it is being edited; its errors are part of the answer."""
 
     needs = {"post": Permission.READ}
 
@@ -136,7 +138,8 @@ class DrawnCurveView(APIView):
         responses=DrawnCurveSerializer,
     )
     def post(self, request: Request) -> Response:
-        """Utility, marginal utility and, for latency targets, the round trip over the rate."""
+        """Return utility, marginal utility and, for latency targets, the round trip over the
+        rate."""
         form = DrawnCurveRequestSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         return Response(DrawnCurveSerializer(curve_drawn(**form.validated_data)).data)

@@ -1,4 +1,4 @@
-"""What the objects of the catalog look like over REST."""
+"""Describe the objects of the catalog over the REST API."""
 
 from typing import Any
 
@@ -28,12 +28,12 @@ BASE = EntitySerializer.BASE_FIELDS
 
 
 def name_of(source: str) -> serializers.CharField:
-    """The name of an object that is referred to, for people."""
+    """Return a field with the name of an object that is referred to, for people."""
     return serializers.CharField(source=f"{source}.name", read_only=True, allow_null=True)
 
 
 class CorrelationKeySerializer(EntitySerializer[CorrelationKey]):
-    """A correlation key."""
+    """Describe a correlation key of publishers."""
 
     class Meta:
         model = CorrelationKey
@@ -41,7 +41,7 @@ class CorrelationKeySerializer(EntitySerializer[CorrelationKey]):
 
 
 class GroupSerializer(EntitySerializer[Group]):
-    """A group."""
+    """Describe a group with its streams."""
 
     class Meta:
         model = Group
@@ -49,7 +49,7 @@ class GroupSerializer(EntitySerializer[Group]):
 
 
 class StreamSerializer(EntitySerializer[Stream]):
-    """A stream."""
+    """Describe a stream with its topics."""
 
     group = Reference(Group, allow_null=True, required=False)
     group_name = name_of("group")
@@ -60,7 +60,7 @@ class StreamSerializer(EntitySerializer[Stream]):
 
 
 class TopicNodeCostSerializer(RowSerializer[TopicNodeCost]):
-    """Work per message at a broker."""
+    """Describe the work per message of a topic at a broker."""
 
     broker = Reference(Broker)
     broker_name = name_of("broker")
@@ -71,7 +71,7 @@ class TopicNodeCostSerializer(RowSerializer[TopicNodeCost]):
 
 
 class TopicLinkCostSerializer(RowSerializer[TopicLinkCost]):
-    """Work per message on a link."""
+    """Describe the work per message of a topic on a link."""
 
     link = Reference(Link)
     link_name = name_of("link")
@@ -82,7 +82,7 @@ class TopicLinkCostSerializer(RowSerializer[TopicLinkCost]):
 
 
 class TopicSerializer(EntitySerializer[Topic]):
-    """A topic with its path: costs at brokers and on links."""
+    """Describe a topic with its path: costs at brokers and on links."""
 
     source = Reference(  # type: ignore[assignment]
         Broker, allow_null=True, required=False
@@ -138,7 +138,7 @@ class TopicSerializer(EntitySerializer[Topic]):
 
 
 class PublisherSerializer(EntitySerializer[Publisher]):
-    """A publisher."""
+    """Describe a publisher of a topic."""
 
     topic = Reference(Topic)
     topic_name = name_of("topic")
@@ -162,7 +162,7 @@ class PublisherSerializer(EntitySerializer[Publisher]):
 
 
 class UtilityFunctionSerializer(EntitySerializer[UtilityFunction]):
-    """A utility function: a kind and the parameters that `/utility-kinds` describes."""
+    """Describe a utility function: a kind and the parameters that `/utility-kinds` describes."""
 
     parameters = serializers.DictField()
     class_count = serializers.IntegerField(read_only=True)
@@ -173,7 +173,7 @@ class UtilityFunctionSerializer(EntitySerializer[UtilityFunction]):
 
 
 class ConsumerClassCostSerializer(RowSerializer[ConsumerClassCost]):
-    """Work per message and consumer."""
+    """Describe the work per message and consumer of a class."""
 
     class Meta:
         model = ConsumerClassCost
@@ -181,7 +181,7 @@ class ConsumerClassCostSerializer(RowSerializer[ConsumerClassCost]):
 
 
 class ConsumerClassSerializer(EntitySerializer[ConsumerClass]):
-    """A consumer class."""
+    """Describe a consumer class and its costs."""
 
     topic = Reference(Topic)
     topic_name = name_of("topic")
@@ -220,7 +220,7 @@ class ConsumerClassSerializer(EntitySerializer[ConsumerClass]):
 
 
 class SloSerializer(EntitySerializer[Slo]):
-    """An SLO."""
+    """Describe a service-level objective of a topic."""
 
     topic = Reference(Topic)
     topic_name = name_of("topic")
@@ -237,7 +237,7 @@ class SloSerializer(EntitySerializer[Slo]):
 
 
 class InterestSerializer(RowSerializer[Interest]):
-    """One topic that a subscriber wants."""
+    """Describe one topic that a subscriber wants."""
 
     topic = Reference(Topic)
     topic_name = name_of("topic")
@@ -248,7 +248,7 @@ class InterestSerializer(RowSerializer[Interest]):
 
 
 class SubscriberSerializer(EntitySerializer[Subscriber]):
-    """A subscriber with its interests."""
+    """Describe a subscriber with its interests."""
 
     broker = Reference(Broker, allow_null=True, required=False)
     broker_name = name_of("broker")

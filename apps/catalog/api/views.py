@@ -1,4 +1,5 @@
-"""Topics, publishers, classes, utilities, SLOs, streams, groups and subscribers over REST."""
+"""Serve topics, publishers, classes, utilities, SLOs, streams, groups and subscribers over the REST
+API."""
 
 from django.db.models import Count
 from drf_spectacular.utils import extend_schema, inline_serializer
@@ -36,7 +37,7 @@ from apps.systems.api.entities import EntityFilter, EntityViewSet, reference_fil
 
 
 class CorrelationKeyFilter(EntityFilter):
-    """By system and name."""
+    """Filter correlation keys by system and name."""
 
     class Meta:
         model = CorrelationKey
@@ -44,7 +45,7 @@ class CorrelationKeyFilter(EntityFilter):
 
 
 class CorrelationKeyViewSet(EntityViewSet[CorrelationKey]):
-    """Labels on publishers that tend to send at the same moment."""
+    """Manage labels of publishers that tend to send at the same moment."""
 
     queryset = CorrelationKey.objects.select_related("system")
     serializer_class = CorrelationKeySerializer
@@ -53,7 +54,7 @@ class CorrelationKeyViewSet(EntityViewSet[CorrelationKey]):
 
 
 class GroupFilter(EntityFilter):
-    """By system and name."""
+    """Filter groups by system and name."""
 
     class Meta:
         model = Group
@@ -61,7 +62,7 @@ class GroupFilter(EntityFilter):
 
 
 class GroupViewSet(EntityViewSet[Group]):
-    """Channels that carry several streams."""
+    """Manage channels that carry several streams."""
 
     queryset = Group.objects.select_related("system")
     serializer_class = GroupSerializer
@@ -71,7 +72,7 @@ class GroupViewSet(EntityViewSet[Group]):
 
 
 class StreamFilter(EntityFilter):
-    """By group."""
+    """Filter streams by their group."""
 
     group = reference_filter("group")
 
@@ -81,7 +82,7 @@ class StreamFilter(EntityFilter):
 
 
 class StreamViewSet(EntityViewSet[Stream]):
-    """Transport sessions that carry several topics."""
+    """Manage transport sessions that carry several topics."""
 
     queryset = Stream.objects.select_related("system", "group")
     serializer_class = StreamSerializer
@@ -91,7 +92,7 @@ class StreamViewSet(EntityViewSet[Stream]):
 
 
 class TopicFilter(EntityFilter):
-    """By pattern, delivery and source."""
+    """Filter topics by pattern, delivery and source."""
 
     source = reference_filter("source")
     stream = reference_filter("stream")
@@ -102,7 +103,7 @@ class TopicFilter(EntityFilter):
 
 
 class TopicViewSet(EntityViewSet[Topic]):
-    """Topics; the optimizer sees the routed traffic of each as one flow."""
+    """Manage topics; the optimizer sees the routed traffic of each as one flow."""
 
     queryset = (
         Topic.objects.select_related("system", "source", "stream")
@@ -124,7 +125,7 @@ class TopicViewSet(EntityViewSet[Topic]):
 
 
 class PublisherFilter(EntityFilter):
-    """By topic, broker and correlation key."""
+    """Filter publishers by topic, broker and correlation key."""
 
     topic = reference_filter("topic")
     broker = reference_filter("broker")
@@ -136,7 +137,7 @@ class PublisherFilter(EntityFilter):
 
 
 class PublisherViewSet(EntityViewSet[Publisher]):
-    """Clients that send."""
+    """Manage clients that send messages."""
 
     queryset = Publisher.objects.select_related("system", "topic", "broker", "correlation_key")
     serializer_class = PublisherSerializer
@@ -146,7 +147,7 @@ class PublisherViewSet(EntityViewSet[Publisher]):
 
 
 class UtilityFunctionFilter(EntityFilter):
-    """By kind."""
+    """Filter utility functions by their kind."""
 
     class Meta:
         model = UtilityFunction
@@ -154,7 +155,7 @@ class UtilityFunctionFilter(EntityFilter):
 
 
 class UtilityFunctionViewSet(EntityViewSet[UtilityFunction]):
-    """What one admitted consumer is worth at a rate."""
+    """Manage utility functions, which value one admitted consumer at a rate."""
 
     queryset = UtilityFunction.objects.select_related("system").annotate(
         class_count=Count("consumer_classes", distinct=True)
@@ -166,7 +167,7 @@ class UtilityFunctionViewSet(EntityViewSet[UtilityFunction]):
 
 
 class ConsumerClassFilter(EntityFilter):
-    """By topic, broker, utility and tier."""
+    """Filter classes by topic, broker, utility and tier."""
 
     topic = reference_filter("topic")
     broker = reference_filter("broker")
@@ -178,7 +179,7 @@ class ConsumerClassFilter(EntityFilter):
 
 
 class ConsumerClassViewSet(EntityViewSet[ConsumerClass]):
-    """Consumers of one topic at one broker that share a utility function and a cost."""
+    """Manage consumers of one topic at one broker that share a utility function and a cost."""
 
     queryset = ConsumerClass.objects.select_related(
         "system", "topic", "broker", "utility"
@@ -198,7 +199,7 @@ class ConsumerClassViewSet(EntityViewSet[ConsumerClass]):
 
 
 class SloFilter(EntityFilter):
-    """By topic and quantity."""
+    """Filter objectives by topic and quantity."""
 
     topic = reference_filter("topic")
 
@@ -208,7 +209,7 @@ class SloFilter(EntityFilter):
 
 
 class SloViewSet(EntityViewSet[Slo]):
-    """Targets on measured quantities."""
+    """Manage targets on measured quantities."""
 
     queryset = Slo.objects.select_related("system", "topic")
     serializer_class = SloSerializer
@@ -218,7 +219,7 @@ class SloViewSet(EntityViewSet[Slo]):
 
 
 class SubscriberFilter(EntityFilter):
-    """By broker and by a topic of interest."""
+    """Filter subscribers by broker and by a topic of interest."""
 
     broker = reference_filter("broker")
     topic = reference_filter("interests__topic")
@@ -229,7 +230,7 @@ class SubscriberFilter(EntityFilter):
 
 
 class SubscriberViewSet(EntityViewSet[Subscriber]):
-    """Users of the messaging system and the topics they want."""
+    """Manage users of the messaging system and the topics they want."""
 
     queryset = Subscriber.objects.select_related("system", "broker").prefetch_related(
         "interests__topic"
@@ -240,7 +241,7 @@ class SubscriberViewSet(EntityViewSet[Subscriber]):
 
 
 class ParameterDescriptionSerializer(serializers.Serializer[dict[str, object]]):
-    """One parameter, enough to draw its field."""
+    """Describe one parameter, enough to draw its field."""
 
     name = serializers.CharField()
     type = serializers.CharField()
@@ -264,7 +265,7 @@ UtilityKindSerializer = inline_serializer(
 
 
 class CurveRequestSerializer(Form[dict[str, object]]):
-    """A utility function that need not be stored, and the rates at which to draw it."""
+    """Read a utility function that need not be stored, and the rates at which to draw it."""
 
     kind = serializers.CharField()
     parameters = serializers.DictField()
@@ -284,7 +285,7 @@ CurveSerializer = inline_serializer(
 
 
 class UtilityCurveView(APIView):
-    """The curve of a utility function while it is being edited; stores nothing."""
+    """Draw the curve of a utility function while it is being edited; this stores nothing."""
 
     needs = {"post": Permission.READ}
 
@@ -292,14 +293,14 @@ class UtilityCurveView(APIView):
         operation_id="utility_curve", request=CurveRequestSerializer, responses=CurveSerializer
     )
     def post(self, request: Request) -> Response:
-        """Value and marginal utility at each rate (msg/s)."""
+        """Return value and marginal utility at each rate (msg/s)."""
         form = CurveRequestSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         return Response(utility_curve(**form.validated_data))
 
 
 class UtilityKindsView(APIView):
-    """The kinds of utility function that this installation knows."""
+    """List the kinds of utility function that this installation knows."""
 
     @extend_schema(
         operation_id="utility_kinds_list",
@@ -308,5 +309,5 @@ class UtilityKindsView(APIView):
         ),
     )
     def get(self, request: Request) -> Response:
-        """Every kind with the description of its parameters."""
+        """Return every kind with the description of its parameters."""
         return Response({"results": utility_kind_descriptions()})

@@ -1,6 +1,6 @@
-"""A utility function as a drawing: sampled points, kinks, round trips, and what is wrong with it.
+"""Draw a utility function: sampled points, kinks, round trips, and its errors.
 
-An editor asks on every key stroke, so a faulty function is an answer here, not a refusal.
+An editor asks on every key stroke, so a faulty function is part of the answer, not an error.
 """
 
 import math
@@ -19,18 +19,18 @@ from weir.utility.piecewise import SLOPE_TOLERANCE, Piecewise, point_faults, poi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
-    """One rate of the drawing. `marginal_utility` is None where the slope is infinite."""
+    """Hold one rate of the drawing. `marginal_utility` is None where the slope is infinite."""
 
     rate_per_s: float
     utility: float
     marginal_utility: float | None
     latency_s: float | None
-    """Mean round trip, for targets on it; None for other kinds and at rate 0."""
+    """The mean round trip, for targets on it; None for other kinds and at rate 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knot:
-    """A rate where the slope changes at once."""
+    """Hold a rate where the slope changes abruptly."""
 
     rate_per_s: float
     utility: float
@@ -39,7 +39,8 @@ class Knot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateRange:
-    """Between these rates a request-response flow moves; outside no rate gains anything."""
+    """Hold the rates between which a request-response flow moves; outside no rate gains
+    anything."""
 
     rate_min_per_s: float
     rate_max_per_s: float
@@ -47,7 +48,8 @@ class RateRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnCurve:
-    """What the utility editor shows of a function; `points` is empty if nothing can be drawn."""
+    """Hold what the utility editor shows of a function; `points` is empty if nothing can be
+    drawn."""
 
     points: tuple[CurvePoint, ...]
     knots: tuple[Knot, ...]
@@ -92,7 +94,7 @@ def _drawn(
 def _of_faulty_points(
     parameters: dict[str, Any], window: tuple[float, float, int], problem: InvalidProblem
 ) -> DrawnCurve:
-    """A line through points that is not concave or falls can be drawn all the same."""
+    """Draw a line through points even where it is not concave or falls."""
     nothing = DrawnCurve(
         points=(), knots=(), concave=False, problems=(_field_error(problem),), derived=None
     )
@@ -128,7 +130,7 @@ def _latency(utility: object) -> Latency | None:
 
 
 def rate_range(utility: object) -> RateRange | None:
-    """The rates between which a latency target leaves a choice; None for other kinds."""
+    """Return the rates between which a latency target leaves a choice; None for other kinds."""
     if not isinstance(utility, Latency):
         return None
     return RateRange(rate_min_per_s=utility.rate_min_per_s, rate_max_per_s=utility.rate_max_per_s)
@@ -142,7 +144,8 @@ def curve_drawn(
     rate_max: float | None,
     samples: int,
 ) -> DrawnCurve:
-    """The function at `samples` even rates and at its kinks. Never raises for bad parameters.
+    """Draw the function at `samples` even rates and at its kinks. Never raises for bad
+    parameters.
 
     Without `rate_max` the drawing ends a little above the last kink, or at 1,000 msg/s.
     """
@@ -170,7 +173,7 @@ def curve_drawn(
             )
             for rate, worth in knots
         ),
-        concave=True,  # the kernel's kinds promise it; tests hold them to it
+        concave=True,  # the kernel's kinds guarantee it, and tests check them
         problems=(),
         derived=rate_range(utility),
     )

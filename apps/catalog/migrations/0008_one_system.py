@@ -1,4 +1,4 @@
-"""What the catalog's rows refer to belongs to their own system."""
+"""Require that the catalog's rows refer to objects of their own system only."""
 
 from django.db import migrations
 

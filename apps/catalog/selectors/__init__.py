@@ -1,4 +1,4 @@
-"""Reads of the catalog: the whole model of a system as the kernel's problem."""
+"""Read the whole model of a system as the kernel's problem."""
 
 from apps.catalog.selectors.catalog import system_problem, utility_curve, utility_kind_descriptions
 

@@ -1,4 +1,4 @@
-"""Reads of the catalog: the whole model of a system as the kernel's problem."""
+"""Read the whole model of a system as the kernel's problem."""
 
 import math
 from collections import defaultdict
@@ -20,11 +20,11 @@ from weir.utility import kinds, utility_from_dict
 
 
 def utility_kind_descriptions() -> list[dict[str, Any]]:
-    """Every utility kind with what a form needs to know about its parameters."""
+    """Return every utility kind with what a form needs to know about its parameters."""
     return [
         {
             "kind": name,
-            "summary": (kind.__doc__ or name).strip().split("\n")[0],
+            "summary": kind.SUMMARY,
             "parameters": describe(kind),
         }
         for name, kind in sorted(kinds().items())
@@ -34,7 +34,8 @@ def utility_kind_descriptions() -> list[dict[str, Any]]:
 def utility_curve(
     *, kind: str, parameters: dict[str, Any], rates: list[float]
 ) -> dict[str, list[float]]:
-    """Value and derivative of a utility function at each rate. Raises ApplicationError."""
+    """Return the value and derivative of a utility function at each rate. Raises
+    ApplicationError."""
     try:
         utility = utility_from_dict({"kind": kind, **parameters}, "")
     except InvalidProblem as error:
@@ -57,7 +58,7 @@ def utility_curve(
 
 
 def system_problem(system: System) -> dict[str, Any]:
-    """The allocation problem of a system as docs/formats.md, Allocation writes it, ids = names.
+    """Return the allocation problem of a system in the format of docs/formats.md; ids are names.
 
     Read under the system's row lock (or any repeatable-read transaction) so that it is one version.
     """

@@ -1,4 +1,4 @@
-"""The rates of a request-response topic must be rates that its latency targets know.
+"""Check that the rates of a request-response topic lie in the range of its latency targets.
 
 A target on the round trip leaves a choice only between r_min = N / (T_think + D), where the
 round trip reaches the threshold, and r_max, 10 % above N / (T_think + T_exec), from which on
@@ -17,12 +17,12 @@ from weir.errors import InvalidProblem
 from weir.utility import utility_from_dict
 
 ROUNDED = 1e-3
-"""Relative distance that still counts as inside: people type rounded rates."""
+"""The relative distance that still counts as inside: people type rounded rates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeProblem:
-    """One end of a topic's rates that the latency targets do not know."""
+    """Hold one end of a topic's rates that lies outside the range of its latency targets."""
 
     field: str
     message: str
@@ -30,7 +30,8 @@ class RangeProblem:
 
 
 def range_of(function: UtilityFunction) -> RateRange | None:
-    """What a stored utility function allows; None for kinds without a range, or a faulty one."""
+    """Return the range of a stored utility function; None for kinds without one, or a faulty
+    function."""
     try:
         return rate_range(utility_from_dict({"kind": function.kind, **function.parameters}))
     except InvalidProblem:
@@ -38,23 +39,25 @@ def range_of(function: UtilityFunction) -> RateRange | None:
 
 
 def common_range(functions: Iterable[UtilityFunction]) -> RateRange | None:
-    """The rates that all latency targets among the functions know; None without a target."""
-    ranges = [found for found in map(range_of, functions) if found is not None]
+    """Return the rates in the range of all latency targets among the functions; None without a
+    target."""
+    ranges = [known for known in map(range_of, functions) if known is not None]
     if not ranges:
         return None
     return RateRange(
-        rate_min_per_s=max(found.rate_min_per_s for found in ranges),
-        rate_max_per_s=min(found.rate_max_per_s for found in ranges),
+        rate_min_per_s=max(known.rate_min_per_s for known in ranges),
+        rate_max_per_s=min(known.rate_max_per_s for known in ranges),
     )
 
 
 def functions_of(topic: Topic) -> list[UtilityFunction]:
-    """The utility functions of the topic's consumer classes."""
+    """Return the utility functions of the topic's consumer classes."""
     return list(UtilityFunction.objects.filter(consumer_classes__topic=topic).distinct())
 
 
 def _inwards(value: float, *, up: bool) -> float:
-    """Four significant digits, rounded into the range, so that it can be typed as it is shown."""
+    """Return four significant digits, rounded into the range, so that people can type the value
+    shown."""
     if value <= 0:
         return 0.0
     unit = 10.0 ** (math.floor(math.log10(value)) - 3)
@@ -65,7 +68,8 @@ def _inwards(value: float, *, up: bool) -> float:
 def range_problems(
     allowed: RateRange | None, *, rate_min: float, rate_max: float
 ) -> list[RangeProblem]:
-    """What is wrong with the rates of a request-response topic, with a rate that would do."""
+    """Return what is wrong with the rates of a request-response topic, with a rate that would
+    do."""
     if allowed is None:
         return []
     low, high = allowed.rate_min_per_s, allowed.rate_max_per_s
@@ -76,10 +80,10 @@ def range_problems(
             "consumers a topic of their own."
         )
         return [RangeProblem(field="rate_min_per_s", message=message, suggested_per_s=low)]
-    found = []
+    problems = []
     least, most = _inwards(low, up=True), _inwards(high, up=False)
     if rate_min < low * (1 - ROUNDED):
-        found.append(
+        problems.append(
             RangeProblem(
                 field="rate_min_per_s",
                 message=f"{rate_min:g} msg/s is below {low:.4g} msg/s, where the round trip "
@@ -88,7 +92,7 @@ def range_problems(
             )
         )
     if rate_max > high * (1 + ROUNDED):
-        found.append(
+        problems.append(
             RangeProblem(
                 field="rate_max_per_s",
                 message=f"{rate_max:g} msg/s is above {high:.4g} msg/s, 10 % more than the "
@@ -96,11 +100,12 @@ def range_problems(
                 suggested_per_s=most,
             )
         )
-    return found
+    return problems
 
 
 def topic_problems(topic: Topic | None, values: dict[str, Any]) -> list[RangeProblem]:
-    """Of a topic as an edit would leave it; nothing where the edit leaves rates and pattern."""
+    """Return the problems of a topic as an edit would leave it; none where the edit leaves rates
+    and pattern."""
     if topic is None or not {"rate_min_per_s", "rate_max_per_s", "pattern"} & values.keys():
         return []
     if values.get("pattern", topic.pattern) != Pattern.REQUEST_RESPONSE:
@@ -113,7 +118,7 @@ def topic_problems(topic: Topic | None, values: dict[str, Any]) -> list[RangePro
 
 
 def class_problem(topic: Topic, function: UtilityFunction) -> str | None:
-    """Why the function cannot value consumers of this topic, with the rates to set first."""
+    """Return why the function cannot value consumers of this topic, with the rates to set first."""
     if topic.pattern != Pattern.REQUEST_RESPONSE:
         return None
     allowed = range_of(function)

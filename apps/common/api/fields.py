@@ -1,4 +1,5 @@
-"""Fields of requests that are stricter than Django REST framework's own, and times of answers."""
+"""Define request fields that are stricter than Django REST framework's own, and times in
+answers."""
 
 import math
 from datetime import datetime
@@ -11,7 +12,7 @@ SHOWN = 60
 
 
 class Amount(serializers.FloatField):
-    """A finite number that is not negative: rates, costs, capacities, delays."""
+    """Accept a finite number that is not negative: a rate, cost, capacity or delay."""
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("min_value", 0)
@@ -27,7 +28,7 @@ class Amount(serializers.FloatField):
 
 
 class PublicId(serializers.SlugRelatedField[Any]):
-    """Another object by its public id; whatever else is sent is an error of this field."""
+    """Accept another object's public id; anything else is an error of this field."""
 
     where = ""
 
@@ -46,6 +47,23 @@ class PublicId(serializers.SlugRelatedField[Any]):
             ) from None
 
 
+Choices = list[tuple[str, str]]
+
+
+def choices(*names: str) -> Choices:
+    """Return names as the choices of a field; what each means stands in `config.api_meanings`."""
+    return [(name, name) for name in names]
+
+
+def command_list(names: Choices) -> Any:
+    """Return the field of commands that the caller may give now, for the schema."""
+    return serializers.ListField(child=serializers.ChoiceField(choices=names), read_only=True)
+
+
+EDIT_ONLY = choices("edit")
+"""The commands of what is neither made nor deleted."""
+
+
 def instant(at: datetime | None) -> str | None:
-    """A time as every date field writes it, for answers that are made without fields."""
+    """Return a time as date fields write it, for answers that are made without fields."""
     return None if at is None else at.isoformat().replace("+00:00", "Z")

@@ -1,13 +1,20 @@
-"""Filters, search and ordering, the same on every list."""
+"""Provide filters, search and ordering that work the same on every list."""
 
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import django_filters
 from django import forms
 from django.db import models
+from django.db.models import Q, QuerySet
 from django_filters import rest_framework
+from rest_framework import serializers
 from rest_framework.filters import OrderingFilter, SearchFilter
+from rest_framework.request import Request
 from rest_framework.views import APIView
+
+from apps.common.api.forms import MOST, no_such
 
 
 class _TrueOrFalseField(forms.NullBooleanField):
@@ -16,20 +23,21 @@ class _TrueOrFalseField(forms.NullBooleanField):
     def to_python(self, value: Any) -> Any:
         if value in self.empty_values:
             return None
-        found = {"true": True, "false": False}.get(str(value).lower())
-        if found is None:
+        parsed = {"true": True, "false": False}.get(str(value).lower())
+        if parsed is None:
             raise forms.ValidationError("Must be true or false.", code="invalid")
-        return found
+        return parsed
 
 
 class TrueOrFalse(django_filters.BooleanFilter):
-    """`true` or `false`. The framework's own answers any other value with every row."""
+    """Accept `true` or `false`. The framework's own filter answers any other value with every
+    row."""
 
     field_class = _TrueOrFalseField
 
 
 class FilterSet(rest_framework.FilterSet):
-    """The base of every list's filters."""
+    """Reject unknown parameters on every list."""
 
     FILTER_DEFAULTS: ClassVar[dict[Any, Any]] = {
         **rest_framework.FilterSet.FILTER_DEFAULTS,
@@ -37,21 +45,102 @@ class FilterSet(rest_framework.FilterSet):
     }
 
 
-class NameSearch(SearchFilter):
-    """`?search=` over the view's `search_fields`; every word must match."""
+class Moment(rest_framework.IsoDateTimeFilter):
+    """Accept one end of a time range. Python takes offsets that Postgres does not, so it gets
+    UTC."""
 
-    search_description = "Words that must all appear in the name or description."
+    def __init__(self, field_name: str, name: str) -> None:
+        first = name == "since"
+        super().__init__(
+            field_name=field_name,
+            lookup_expr="gte" if first else "lt",
+            label="At this time or later." if first else "Before this time.",
+        )
+        self.name = name
+
+    def filter(self, qs: QuerySet[Any], value: datetime | None) -> QuerySet[Any]:
+        """Return the rows at or after this time, or before it for `until`."""
+        try:
+            moment = None if value is None else value.astimezone(UTC)
+        except OverflowError as error:
+            raise serializers.ValidationError({self.name: "Lies outside the calendar."}) from error
+        return super().filter(qs, moment)
+
+
+def since(field_name: str) -> Moment:
+    """Return the filter `since` of a list."""
+    return Moment(field_name, "since")
+
+
+def until(field_name: str) -> Moment:
+    """Return the filter `until` of a list."""
+    return Moment(field_name, "until")
+
+
+class CreatedFilter(FilterSet):
+    """Narrow a list to what was made in a time; base of the filters of rows that say when they
+    were."""
+
+    since = since("created_at")
+    until = until("created_at")
+
+
+class Person(rest_framework.CharFilter):
+    """Find people whose sign-in name or full name holds these words; `of` leads from a row to the
+    person."""
+
+    def __init__(self, of: str) -> None:
+        super().__init__(label="Part of the name of a person.")
+        self.of = of
+
+    def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Return the rows of these people; every word must be in a name."""
+        for word in value.split() if value else ():
+            names = ("username", "first_name", "last_name")
+            some = Q()
+            for name in names:
+                some |= Q(**{f"{self.of}__{name}__icontains": word})
+            qs = qs.filter(some)
+        return qs
+
+
+class NameSearch(SearchFilter):
+    """Search the view's `search_fields` with `?search=`; every word must match."""
+
+    def get_schema_operation_parameters(self, view: APIView) -> list[dict[str, Any]]:
+        """Describe in which fields this list searches."""
+        parameters: list[dict[str, Any]] = super().get_schema_operation_parameters(view)
+        fields = ", ".join(
+            f"`{name.lstrip('^=@$').replace('__', '.')}`"
+            for name in getattr(view, "search_fields", ())
+        )
+        for parameter in parameters:
+            parameter["description"] = f"Words; each must appear in one of {fields}."
+        return parameters
 
 
 class Ordering(OrderingFilter):
-    """`?ordering=` by one of the view's `ordering_fields`, `-` for descending."""
+    """Order a list with `?ordering=` by the view's `ordering_fields`; `-` means descending."""
+
+    def remove_invalid_fields(
+        self, queryset: QuerySet[Any], fields: Iterable[str], view: APIView, request: Request
+    ) -> Any:
+        """Return the terms of the order. Raises ValidationError where one is not the view's."""
+        terms = list(fields)
+        known: Sequence[str] = getattr(view, "ordering_fields", None) or ()
+        unknown = [name for term in terms if (name := term.removeprefix("-")) not in known]
+        if unknown:
+            messages = [no_such(name, known, "field to order by") for name in unknown[:MOST]]
+            raise serializers.ValidationError({self.ordering_param: messages})
+        return terms
 
     def get_schema_operation_parameters(self, view: APIView) -> list[dict[str, Any]]:
-        """Which fields order this list; the framework names none."""
+        """Describe which fields order this list; the framework names none."""
         parameters: list[dict[str, Any]] = super().get_schema_operation_parameters(view)
         names = ", ".join(f"`{name}`" for name in getattr(view, "ordering_fields", ()))
         for parameter in parameters:
             parameter["description"] = (
-                f"{names}; `-` before it for descending. Any other is passed over."
+                f"{names}; `-` before it for descending, commas between several. "
+                "Anything else is refused."
             )
         return parameters

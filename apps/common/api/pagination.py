@@ -1,4 +1,5 @@
-"""Cursor pages: stable while rows come and go; the total is counted for the page's heading."""
+"""Page lists with cursors that stay stable while rows come and go, and count the total for the
+heading."""
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -22,14 +23,15 @@ Values = list[str | None]
 
 
 def _value(row: Any, path: str) -> str | None:
-    """What the row holds at `topic__name`, as text."""
+    """Return the value of the row at a path such as `topic__name`, as text."""
     for part in path.split("__"):
         row = getattr(row, part, None)
     return None if row is None else str(row)
 
 
 def _after(ordering: tuple[str, ...], values: Values) -> Q:
-    """The rows behind these values. Postgres puts missing values last, and first in `-name`."""
+    """Return the condition for rows after these values. Postgres puts missing values last, and
+    first in `-name`."""
     behind, same = Q(pk__in=[]), Q()
     for term, value in zip(ordering, values, strict=True):
         name = term.removeprefix("-")
@@ -48,7 +50,8 @@ def _turned(ordering: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def list_parameters(view: Any) -> set[str]:
-    """What a list may be asked: a view names in `query_parameters` what it reads by itself."""
+    """Return the parameters that a list accepts, with those that the view names in
+    `query_parameters`."""
     filterset = getattr(view, "filterset_class", None)
     return {
         *("cursor", "page_size", "format"),
@@ -61,7 +64,7 @@ def list_parameters(view: Any) -> set[str]:
 
 
 class CursorPages(CursorPagination):
-    """`?cursor=`, `?page_size=` up to 500; answers `{count, next, previous, results}`.
+    """Read `?cursor=` and `?page_size=` up to 500; answer `{count, next, previous, results}`.
 
     A cursor holds every value that the order compares, so that neither repeated nor missing
     values make a page skip or repeat a row (the framework's own compares the first one only).
@@ -87,13 +90,13 @@ class CursorPages(CursorPagination):
         try:
             if values is not None:
                 rows = rows.filter(_after(order, values))
-            found = list(rows[: size + 1])
+            page = list(rows[: size + 1])
         except (ValueError, TypeError, ValidationError, FieldError) as error:
             raise NotFound("This cursor leads nowhere; start at the first page.") from error
-        more, found = len(found) > size, found[:size]
-        self.rows = found[::-1] if backwards else found
-        self.has_next = bool(found) and (backwards or more)
-        self.has_previous = bool(found) and (more if backwards else values is not None)
+        more, page = len(page) > size, page[:size]
+        self.rows = page[::-1] if backwards else page
+        self.has_next = bool(page) and (backwards or more)
+        self.has_previous = bool(page) and (more if backwards else values is not None)
         return self.rows
 
     def _position(self, cursor: str) -> tuple[bool, Values | None]:
@@ -125,7 +128,8 @@ class CursorPages(CursorPagination):
     def get_ordering(
         self, request: Request, queryset: QuerySet[Any], view: "APIView"
     ) -> tuple[str, ...]:
-        """The caller's ordering, made total by the key so that equal rows keep their place."""
+        """Return the caller's ordering, completed by the key so that equal rows keep their
+        place."""
         ordering = tuple(super().get_ordering(request, queryset, view))
         return ordering if ordering[-1] in ("id", "-id") else (*ordering, "id")
 
@@ -140,9 +144,16 @@ class CursorPages(CursorPagination):
         )
 
     def get_schema_operation_parameters(self, view: "APIView") -> list[dict[str, Any]]:
-        """The cursor, and how many rows a page may have."""
+        """Describe the parameters of the cursor and the page size."""
         parameters: list[dict[str, Any]] = super().get_schema_operation_parameters(view)
         for parameter in parameters:
+            if parameter["name"] == self.cursor_query_param:
+                parameter["description"] = (
+                    "Where a page begins: left out, at the first row. Do not make one: follow "
+                    "`next` of the page before until it is null, or `previous` to go back. Both "
+                    "are whole addresses with the same filters, order and page size; rows that "
+                    "come and go meanwhile make no page skip or repeat one."
+                )
             if parameter["name"] == self.page_size_query_param:
                 bounds = {"minimum": 1, "maximum": self.max_page_size, "default": self.page_size}
                 parameter["schema"].update(bounds)
@@ -154,13 +165,15 @@ class CursorPages(CursorPagination):
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         link = {"type": "string", "nullable": True, "format": "uri"}
+        after = {**link, "description": "Address of the next page; null on the last one."}
+        before = {**link, "description": "Address of the page before; null on the first one."}
         return {
             "type": "object",
             "required": ["count", "next", "previous", "results"],
             "properties": {
                 "count": {"type": "integer", "description": "Rows on all pages together."},
-                "next": link,
-                "previous": link,
+                "next": after,
+                "previous": before,
                 "results": schema,
             },
         }

@@ -1,4 +1,4 @@
-"""How request bodies are read."""
+"""Read the bodies of requests."""
 
 from collections.abc import Mapping
 from typing import IO, Any
@@ -13,7 +13,7 @@ from apps.common.json_reader import UnreadableJson, read_json
 
 
 class JsonBody(JSONParser):
-    """JSON through the one reader; a body that is too large is refused while it is read.
+    """Read JSON with the one reader; a body that is too large is rejected while it is read.
 
     A JSONParser, so that the framework keeps the body: idempotency keys are bound to its bytes.
     """

@@ -1,4 +1,4 @@
-"""If-Match on writes and Idempotency-Key on creating POSTs (design.md, section 5)."""
+"""Check If-Match on writes and Idempotency-Key on creating POSTs."""
 
 import hashlib
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from apps.common.models import IdempotencyKey
 
 
 def etag(version: int) -> str:
-    """The entity tag of a row version."""
+    """Return the entity tag of a row version."""
     return f'"{version}"'
 
 
 def expected_version(request: Request) -> int:
-    """The version that If-Match names. Raises PreconditionRequired or PreconditionFailed."""
+    """Return the version that If-Match names. Raises PreconditionRequired or PreconditionFailed."""
     header = request.headers.get("If-Match", "").strip()
     if not header:
         raise PreconditionRequired(
@@ -37,7 +37,7 @@ def _owner(request: Request) -> str:
 
 
 def once(request: Request, create: Callable[[], Response]) -> Response:
-    """Run `create`, or give the answer it gave before under the same Idempotency-Key."""
+    """Run `create`, or return its former answer under the same Idempotency-Key."""
     key = request.headers.get("Idempotency-Key", "").strip()
     if not key:
         return create()
@@ -50,7 +50,7 @@ def once(request: Request, create: Callable[[], Response]) -> Response:
     ).hexdigest()
     try:
         with transaction.atomic():
-            # The unique row is held until the answer is in it, so a twin request waits for us here.
+            # The unique row is locked until it holds the answer, so a concurrent twin waits here.
             row = IdempotencyKey.objects.create(owner=_owner(request), key=key, request_hash=digest)
             response = create()
             row.status, row.body = response.status_code, _plain(response)

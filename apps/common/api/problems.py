@@ -1,4 +1,4 @@
-"""RFC 9457 problem documents: the one shape of every error the API gives."""
+"""Answer every error of the API with an RFC 9457 problem document."""
 
 import logging
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def problem(
     headers: dict[str, str] | None = None,
     **members: Any,
 ) -> Response:
-    """A problem document as a DRF response."""
+    """Return a problem document as a DRF response."""
     body = {
         "type": f"urn:weir:problem:{code}",
         "title": TITLES.get(http_status, "The request failed"),
@@ -53,7 +53,7 @@ def problem(
 
 
 def _flatten(detail: Any, path: str = "") -> Iterator[dict[str, str]]:
-    """DRF's nested error detail as `{field, message}` entries with dotted paths."""
+    """Flatten DRF's nested error detail to `{field, message}` entries with dotted paths."""
     if isinstance(detail, dict):
         for key, value in detail.items():
             if isinstance(key, int):
@@ -71,7 +71,8 @@ def _flatten(detail: Any, path: str = "") -> Iterator[dict[str, str]]:
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Turn what a view raised into a problem document; a bug goes on to Django and is logged."""
+    """Turn an exception of a view into a problem document; a bug goes on to Django and is
+    logged."""
     if isinstance(error, ApplicationError):
         return problem(
             error.status,
@@ -79,6 +80,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
             error.message,
             errors=[{"field": e.field, "message": e.message} for e in error.errors],
             violated_constraint=error.violated_constraint,
+            headers={"Retry-After": "1"} if error.status in (429, 503) else None,
             **error.extra,
         )
     if isinstance(error, exceptions.ValidationError):
@@ -97,7 +99,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
             "A request body may hold 32 MiB. Solve larger problems with manage.py allocate.",
         )
     if isinstance(error, SuspiciousOperation):
-        # More parameters than anybody needs, a host that is not ours: the caller's doing.
+        # Too many parameters or a wrong host are errors of the caller.
         return problem(400, "bad_request", str(error) or "The request is not valid.")
     if isinstance(error, OperationalError):
         logger.warning("database away: %s", error)
@@ -108,7 +110,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
             headers={"Retry-After": "3"},
         )
     if isinstance(error, IntegrityError) and isinstance(error.__cause__, UniqueViolation):
-        # Two requests at once, each of which found the value free.
+        # Two concurrent requests, each of which saw that the value was free.
         return problem(
             409,
             "taken_meanwhile",
@@ -116,7 +118,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
             violated_constraint=error.__cause__.diag.constraint_name,
         )
     if isinstance(error, DataError):
-        # Checked as far as our own rules go; what is left is outside the database's own types.
+        # It passed all checks of Weir but is outside the database's types.
         logger.warning("value refused by the database: %s", error)
         return problem(400, "invalid", "A value is out of the range that the database can hold.")
     if isinstance(error, exceptions.APIException):
@@ -134,7 +136,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
 
 
 def _plain(http_status: int, code: str, detail: str) -> JsonResponse:
-    """A problem document where no view of the API has been reached."""
+    """Return a problem document for a request that reached no view of the API."""
     return JsonResponse(
         {
             "type": f"urn:weir:problem:{code}",
@@ -149,22 +151,24 @@ def _plain(http_status: int, code: str, detail: str) -> JsonResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> JsonResponse:
-    """The problem document for what Django refuses before any view of the API is reached."""
+    """Answer a request that Django rejects before it reaches a view of the API."""
     if isinstance(exception, RequestDataTooBig):
         return _plain(413, "too_large", "The request body is too large.")
     return _plain(400, "bad_request", str(exception) or "The request is not valid.")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> JsonResponse:
-    """The problem document for an address that leads nowhere."""
+    """Answer a request for an unknown address."""
     return _plain(404, "not_found", f"There is nothing at {request.path[:200]}.")
 
 
 def server_error(request: HttpRequest) -> JsonResponse:
-    """The problem document for a fault of ours; the log has the trace."""
-    return _plain(500, "internal_error", "This is a fault of Weir; its log has the trace.")
+    """Answer a request that failed by an internal error; the log has the trace."""
+    return _plain(
+        500, "internal_error", "This is an internal error of Weir; its log has the trace."
+    )
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> JsonResponse:
-    """The problem document for a browser request without its CSRF token."""
+    """Answer a browser request without its CSRF token."""
     return _plain(403, "csrf_failed", "The page is out of date: reload it and try again.")

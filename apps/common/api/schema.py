@@ -1,6 +1,11 @@
-"""What drf-spectacular cannot see by itself: problem documents, `ETag` and `Location`."""
+"""Add to the schema what drf-spectacular cannot see: problem documents, `ETag` and `Location`."""
 
+from collections.abc import Mapping
 from typing import Any
+
+from rest_framework.permissions import SAFE_METHODS
+
+from apps.common.problem_codes import PROBLEM_CODES
 
 PROBLEM = {
     "type": "object",
@@ -10,17 +15,35 @@ PROBLEM = {
         "type": {"type": "string"},
         "title": {"type": "string"},
         "status": {"type": "integer"},
-        "code": {"type": "string", "description": "Stable; programs decide by it."},
-        "detail": {"type": "string", "description": "One sentence for a person."},
+        "code": {
+            "type": "string",
+            "description": "Stable; programs decide by it, and take one that they do not know by "
+            "its status.\n\n"
+            + "\n".join(
+                f"- `{code}` ({status}): {meaning}"
+                for code, (status, meaning) in PROBLEM_CODES.items()
+            ),
+        },
+        "detail": {"type": "string", "description": "A sentence for people."},
         "errors": {
             "type": "array",
+            "description": "What is wrong with which field; `field` is a path such as "
+            "`node_costs[2].cost`, and empty where the request as a whole is wrong.",
             "items": {
                 "type": "object",
                 "required": ["field", "message"],
                 "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
             },
         },
-        "violated_constraint": {"type": "string"},
+        "violated_constraint": {
+            "type": "string",
+            "description": "With `constraint_violated` and `taken_meanwhile`: which rule.",
+        },
+        "plan": {
+            "type": "string",
+            "format": "uuid",
+            "description": "With `plan_exists` and `plan_in_the_way`: that plan.",
+        },
     },
     "example": {
         "type": "urn:weir:problem:invalid",
@@ -38,19 +61,93 @@ PROBLEM = {
 }
 
 
+PROBLEMS: dict[str, str] = {
+    "400": "A field, a parameter or the body is not valid; `errors` names each.",
+    "401": "Neither a session nor a token was sent, or the token is not valid.",
+    "403": "The caller may not do this: the role is missing, or with a session `X-CSRFToken`.",
+    "404": "There is no such object, or the `cursor` is none of this list.",
+    "406": "This address answers in another format than `Accept` names.",
+    "409": "The object's state, or that of its system, does not allow this now.",
+    "412": "Somebody changed or deleted the object since: read it again.",
+    "413": "The body is larger than this address takes.",
+    "415": "The body is not `application/json`.",
+    "422": "The request is valid, but cannot be carried out as it is.",
+    "428": "`If-Match` is missing.",
+    "429": "Too many requests; `Retry-After` says when to try again.",
+    "503": "The database does not answer; nothing was changed. Try again after `Retry-After`.",
+}
+"""The statuses that operations declare, with what each means."""
+RETRY_AFTER = {
+    "description": "In how many seconds to try again.",
+    "schema": {"type": "integer", "minimum": 0},
+}
+WWW_AUTHENTICATE = {
+    "description": "The scheme in which to sign in.",
+    "schema": {"type": "string"},
+}
+PROBLEM_HEADERS = {
+    "401": {"WWW-Authenticate": WWW_AUTHENTICATE},
+    "429": {"Retry-After": RETRY_AFTER},
+    "503": {"Retry-After": RETRY_AFTER},
+}
+
+
+def error_statuses(view: Any, method: str, operation: Mapping[str, Any]) -> list[str]:
+    """Return the statuses with which an operation may refuse a request, by what its view is.
+
+    A service may refuse for reasons that nobody sees in the view; the view names those statuses in
+    `refuses`, by action or method as `needs` does.
+    """
+    parameters = operation.get("parameters", ())
+    headers = {one["name"] for one in parameters if one["in"] == "header"}
+    places = {one["in"] for one in parameters}
+    pages = any(one["name"] == "cursor" for one in parameters)
+    body, writes = "requestBody" in operation, method.upper() not in SAFE_METHODS
+    applies = {
+        "400": body or "query" in places or "Idempotency-Key" in headers,
+        "401": bool(view.get_authenticators()),
+        "403": writes,
+        "404": "path" in places or pages,
+        "406": True,
+        "412": "If-Match" in headers,
+        "413": body,
+        "415": body,
+        "422": "Idempotency-Key" in headers,
+        "428": "If-Match" in headers,
+        "429": bool(view.get_throttles()),
+        "503": True,
+    }
+    more = getattr(view, "refuses", {}).get(getattr(view, "action", method.lower()), ())
+    return sorted({status for status, does in applies.items() if does} | set(map(str, more)))
+
+
 def add_problem_responses(
     result: dict[str, Any], generator: Any, request: Any, public: bool
 ) -> dict[str, Any]:
-    """Declare `default: Problem` on every operation."""
-    result.setdefault("components", {}).setdefault("schemas", {})["Problem"] = PROBLEM
+    """Add the problem documents to which operations refer, and `default` to every operation."""
+    components = result.setdefault("components", {})
+    components.setdefault("schemas", {})["Problem"] = PROBLEM
     reference = {"$ref": "#/components/schemas/Problem"}
+    components["responses"] = {
+        f"Problem{status}": {
+            "description": text,
+            "headers": PROBLEM_HEADERS.get(status, {}),
+            "content": {"application/problem+json": {"schema": reference}},
+        }
+        for status, text in PROBLEMS.items()
+    }
     for path in result.get("paths", {}).values():
         for operation in path.values():
             operation.setdefault("responses", {})["default"] = {
-                "description": "The request was refused or failed.",
+                "description": "The request failed, or was refused before it was read.",
                 "content": {"application/problem+json": {"schema": reference}},
             }
     return result
+
+
+def problem_reference(status: str) -> dict[str, str]:
+    """Return the reference to the response that describes this status."""
+    return {"$ref": f"#/components/responses/Problem{status}"}
 
 
 ETAG = {
@@ -59,7 +156,7 @@ ETAG = {
     "schema": {"type": "string"},
 }
 LOCATION = {
-    "description": "Address of what was made, or of what tells how far the work is.",
+    "description": "Address of the new object; with 202, of the object that shows the progress.",
     "required": True,
     "schema": {"type": "string"},
 }
@@ -68,7 +165,7 @@ LOCATION = {
 def add_headers(
     result: dict[str, Any], generator: Any, request: Any, public: bool
 ) -> dict[str, Any]:
-    """Declare `Location` on every 201 and 202, and `ETag` on what wants If-Match to be changed."""
+    """Add `Location` to every 201 and 202, and `ETag` to objects whose changes need If-Match."""
     paths: dict[str, dict[str, Any]] = result.get("paths", {})
     versioned = {
         path
@@ -84,9 +181,11 @@ def add_headers(
     for path, operations in paths.items():
         for operation in operations.values():
             for status, response in operation.get("responses", {}).items():
+                if status[0] != "2":
+                    continue
                 if status in ("201", "202"):
                     response.setdefault("headers", {})["Location"] = LOCATION
-                made = status == "201" and f"{path}/{{id}}" in versioned
+                made = status in ("201", "202") and f"{path}/{{id}}" in versioned
                 if made or (path in versioned and status == "200"):
                     response.setdefault("headers", {})["ETag"] = ETAG
     return result

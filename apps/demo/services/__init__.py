@@ -1,1 +1,2 @@
-"""Three systems: the LRGP paper's base workload, a lifelike one, and one that really runs."""
+"""Create three systems: the LRGP paper's base workload, a lifelike one, and one that really
+runs."""

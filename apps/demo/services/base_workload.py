@@ -1,4 +1,4 @@
-"""The base workload of the LRGP paper (section 4.1, table 1), as a system."""
+"""Create the base workload of the LRGP paper (section 4.1, table 1) as a system."""
 
 from apps.catalog.models import ConsumerClass, Topic, UtilityFunction
 from apps.executions.services.adopt_model import model_adopt

@@ -1,4 +1,4 @@
-"""Harbour: port telemetry on six small NATS brokers, the demo that really runs.
+"""Create Harbour: port telemetry on six small NATS brokers, the demo that really runs.
 
 Small on purpose, because `make up` plays it on one machine: nine topics, some 125 messages a second
 offered, 111 consumers. Capacities are too small for everybody: an optimization has to
@@ -33,8 +33,8 @@ LINKS = (
     ("ham-1", "bre-1", 60.0, 0.0026),
     ("ant-1", "leh-1", 40.0, 0.0061),
     ("leh-1", "fel-1", 45.0, 0.0058),
-    # Laid, but not in the overlay: the goal topology uses the first of them, and what an evaluation
-    # of the measured traffic finds uses both.
+    # Existing links that are not in the overlay: the goal topology uses the first of them, and what
+    # an evaluation of the measured traffic finds uses both.
     ("rot-1", "leh-1", 55.0, 0.0068),
     ("rot-1", "fel-1", 45.0, 0.0054),
 )
@@ -54,7 +54,7 @@ CONSUMER_COST = {"best_effort": 1.0, "reliable": 2.0}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """One topic: rates in messages per second, `wanted` as (broker, tier, consumers)."""
+    """Describe one topic: rates in messages per second, `wanted` as (broker, tier, consumers)."""
 
     title: str
     delivery: str
@@ -164,7 +164,7 @@ FLOWS = {
 
 @dataclass(slots=True)
 class _Loader:
-    """Collects what has been made, so that later objects can refer to earlier ones."""
+    """Collect the created objects, so that later ones can refer to earlier ones."""
 
     drafts: Drafts
     tree: "nx.Graph[str]" = field(default_factory=lambda: nx.Graph(EDGES))
@@ -205,7 +205,7 @@ class _Loader:
         self.drafts.add(Overlay, name=name, children={"edges": rows}, **values)
 
     def flow(self, name: str, flow: Flow) -> None:
-        """The topic, costing something at each broker and link between source and consumers."""
+        """Create the topic with a cost at each broker and link between source and consumers."""
         goals = {flow.source, *(broker for broker, _, _ in flow.wanted)}
         paths = [nx.shortest_path(self.tree, flow.source, broker) for broker in sorted(goals)]
         nodes = sorted({node for path in paths for node in path})

@@ -1,4 +1,4 @@
-"""Meridian: a market-data and an IoT tenant, 40 topics on a tree of six brokers.
+"""Create Meridian: a market-data and an IoT tenant, 40 topics on a tree of six brokers.
 
 Invented, but lifelike: venues publish trades, quotes, depth and orders; sites send telemetry and
 alarms. Everything is drawn from one seed, so that the system is the same on every machine.
@@ -45,7 +45,7 @@ LINKS = (
     ("nyc-1", "chi-1", 1_000.0, 0.0093),
     ("fra-1", "sin-1", 1_300.0, 0.0812),
 )
-# Cables that are there and that today's tree does not use.
+# Existing links that today's tree does not use.
 SPARE = (
     ("lon-1", "ams-1", 1_500.0, 0.0042),
     ("lon-1", "chi-1", 1_000.0, 0.0409),
@@ -92,7 +92,7 @@ UTILITIES: dict[str, tuple[str, dict[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """What the topics of one kind have in common."""
+    """Describe what the topics of one kind have in common."""
 
     title: str
     rate_min: float
@@ -199,7 +199,7 @@ FLOW_COST = {"reliable": 9.0, "best_effort": 3.0}
 
 @dataclass(slots=True)
 class _Loader:
-    """Collects what has been made, so that later objects can refer to earlier ones."""
+    """Collect the created objects, so that later ones can refer to earlier ones."""
 
     drafts: Drafts
     chance: random.Random

@@ -1,4 +1,4 @@
-"""What the demo's publishers and consumers do, for `agent.traffic`, which plays them."""
+"""Describe what the demo's publishers and consumers do, for `agent.traffic`, which runs them."""
 
 from typing import Any
 
@@ -6,11 +6,12 @@ from apps.catalog.models import ConsumerClass, Topic
 from apps.systems.models import System
 
 OVERLOAD = 1.2
-"""Publishers offer this many times the highest rate, so that gates have something to cut."""
+"""Publishers offer this many times the highest rate, so that gates have something to limit."""
 
 
 def traffic_of(system: System) -> dict[str, Any]:
-    """Flows with the rate offered (messages per second), classes with who wants in."""
+    """Return flows with the offered rate (messages per second), and classes with their
+    consumers."""
     topics = Topic.objects.filter(system=system, source__isnull=False).select_related("source")
     classes = ConsumerClass.objects.filter(system=system).select_related("topic", "broker")
     return {

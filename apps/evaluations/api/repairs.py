@@ -1,18 +1,19 @@
-"""Brokers that are gone for good, and plans that close the overlay around them, over REST."""
+"""Serve brokers that are gone for good, and plans that close the overlay around them, over the REST
+API."""
 
 from typing import Any
 
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.accounts.api.permissions import granted
+from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
-from apps.accounts.models import User
+from apps.common.api.fields import choices, command_list
 from apps.common.api.forms import Form
 from apps.common.api.preconditions import once
 from apps.evaluations.api.views import made
@@ -23,43 +24,49 @@ from apps.systems.api.entities import IDEMPOTENCY_KEY, Reference
 from apps.systems.models import System
 from apps.topology.models import Broker
 
+REPAIR_COMMANDS = choices("plan")
+
 
 class RepairRequestSerializer(Form[dict[str, Any]]):
-    """Around which broker, and what the plan is called."""
+    """Read the broker to remove and the title of the plan."""
 
     broker = Reference(Broker, help_text="Gone for good; others that are linked with it go, too.")
     title = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
 
 
 class RepairSerializer(serializers.Serializer[Any]):
-    """A broker of the overlay in force that is silent."""
+    """Describe a broker of the overlay in force that is silent."""
 
     broker = serializers.UUIDField()
     broker_name = serializers.CharField()
     silent_since = serializers.DateTimeField(help_text="When its agent was heard last.")
     silent_s = serializers.FloatField()
     remove_after_s = serializers.FloatField(
-        help_text="After so much silence the policy lets a plan remove it."
+        help_text="Seconds of silence after which the policy lets a plan remove it."
     )
-    removable = serializers.BooleanField(help_text="Whether it has been silent for so long.")
-    held = serializers.CharField(help_text="What it alone held when it was heard last.")
+    removable = serializers.BooleanField(help_text="Whether it has been silent for that long.")
+    held = serializers.CharField(
+        help_text="Messages that only this broker held when it was last heard."
+    )
     allowed_commands = serializers.SerializerMethodField()
 
+    @extend_schema_field(command_list(REPAIR_COMMANDS))
     def get_allowed_commands(self, row: Repair) -> list[str]:
         may = Permission.PROPOSE_PLAN in granted(self.context["request"])
         return ["plan"] if row.removable and may else []
 
 
 class RepairListSerializer(serializers.Serializer[Any]):
-    """All of them."""
+    """List all silent brokers of the overlay in force."""
 
     results = RepairSerializer(many=True)
 
 
 class RepairsView(APIView):
-    """Whoever is silent, and the way around them."""
+    """List silent brokers and plan around them."""
 
     needs = {"post": Permission.PROPOSE_PLAN}
+    refuses = {"get": (404,)}
 
     @extend_schema(
         operation_id="repairs_list",
@@ -67,12 +74,14 @@ class RepairsView(APIView):
         responses=RepairListSerializer,
     )
     def get(self, request: Request) -> Response:
-        """The silent brokers of a system's overlay in force, longest silent first."""
+        """Return the silent brokers of a system's overlay in force, longest silent first."""
         form = _Of(data=request.query_params)
         form.is_valid(raise_exception=True)
         system = get_object_or_404(System, public_id=form.validated_data["system"])
-        found = RepairListSerializer({"results": repairs(system)}, context={"request": request})
-        return Response(found.data)
+        serializer = RepairListSerializer(
+            {"results": repairs(system)}, context={"request": request}
+        )
+        return Response(serializer.data)
 
     @extend_schema(
         operation_id="repairs_create",
@@ -84,10 +93,9 @@ class RepairsView(APIView):
         """Make a draft of the plan that closes the overlay around a broker that is gone."""
 
         def make() -> Response:
-            assert isinstance(request.user, User)
             form = RepairRequestSerializer(data=request.data)
             form.is_valid(raise_exception=True)
-            return made(request, repair_plan(actor=request.user, **form.validated_data))
+            return made(request, repair_plan(actor=actor_of(request), **form.validated_data))
 
         return once(request, make)
 

@@ -1,4 +1,4 @@
-"""What may be asked of overlay evaluations."""
+"""Read the requests for overlay evaluations."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from apps.common.api.fields import Amount
 from apps.common.api.forms import Form
 from apps.evaluations.models import Objective
 from apps.evaluations.selectors.traffic import DEFAULT_WINDOW_S, LONGEST_WINDOW_S
-from apps.evaluations.services.request import DEFAULT_HORIZON_S, DEFAULT_TIME_LIMIT_S
+from apps.evaluations.services.computation import DEFAULT_HORIZON_S, DEFAULT_TIME_LIMIT_S
 from apps.evaluations.services.transform import LONGEST_S
 from apps.systems.api.entities import Reference, SystemReference
 from apps.topology.models import Overlay
@@ -19,14 +19,14 @@ MOST_SEEDS = 16
 
 
 class ChoiceOfMethodSerializer(Form[dict[str, Any]]):
-    """A method or planner with its parameters."""
+    """Read a method or planner with its parameters."""
 
     name = serializers.CharField(max_length=64)
     parameters = serializers.DictField(required=False, default=dict)
 
 
 class WeightsSerializer(Form[dict[str, Any]]):
-    """What routing costs, in link messages."""
+    """Read the weights of routing costs, in link messages."""
 
     per_message = Amount(required=False, help_text="Per message and link; 1 if left out.")
     per_second = Amount(
@@ -36,7 +36,7 @@ class WeightsSerializer(Form[dict[str, Any]]):
 
 
 class EvaluationRequestSerializer(Form[dict[str, Any]]):
-    """Which system to evaluate, by what, and how plans may look."""
+    """Read which system to evaluate, with which methods, and how plans may look."""
 
     system = SystemReference()
     goals = Reference(
@@ -68,14 +68,14 @@ class EvaluationRequestSerializer(Form[dict[str, Any]]):
         default=DEFAULT_HORIZON_S,
         min_value=1.0,
         max_value=LONGEST_HORIZON_S,
-        help_text="How long what is saved counts.",
+        help_text="The time over which savings count.",
     )
     window_s = serializers.FloatField(
         required=False,
         default=DEFAULT_WINDOW_S,
         min_value=1.0,
         max_value=LONGEST_WINDOW_S,
-        help_text="Measured rates are means over so long.",
+        help_text="Measured rates are means over this time.",
     )
     time_limit_s = serializers.FloatField(
         required=False, default=DEFAULT_TIME_LIMIT_S, min_value=0.1, max_value=86_400
@@ -84,22 +84,22 @@ class EvaluationRequestSerializer(Form[dict[str, Any]]):
         required=False, allow_blank=True, default="", max_length=2000, help_text="Why."
     )
 
-    # The view's context is one mutable dict; what is found out while reading goes into it.
+    # The view's context is one mutable dict, which also holds what reading computes.
     context: dict[str, Any]
 
     def to_internal_value(self, data: Any) -> Any:
         # Goals are looked up within the system, so that must be known before the fields run.
         if isinstance(data, dict):
             try:
-                found = self.fields["system"].to_internal_value(data.get("system"))
+                system = self.fields["system"].to_internal_value(data.get("system"))
             except serializers.ValidationError:
-                found = None
-            self.context["system"] = found
+                system = None
+            self.context["system"] = system
         return super().to_internal_value(data)
 
 
 class CandidatePlanRequestSerializer(Form[dict[str, Any]]):
-    """How to call the plan, and which of the candidate's ways to take."""
+    """Read the title of the plan, and which of the candidate's plans to take."""
 
     title = serializers.CharField(required=False, allow_blank=True, default="", max_length=200)
     objective = serializers.ChoiceField(
@@ -112,7 +112,7 @@ class CandidatePlanRequestSerializer(Form[dict[str, Any]]):
 
 
 class TransformationRequestSerializer(Form[dict[str, Any]]):
-    """A problem as in docs/formats.md, and how to plan it."""
+    """Read a problem as in docs/formats.md, and how to plan it."""
 
     brokers = serializers.ListField(child=serializers.JSONField())
     initial = serializers.ListField(child=serializers.JSONField())

@@ -1,4 +1,4 @@
-"""What overlay evaluations and their candidates look like over REST."""
+"""Describe overlay evaluations and their candidates over the REST API."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from apps.accounts.api.permissions import granted
 from apps.accounts.domain.roles import Permission
+from apps.common.api.fields import choices, command_list
 from apps.evaluations.models import (
     Candidate,
     CandidateKind,
@@ -16,21 +17,21 @@ from apps.evaluations.models import (
 )
 from apps.evaluations.selectors.readings import candidate_commands, candidate_plans, is_current
 from apps.plans.api.serializers import PLAN_STATES
-from apps.runs.api.views import RUN_STATES, RunSerializer
+from apps.runs.api.views import RUN_COMMANDS, RUN_STATES, RunSerializer
 
 
 class TrafficSummarySerializer(serializers.Serializer[dict[str, Any]]):
-    """The traffic that the candidates were judged by."""
+    """Describe the traffic by which the candidates were compared."""
 
     source = serializers.ChoiceField(choices=TrafficSource.choices)  # type: ignore[assignment]
     detail = serializers.CharField(help_text="Where the rates come from, in words.")
-    window_s = serializers.FloatField(help_text="Rates are means over so long.")
+    window_s = serializers.FloatField(help_text="Rates are means over this time.")
     flows = serializers.IntegerField(help_text="Flows that cross at least one link.")
     published_per_s = serializers.FloatField(help_text="All that publishers send, msg/s.")
 
 
 class FrontierPointSerializer(serializers.Serializer[dict[str, Any]]):
-    """A plan of which none has fewer actions and fewer steps."""
+    """Describe a plan such that none has both fewer actions and fewer steps."""
 
     actions = serializers.IntegerField()
     steps_count = serializers.IntegerField()
@@ -41,7 +42,7 @@ class FrontierPointSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class MoveSerializer(serializers.Serializer[dict[str, Any]]):
-    """One action, spelt as in docs/formats.md."""
+    """Describe one action, spelt as in docs/formats.md."""
 
     op = serializers.ChoiceField(choices=["shift", "append", "detach", "move", "exchange"])
     broker = serializers.CharField()
@@ -49,12 +50,13 @@ class MoveSerializer(serializers.Serializer[dict[str, Any]]):
     at = serializers.CharField(required=False)
 
     def get_fields(self) -> Any:
-        """`from` is a word of Python, so it cannot be declared above."""
+        """Return the fields, adding `from`, which is a word of Python and cannot be declared
+        above."""
         return {**super().get_fields(), "from": serializers.CharField(required=False)}
 
 
 class MomentLinkSerializer(serializers.Serializer[dict[str, Any]]):
-    """What crosses a link after a step."""
+    """Describe the traffic on a link after a step."""
 
     a = serializers.CharField()
     b = serializers.CharField()
@@ -62,14 +64,15 @@ class MomentLinkSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class MomentBrokerSerializer(serializers.Serializer[dict[str, Any]]):
-    """What a broker handles after a step."""
+    """Describe what a broker handles after a step."""
 
     broker = serializers.CharField()
     handled_per_s = serializers.FloatField(help_text="msg/s in and out.")
 
 
 class MomentSerializer(serializers.Serializer[dict[str, Any]]):
-    """The overlay before the first step, or after a step; null: too large for figures."""
+    """Describe the overlay before the first step, or after a step; null when too large for
+    figures."""
 
     routing_cost_per_s = serializers.FloatField(allow_null=True)
     traffic_per_s = serializers.FloatField(allow_null=True, help_text="Messages on links, msg/s.")
@@ -98,7 +101,7 @@ class MomentSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class CandidateBrokerSerializer(serializers.Serializer[dict[str, Any]]):
-    """What a broker handles, now and in the candidate."""
+    """Describe what a broker handles, now and in the candidate."""
 
     broker = serializers.CharField()
     now_per_s = serializers.FloatField(help_text="msg/s in and out.")
@@ -107,7 +110,7 @@ class CandidateBrokerSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class CandidateLinkSerializer(serializers.Serializer[dict[str, Any]]):
-    """What crosses a link of the candidate."""
+    """Describe the traffic on a link of the candidate."""
 
     a = serializers.CharField()
     b = serializers.CharField()
@@ -117,7 +120,7 @@ class CandidateLinkSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class CandidatePlanSerializer(serializers.Serializer[Any]):
-    """A plan that was made of the candidate."""
+    """Describe a plan that was made of the candidate."""
 
     id = serializers.UUIDField(source="public_id")
     name = serializers.CharField(source="__str__")
@@ -126,43 +129,58 @@ class CandidatePlanSerializer(serializers.Serializer[Any]):
 
 
 def figure(help_text: str, field: type[Any] = serializers.FloatField) -> Any:
-    """A number that is null where there is no tree, or no way to it."""
+    """Return a field for a number that is null without a tree or without a plan for it."""
     return field(read_only=True, allow_null=True, help_text=help_text)
 
 
+CANDIDATE_STATUSES = choices("designed", "time_limit", "infeasible", "failed")
+PLAN_STATUSES = choices("optimal", "solved", "time_limit", "infeasible", "no_plan", "failed")
+CANDIDATE_COMMANDS = choices("plan", "plan_again")
+
+
 class CandidateSerializer(serializers.ModelSerializer[Candidate]):
-    """One candidate in a comparison. Costs are in link messages: one message over one link."""
+    """Describe one candidate of a comparison. Costs are in link messages: one message over one
+    link."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
     evaluation = serializers.UUIDField(source="evaluation.public_id", read_only=True)
     evaluation_name = serializers.CharField(source="evaluation.__str__", read_only=True)
     system = serializers.UUIDField(source="evaluation.system.public_id", read_only=True)
     kind = serializers.ChoiceField(choices=CandidateKind.choices, read_only=True)
+    system_name = serializers.CharField(source="evaluation.system.name", read_only=True)
+    goal_name = serializers.CharField(
+        source="goal.name", read_only=True, allow_null=True, default=None
+    )
     goal = serializers.UUIDField(
         source="goal.public_id", read_only=True, allow_null=True, default=None
     )
-    status = serializers.CharField(
-        read_only=True, help_text="today, designed, time_limit, infeasible or failed."
+    status = serializers.ChoiceField(choices=CANDIDATE_STATUSES, read_only=True)
+    reason = serializers.CharField(
+        read_only=True, help_text="Why there is no tree, or no plan for it."
     )
-    reason = serializers.CharField(read_only=True, help_text="Why there is no tree, or no way.")
     same_as = serializers.CharField(
         read_only=True, help_text="An earlier candidate with the same links."
     )
-    routing_cost_per_s = figure("By the weights, overload included: what is compared.")
+    routing_cost_per_s = figure(
+        "Routing cost by the weights, overload included; candidates are compared by it."
+    )
     traffic_per_s = figure("Messages over links, msg/s.")
     in_flight = figure("Messages on links at any moment.")
     busiest_share = figure("Of the capacity of `busiest_broker`, 0 to 1 and above.")
     overloaded = serializers.ListField(child=serializers.CharField(), read_only=True)
     max_degree = figure("Links of the broker with most.", serializers.IntegerField)
     saved_per_s = figure("Routing cost below that of today's tree.")
-    plan_status = serializers.CharField(
-        read_only=True, help_text="optimal, solved, time_limit, infeasible, failed, or empty."
+    plan_status = serializers.ChoiceField(
+        choices=PLAN_STATUSES,
+        allow_blank=True,
+        read_only=True,
+        help_text="Empty: nobody planned for it.",
     )
     actions = figure("Actions of its plan.", serializers.IntegerField)
     lower_bound_actions = figure("No plan has fewer.", serializers.IntegerField)
     steps_count = figure("Steps of its plan.", serializers.IntegerField)
     lower_bound_steps = figure("No plan has fewer.", serializers.IntegerField)
-    transformation_cost = figure("Of the way there, in link messages.")
+    transformation_cost = figure("Cost of the transformation, in link messages.")
     held_messages = figure("Messages that wait for an action somewhere.")
     pause_s = figure("The shortest time that the steps can take, s.")
     disturbed_subscribers = figure(
@@ -175,7 +193,18 @@ class CandidateSerializer(serializers.ModelSerializer[Candidate]):
     class Meta:
         model = Candidate
         fields = [
-            *("id", "evaluation", "evaluation_name", "system", "index", "kind", "name", "method"),
+            *(
+                "id",
+                "evaluation",
+                "evaluation_name",
+                "system",
+                "system_name",
+                "goal_name",
+                "index",
+                "kind",
+                "name",
+                "method",
+            ),
             *("seed", "title", "goal", "rank", "chosen", "status", "reason", "same_as"),
             *("routing_cost_per_s", "traffic_per_s", "in_flight", "busiest_broker"),
             *("busiest_share", "overloaded", "max_degree", "links_changed", "saved_per_s"),
@@ -186,6 +215,7 @@ class CandidateSerializer(serializers.ModelSerializer[Candidate]):
         ]
         read_only_fields = fields
 
+    @extend_schema_field(command_list(CANDIDATE_COMMANDS))
     def get_allowed_commands(self, candidate: Candidate) -> list[str]:
         request = self.context.get("request")
         if request is None or Permission.PROPOSE_PLAN not in granted(request):
@@ -194,7 +224,7 @@ class CandidateSerializer(serializers.ModelSerializer[Candidate]):
 
 
 class CandidateDetailSerializer(CandidateSerializer):
-    """A candidate with its tree, the way to it and every state between."""
+    """Describe a candidate with its tree, the plan for it and every state between."""
 
     edges = serializers.ListField(
         child=serializers.ListField(child=serializers.CharField()),
@@ -211,7 +241,9 @@ class CandidateDetailSerializer(CandidateSerializer):
     moments = MomentSerializer(many=True, read_only=True)
     brokers = CandidateBrokerSerializer(many=True, read_only=True)
     links = CandidateLinkSerializer(many=True, read_only=True)
-    plans = serializers.SerializerMethodField(help_text="Made of it, newest first.")
+    plans = serializers.SerializerMethodField(
+        help_text="Plans made of the candidate, newest first."
+    )
 
     class Meta(CandidateSerializer.Meta):
         fields = [
@@ -226,7 +258,7 @@ class CandidateDetailSerializer(CandidateSerializer):
 
 
 class EvaluationSerializer(serializers.ModelSerializer[Evaluation]):
-    """An evaluation; its candidates have a list of their own."""
+    """Describe an evaluation; its candidates have a list of their own."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
     name = serializers.CharField(source="__str__", read_only=True)
@@ -266,6 +298,12 @@ class EvaluationSerializer(serializers.ModelSerializer[Evaluation]):
     continues = serializers.UUIDField(
         source="continues.public_id", read_only=True, allow_null=True, default=None
     )
+    continues_name = serializers.CharField(
+        source="continues", read_only=True, allow_null=True, default=None
+    )
+    author_id = serializers.UUIDField(
+        source="author.public_id", read_only=True, allow_null=True, default=None
+    )
     author = serializers.CharField(
         source="author.display_name", read_only=True, allow_null=True, default=None
     )
@@ -273,6 +311,7 @@ class EvaluationSerializer(serializers.ModelSerializer[Evaluation]):
     chosen = serializers.UUIDField(
         source="chosen_id", read_only=True, allow_null=True, help_text="The best candidate."
     )
+    chosen_name = serializers.CharField(read_only=True, allow_null=True)
     allowed_commands = serializers.SerializerMethodField()
 
     class Meta:
@@ -283,8 +322,8 @@ class EvaluationSerializer(serializers.ModelSerializer[Evaluation]):
             *("finished_at", "model_version", "snapshot_hash", "overlay", "overlay_name"),
             *("current", "goals", "objective", "methods", "planners", "seeds", "options"),
             *("horizon_s", "window_s", "traffic", "shift_pause_s", "shifts_measured"),
-            *("note", "why", "continues", "author"),
-            *("candidates_count", "chosen", "allowed_commands"),
+            *("note", "why", "continues", "continues_name", "author", "author_id"),
+            *("candidates_count", "chosen", "chosen_name", "allowed_commands"),
         ]
         read_only_fields = fields
 
@@ -294,5 +333,6 @@ class EvaluationSerializer(serializers.ModelSerializer[Evaluation]):
     def get_current(self, evaluation: Evaluation) -> bool:
         return is_current(evaluation)
 
+    @extend_schema_field(command_list(RUN_COMMANDS))
     def get_allowed_commands(self, evaluation: Evaluation) -> list[str]:
         return RunSerializer(context=self.context).get_allowed_commands(evaluation.run)

@@ -1,4 +1,4 @@
-"""Planners, methods, one-off plans and the traffic of a system over REST."""
+"""Serve planners, methods, one-off plans and the traffic of a system over the REST API."""
 
 from typing import Any
 
@@ -30,10 +30,12 @@ from weir.topologies import designers
 
 
 class TopologyToolSerializer(serializers.Serializer[dict[str, Any]]):
-    """A planner or method with its parameters."""
+    """Describe a planner or method with its parameters."""
 
     name = serializers.CharField()
-    is_default = serializers.BooleanField(help_text="What a request that names none gets.")
+    is_default = serializers.BooleanField(
+        help_text="Whether a request that names none gets this one."
+    )
     title = serializers.CharField()
     summary = serializers.CharField()
     seeded = serializers.BooleanField(help_text="Whether another seed may give another answer.")
@@ -52,7 +54,7 @@ def _tool(name: str, module: Any, *, is_default: bool, seeded: bool) -> dict[str
 
 
 class PlannersView(APIView):
-    """The planners of overlay transformations that this installation knows."""
+    """List the planners of overlay transformations that this installation knows."""
 
     @extend_schema(
         operation_id="topology_planners_list",
@@ -61,16 +63,16 @@ class PlannersView(APIView):
         ),
     )
     def get(self, request: Request) -> Response:
-        """Every planner with the description of its parameters."""
-        found = [
+        """Return every planner with the description of its parameters."""
+        results = [
             _tool(name, module, is_default=name == DEFAULT, seeded=True)
             for name, module in sorted(planners().items())
         ]
-        return Response({"results": found})
+        return Response({"results": results})
 
 
 class MethodsView(APIView):
-    """The methods of goal topologies that this installation knows."""
+    """List the methods of goal topologies that this installation knows."""
 
     @extend_schema(
         operation_id="topology_methods_list",
@@ -79,18 +81,19 @@ class MethodsView(APIView):
         ),
     )
     def get(self, request: Request) -> Response:
-        """Every method with the description of its parameters."""
-        found = [
+        """Return every method with the description of its parameters."""
+        results = [
             _tool(name, module, is_default=True, seeded=module.SEEDED)
             for name, module in sorted(designers().items())
         ]
-        return Response({"results": found})
+        return Response({"results": results})
 
 
 class TransformationView(APIView):
-    """A plan for a problem that comes with the request; nothing is stored."""
+    """Plan for a problem that comes with the request; nothing is stored."""
 
     needs = {"post": Permission.START_RUN}
+    refuses = {"post": (422, 429)}
 
     @extend_schema(
         operation_id="overlay_transformations_create",
@@ -98,14 +101,14 @@ class TransformationView(APIView):
         responses={200: OpenApiResponse({"type": "object"}, "A result as in docs/formats.md.")},
     )
     def post(self, request: Request) -> Response:
-        """The best plan found within the time limit; for longer ones there is plan_topology."""
+        """Return the best plan found within the time limit; evaluations take longer."""
         form = TransformationRequestSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         return Response(transformation_plan(**form.validated_data))
 
 
 class TrafficPairSerializer(serializers.Serializer[dict[str, Any]]):
-    """What one broker's publishers send that another broker's consumers want."""
+    """Describe what one broker's publishers send that another broker's consumers want."""
 
     source = serializers.CharField()  # type: ignore[assignment]
     target = serializers.CharField()
@@ -113,20 +116,20 @@ class TrafficPairSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class TrafficLinkSerializer(serializers.Serializer[dict[str, Any]]):
-    """What crosses a link of the overlay in force."""
+    """Describe the traffic on a link of the overlay in force."""
 
     a = serializers.CharField()
     b = serializers.CharField()
     traffic_per_s = serializers.FloatField(help_text="By the routing of the topics' traffic.")
     measured_per_s = serializers.FloatField(
-        allow_null=True, help_text="What agents sent over it; null where they do not say."
+        allow_null=True, help_text="What agents sent over it; null where it is not measured."
     )
     latency_s = serializers.FloatField(allow_null=True)
     capacity_per_s = serializers.FloatField(allow_null=True)
 
 
 class TrafficBrokerSerializer(serializers.Serializer[dict[str, Any]]):
-    """What a broker handles."""
+    """Describe what a broker handles."""
 
     broker = serializers.CharField()
     published_per_s = serializers.FloatField()
@@ -139,7 +142,7 @@ class TrafficBrokerSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class SystemTrafficSerializer(serializers.Serializer[Any]):
-    """Traffic between the brokers of a system, on its overlay in force."""
+    """Describe the traffic between the brokers of a system, on its overlay in force."""
 
     source = serializers.ChoiceField(choices=TrafficSource.choices)  # type: ignore[assignment]
     detail = serializers.CharField()
@@ -163,7 +166,7 @@ class _Window(Form[dict[str, Any]]):
 
 
 class SystemTrafficView(APIView):
-    """What travels between brokers."""
+    """Show the traffic between brokers."""
 
     @extend_schema(
         operation_id="system_traffic",
@@ -171,15 +174,15 @@ class SystemTrafficView(APIView):
             OpenApiParameter(
                 "window_s",
                 OpenApiTypes.FLOAT,
-                description="Mean over so long, 1 to 1800; 60 when not given.",
+                description="Mean over this time, 1 to 1800; 60 when not given.",
             )
         ],
         responses=SystemTrafficSerializer,
     )
     def get(self, request: Request, id: str) -> Response:
-        """The matrix, measured or from the model, and what it means on the overlay in force."""
+        """Return the matrix, measured or from the model, and its effect on the overlay in force."""
         form = _Window(data=request.query_params)
         form.is_valid(raise_exception=True)
         system = get_object_or_404(System, public_id=id)
-        found = traffic_overview(system, window_s=form.validated_data["window_s"])
-        return Response(SystemTrafficSerializer(found).data)
+        results = traffic_overview(system, window_s=form.validated_data["window_s"])
+        return Response(SystemTrafficSerializer(results).data)

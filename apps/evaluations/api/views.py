@@ -1,7 +1,8 @@
-"""Overlay evaluations, their candidates, and plans made of these."""
+"""Serve overlay evaluations, their candidates, and plans made of these over the REST API."""
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, status, viewsets
@@ -9,9 +10,9 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
-from apps.accounts.models import User
-from apps.common.api.filters import FilterSet, NameSearch, Ordering
+from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
 from apps.common.api.preconditions import once
 from apps.evaluations.api.requests import (
     CandidatePlanRequestSerializer,
@@ -30,21 +31,20 @@ from apps.evaluations.selectors.readings import (
 )
 from apps.evaluations.services import (
     candidate_plan,
-    evaluation_cancel,
     evaluation_request,
-    evaluation_rerun,
     plan_again_from_here,
 )
 from apps.plans.api.serializers import PlanDetailSerializer
 from apps.plans.api.views import caller_of
 from apps.plans.models import Plan
 from apps.plans.selectors.readings import plan_reading, plan_rows
+from apps.runs.api.computed import ComputedViewSet, computed_schema
 from apps.runs.api.views import RUN_STATES
 from apps.systems.api.entities import IDEMPOTENCY_KEY
 
 
-class EvaluationFilter(FilterSet):
-    """By system, run and state."""
+class EvaluationFilter(CreatedFilter):
+    """Filter evaluations by system, run and state."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
     run = filters.UUIDFilter(field_name="run__public_id")
@@ -55,33 +55,30 @@ class EvaluationFilter(FilterSet):
         fields = ["objective"]
 
 
-class EvaluationViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Evaluation]):
-    """Is there a better overlay than the one in force, and is it worth the way there?"""
+@computed_schema(EvaluationSerializer)
+class EvaluationViewSet(ComputedViewSet):
+    """Evaluate whether an overlay is better than the one in force, and worth the transformation."""
 
     queryset = evaluation_rows()
     serializer_class = EvaluationSerializer
+    words = {
+        "cancel": "Stop the evaluation and its Spark job.",
+        "rerun": "Compare again on the same snapshot; this deletes the candidates of the last run.",
+    }
+    detail_serializer = EvaluationSerializer
+    address = "/api/v1/overlay-evaluations"
     filterset_class = EvaluationFilter
     filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
-    lookup_field = "public_id"
-    lookup_url_kwarg = "id"
-    lookup_value_converter = "uuid"
     search_fields = ["note", "overlay_name", "author__username"]
     ordering_fields = ["created_at", "number"]
-    ordering = ["-id"]
-    needs = dict.fromkeys(["create", "cancel", "rerun"], Permission.START_RUN)
 
-    def _answer(self, evaluation: Evaluation, http_status: int = status.HTTP_200_OK) -> Response:
-        fresh = evaluation_rows().get(pk=evaluation.pk)
-        body = EvaluationSerializer(fresh, context=self.get_serializer_context()).data
-        headers = {}
-        if http_status == status.HTTP_202_ACCEPTED:
-            headers["Location"] = f"/api/v1/overlay-evaluations/{fresh.public_id}"
-        return Response(body, status=http_status, headers=headers)
+    def rows(self) -> QuerySet[Evaluation]:
+        return evaluation_rows()
 
     @extend_schema(responses=EvaluationSerializer)
     def retrieve(self, request: Request, id: str) -> Response:
-        """One evaluation with what is recommended."""
-        return self._answer(self.get_object())
+        """Return one evaluation with its recommendation."""
+        return self.answer(self.get_object())
 
     @extend_schema(
         request=EvaluationRequestSerializer,
@@ -89,42 +86,20 @@ class EvaluationViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Evaluatio
         parameters=[IDEMPOTENCY_KEY],
     )
     def create(self, request: Request) -> Response:
-        """Freeze traffic and overlay of a system and compare candidates; doing nothing is one."""
+        """Freeze traffic and overlay of a system and compare candidates; doing nothing is one of
+        them."""
 
         def start() -> Response:
-            assert isinstance(request.user, User)
             form = EvaluationRequestSerializer(data=request.data)
             form.is_valid(raise_exception=True)
-            evaluation = evaluation_request(actor=request.user, **form.validated_data)
-            return self._answer(evaluation, status.HTTP_202_ACCEPTED)
-
-        return once(request, start)
-
-    @extend_schema(request=None, responses={202: EvaluationSerializer})
-    @action(detail=True, methods=["post"])
-    def cancel(self, request: Request, id: str) -> Response:
-        """Stop the evaluation and its Spark job."""
-        assert isinstance(request.user, User)
-        evaluation = evaluation_cancel(evaluation=self.get_object(), actor=request.user)
-        return self._answer(evaluation, status.HTTP_202_ACCEPTED)
-
-    @extend_schema(
-        request=None, responses={202: EvaluationSerializer}, parameters=[IDEMPOTENCY_KEY]
-    )
-    @action(detail=True, methods=["post"])
-    def rerun(self, request: Request, id: str) -> Response:
-        """Compare again on the same snapshot; the candidates of the last run go."""
-
-        def start() -> Response:
-            assert isinstance(request.user, User)
-            evaluation = evaluation_rerun(evaluation=self.get_object(), actor=request.user)
-            return self._answer(evaluation, status.HTTP_202_ACCEPTED)
+            evaluation = evaluation_request(actor=actor_of(request), **form.validated_data)
+            return self.answer(evaluation, status.HTTP_202_ACCEPTED)
 
         return once(request, start)
 
 
-class CandidateFilter(FilterSet):
-    """By evaluation, system and kind."""
+class CandidateFilter(CreatedFilter):
+    """Filter candidates by evaluation, system and kind."""
 
     evaluation = filters.UUIDFilter(field_name="evaluation__public_id")
     system = filters.UUIDFilter(field_name="evaluation__system__public_id")
@@ -136,7 +111,7 @@ class CandidateFilter(FilterSet):
 
 
 class CandidateViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Candidate]):
-    """Trees that evaluations compared, best first within each."""
+    """List trees that evaluations compared, best first within each."""
 
     queryset = candidate_rows()
     serializer_class = CandidateSerializer
@@ -155,7 +130,7 @@ class CandidateViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Candidate]
 
     @extend_schema(responses=CandidateDetailSerializer)
     def retrieve(self, request: Request, id: str) -> Response:
-        """One candidate: its tree, every step to it and every state between."""
+        """Return one candidate: its tree, every step to it and every state between."""
         context = self.get_serializer_context()
         return Response(CandidateDetailSerializer(self.get_object(), context=context).data)
 
@@ -169,11 +144,12 @@ class CandidateViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Candidate]
         """Make a draft of the plan that leads from the overlay in force to this candidate."""
 
         def make() -> Response:
-            assert isinstance(request.user, User)
             form = CandidatePlanRequestSerializer(data=request.data)
             form.is_valid(raise_exception=True)
             candidate = self.get_object()
-            plan = candidate_plan(candidate=candidate, actor=request.user, **form.validated_data)
+            plan = candidate_plan(
+                candidate=candidate, actor=actor_of(request), **form.validated_data
+            )
             return made(request, plan)
 
         return once(request, make)
@@ -185,15 +161,14 @@ class CandidateViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Candidate]
     )
     @action(detail=True, methods=["post"], url_path="plan-again")
     def plan_again(self, request: Request, id: str) -> Response:
-        """Plan on to the same tree from where a broken-off execution left the overlay."""
+        """Plan again for the same tree from where an interrupted execution left the overlay."""
 
         def make() -> Response:
-            assert isinstance(request.user, User)
             form = CandidatePlanRequestSerializer(data=request.data)
             form.is_valid(raise_exception=True)
             candidate = self.get_object()
             plan = plan_again_from_here(
-                candidate=candidate, actor=request.user, **form.validated_data
+                candidate=candidate, actor=actor_of(request), **form.validated_data
             )
             return made(request, plan)
 
@@ -201,7 +176,7 @@ class CandidateViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Candidate]
 
 
 def made(request: Request, plan: Plan) -> Response:
-    """201 with the plan as its author reads it."""
+    """Return 201 with the plan as its author reads it."""
     reading = plan_reading(plan_rows().get(pk=plan.pk), caller_of(request))
     return Response(
         PlanDetailSerializer(reading).data,

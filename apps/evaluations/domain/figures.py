@@ -1,6 +1,6 @@
-"""What a plan does on its way: the overlay after each step, whom its moving links disturb. Pure.
+"""Compute the figures of a plan: the overlay after each step, and whom its moving links disturb.
 
-Both are left out where they would take longer than a page or a run's end may wait.
+Both are left out where they would take longer than a page or the end of a run can wait.
 """
 
 import math
@@ -15,39 +15,40 @@ from weir.routing.cost import Loads, loads, routing_of
 from weir.transformation.moves import Neighbours, apply, change, neighbours, path
 
 MOST_FIGURES = 400_000
-"""Brokers x topics x steps up to which every step gets its figures."""
+"""The product of brokers, topics and steps up to which every step gets its figures."""
 
 MOST_SIDES = 3_000_000
-"""Brokers x actions up to which the disturbed are counted."""
+"""The product of brokers and actions up to which disturbed consumers are counted."""
 
 Key = TypeVar("Key", bound=Hashable)
 
 SAME = 1e-9
-"""Relative difference below which a load is the one that it was."""
+"""Loads with a smaller relative difference count as equal."""
 
 Subscribers = Mapping[str, Mapping[str, int]]
-"""Topic -> broker -> consumers there."""
+"""Topic -> broker -> number of consumers there."""
 
 
 def moments(problem: EvaluationProblem, steps: Steps) -> list[dict[str, Any]]:
-    """The overlay before the first step and after each; figures are None where there are too many.
+    """Return the overlay before the first step and after each; figures are None where there are too
+    many.
 
     Links that a step takes away and makes are those that differ before and after it. Loads of
-    links and brokers are told in full before the first step, then where a step changes them.
+    links and brokers are given in full before the first step, then where a step changes them.
     """
     tree = neighbours(problem.today, problem.today_brokers)
     work = max(1, len(problem.brokers)) * max(1, len(problem.traffic)) * (len(steps) + 1)
     figures = work <= MOST_FIGURES
     edges = edges_of(tree)
     known = _loads(problem, edges) if figures else None
-    found = [_moment(problem, edges, edges, NO_LOADS, known)]
+    rows = [_moment(problem, edges, edges, NO_LOADS, known)]
     for step in steps:
         for move in step:
             apply(tree, move)
         before, edges = edges, edges_of(tree)
         former, known = known, _loads(problem, edges) if figures else None
-        found.append(_moment(problem, before, edges, former or NO_LOADS, known))
-    return found
+        rows.append(_moment(problem, before, edges, former or NO_LOADS, known))
+    return rows
 
 
 NO_LOADS = Loads(links={}, directions={}, brokers={})
@@ -103,12 +104,13 @@ def _changed(before: Mapping[Key, float], now: Mapping[Key, float]) -> list[tupl
 
 
 def edges_of(tree: Neighbours) -> frozenset[Edge]:
-    """The links of a tree."""
+    """Return the links of a tree."""
     return frozenset(edge(a, b) for a, others in tree.items() for b in others)
 
 
 def disturbed(problem: EvaluationProblem, steps: Steps, subscribers: Subscribers) -> int | None:
-    """Consumers of the topics that cross a link while it moves, each counted once."""
+    """Return the number of consumers of the topics that cross a link while it moves, each counted
+    once."""
     every = [move for step in steps for move in step]
     if len(every) * len(problem.brokers) > MOST_SIDES:
         return None
@@ -128,7 +130,7 @@ def disturbed(problem: EvaluationProblem, steps: Steps, subscribers: Subscribers
 
 
 def _side(tree: Neighbours, link: Edge) -> set[str]:
-    """The brokers on the first end's side of a link."""
+    """Return the brokers on the first end's side of a link."""
     start, barrier = link
     seen, queue = {start}, [start]
     while queue:
@@ -140,25 +142,25 @@ def _side(tree: Neighbours, link: Edge) -> set[str]:
 
 
 def _crosses(published: Mapping[str, float], interested: Iterable[str], side: set[str]) -> bool:
-    """Somebody sends on one side of the link what somebody wants on the other."""
+    """Return whether somebody sends on one side of the link what somebody wants on the other."""
     wants = set(interested)
     sends = {broker for broker, rate in published.items() if rate > 0}
     return bool((sends & side and wants - side) or (sends - side and wants & side))
 
 
 def expanded(tree: Neighbours, moves: Iterable[Move]) -> list[Move]:
-    """The same changes as shifts, appends and detaches only; the tree is left as they leave it.
+    """Return the same changes as shifts, appends and detaches only; `tree` is changed by them.
 
     A composite slides the end at `broker` along its side, then the other end along the other
     side: each hop is one shift, so agents can carry it out.
     """
-    found: list[Move] = []
+    plain: list[Move] = []
     for move in moves:
         singles = [move] if move.op not in ("move", "exchange") else list(_shifts(tree, move))
         for single in singles:
             apply(tree, single)
-        found += singles
-    return found
+        plain += singles
+    return plain
 
 
 def _shifts(tree: Neighbours, move: Move) -> Iterable[Move]:

@@ -1,14 +1,14 @@
-"""What a plan of an overlay says to people: why, what is promised, assumed, and done. Pure."""
+"""Write the sentences of an overlay plan: its reasons, promises, assumptions and effects."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from apps.common.words import counted, figure, percent
+from apps.common.formatting import counted, figure, percent
 from apps.evaluations.domain.figures import MOST_FIGURES
 from weir.actions import edge
 from weir.model.evaluation import EvaluationProblem, Routing
-from weir.model.plan import Action, Bound, Promise, Step
+from weir.model.plan import LONGEST_PAUSE, Action, Bound, Promise, Step
 from weir.model.transformation import Move, Steps
 from weir.routing.cost import loads, routing
 from weir.transformation.moves import Neighbours, apply, change, neighbours
@@ -17,14 +17,15 @@ ENVELOPE_BAND = 0.5
 """Offered rates may leave those of the evaluation by this share."""
 
 NOISE = 4.0
-"""... and by so many standard deviations of a Poisson count over the second of one sample."""
+"""Offered rates may also leave them by this many standard deviations of a Poisson count over the
+second of one sample."""
 
 KINDS = {"shift": "shift_link", "append": "append_broker", "detach": "detach_broker"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """Steps from the tree in force to a goal, with what is known of them."""
+class TreePlan:
+    """Hold the steps from the tree in force to a goal, with what is known of them."""
 
     problem: EvaluationProblem
     goal: frozenset[tuple[str, str]]
@@ -42,40 +43,41 @@ class Way:
 
     @property
     def actions(self) -> int:
-        """How many actions the steps have."""
+        """Return how many actions the steps have."""
         return sum(map(len, self.steps))
 
 
-def before_after(way: Way) -> tuple[Routing, Routing]:
-    """Routing on the tree in force and on the goal."""
-    return routing(way.problem, way.problem.today), routing(way.problem, way.goal)
+def before_after(plan: TreePlan) -> tuple[Routing, Routing]:
+    """Return the routing on the tree in force and on the goal."""
+    return routing(plan.problem, plan.problem.today), routing(plan.problem, plan.goal)
 
 
-def why(way: Way) -> tuple[str, ...]:
-    """The reasons, most important first."""
-    now, then = before_after(way)
-    said = [_routed(way, now, then), *_loaded(now, then), _length(way)]
-    if way.net_benefit is not None and way.transformation_cost is not None:
-        said.append(
-            f"Over {_span(way.problem.horizon_s)} it saves "
-            f"{_amount((now.cost_per_s - then.cost_per_s) * way.problem.horizon_s)} of routing and "
-            f"the way there costs {_amount(way.transformation_cost)}: a net benefit of "
-            f"{_amount(way.net_benefit)}, counted in messages over one link."
+def why(plan: TreePlan) -> tuple[str, ...]:
+    """Return the reasons, most important first."""
+    now, then = before_after(plan)
+    sentences = [_routed(plan, now, then), *_loaded(now, then), _length(plan)]
+    if plan.net_benefit is not None and plan.transformation_cost is not None:
+        sentences.append(
+            f"Over {_span(plan.problem.horizon_s)} it saves "
+            f"{_amount((now.cost_per_s - then.cost_per_s) * plan.problem.horizon_s)} of "
+            "routing and "
+            f"the transformation costs {_amount(plan.transformation_cost)}: a net benefit of "
+            f"{_amount(plan.net_benefit)}, counted in messages over one link."
         )
-    if way.disturbed is not None:
-        pause = "" if way.pause_s is None else f", for {figure(way.pause_s)} s in all at least"
-        said.append(
-            f"Topics of {counted(way.disturbed, 'consumer')} pause while a link that they cross "
+    if plan.disturbed is not None:
+        pause = "" if plan.pause_s is None else f", for {figure(plan.pause_s)} s in all at least"
+        sentences.append(
+            f"Topics of {counted(plan.disturbed, 'consumer')} pause while a link that they cross "
             f"moves{pause}; reliable topics lose nothing."
         )
-    said.append(way.traffic_detail)
-    return tuple(said)
+    sentences.append(plan.traffic_detail)
+    return tuple(sentences)
 
 
-def _routed(way: Way, now: Routing, then: Routing) -> str:
+def _routed(plan: TreePlan, now: Routing, then: Routing) -> str:
     return (
-        f"{way.goal_title} carries {figure(then.link_messages_per_s)} msg/s over its links with "
-        f"{figure(then.in_flight)} messages in flight; {way.overlay_name} carries "
+        f"{plan.goal_title} carries {figure(then.link_messages_per_s)} msg/s over its links with "
+        f"{figure(then.in_flight)} messages in flight; {plan.overlay_name} carries "
         f"{figure(now.link_messages_per_s)} msg/s with {figure(now.in_flight)} "
         f"({_change(now.link_messages_per_s, then.link_messages_per_s)} and "
         f"{_change(now.in_flight, then.in_flight)})."
@@ -91,14 +93,14 @@ def _loaded(now: Routing, then: Routing) -> list[str]:
     ]
 
 
-def _length(way: Way) -> str:
-    actions = counted(way.actions, "action")
-    steps = counted(len(way.steps), "step")
-    if way.actions == way.lower_bound_actions:
+def _length(plan: TreePlan) -> str:
+    actions = counted(plan.actions, "action")
+    steps = counted(len(plan.steps), "step")
+    if plan.actions == plan.lower_bound_actions:
         proof = "no plan has fewer actions"
     else:
-        proof = f"at least {counted(way.lower_bound_actions, 'action is', 'actions are')} needed"
-    if len(way.steps) == way.lower_bound_steps:
+        proof = f"at least {counted(plan.lower_bound_actions, 'action is', 'actions are')} needed"
+    if len(plan.steps) == plan.lower_bound_steps:
         proof += " or fewer steps" if "no plan" in proof else ", and no plan has fewer steps"
     return f"{actions} in {steps} lead there; {proof}."
 
@@ -119,23 +121,30 @@ def _amount(messages: float) -> str:
     return f"{messages:,.0f}"
 
 
-def promise(way: Way) -> tuple[Promise, ...]:
-    """Messages in flight, traffic on links and the highest load, before and after."""
-    now, then = before_after(way)
+def promise(plan: TreePlan) -> tuple[Promise, ...]:
+    """Return messages in flight, traffic on links and the highest load, before and after; and how
+    long one moving link is expected to hold its messages."""
+    now, then = before_after(plan)
     rows = [
         ("messages in flight", "messages", now.in_flight, then.in_flight),
         ("traffic on links", "msg/s", now.link_messages_per_s, then.link_messages_per_s),
     ]
     if now.highest_broker and then.highest_broker:
         rows.append(("highest broker load", "share", now.highest_load, then.highest_load))
-    return tuple(
-        Promise(name=name, unit=unit, before=float(before), after=float(after))
-        for name, unit, before, after in rows
+    pause = Promise(
+        name=LONGEST_PAUSE, unit="s", before=None, after=plan.problem.disruption.pause_s
+    )
+    return (
+        *(
+            Promise(name=name, unit=unit, before=float(before), after=float(after))
+            for name, unit, before, after in rows
+        ),
+        *([pause] if plan.steps else []),
     )
 
 
 def envelope(problem: EvaluationProblem, offered: Mapping[str, float]) -> tuple[Bound, ...]:
-    """Between which published rates the promise stands; a bound's name is the topic's."""
+    """Return the published rates between which the promise holds; a bound's name is the topic's."""
     bounds = []
     for row in problem.traffic:
         expected = sum(row.published.values())
@@ -158,21 +167,24 @@ def envelope(problem: EvaluationProblem, offered: Mapping[str, float]) -> tuple[
     return tuple(bounds)
 
 
-def plan_steps(way: Way) -> tuple[Step, ...]:
-    """The steps as the plan document holds them, each action with what it does to the traffic."""
-    tree = neighbours(way.problem.today, way.problem.today_brokers)
-    work = len(way.problem.brokers) * max(1, len(way.problem.traffic)) * way.actions
-    told = work <= MOST_FIGURES
+def plan_steps(plan: TreePlan) -> tuple[Step, ...]:
+    """Return the steps as the plan document holds them, each action with its effect on the
+    traffic."""
+    tree = neighbours(plan.problem.today, plan.problem.today_brokers)
+    work = len(plan.problem.brokers) * max(1, len(plan.problem.traffic)) * plan.actions
+    with_effects = work <= MOST_FIGURES
     steps = []
-    for step in way.steps:
-        actions = [_action(way.problem, tree, move, told=told) for move in step]
+    for step in plan.steps:
+        actions = [_action(plan.problem, tree, move, with_effects=with_effects) for move in step]
         for move in step:
             apply(tree, move)
         steps.append(Step(actions=tuple(actions)))
     return tuple(steps)
 
 
-def _action(problem: EvaluationProblem, tree: Neighbours, move: Move, *, told: bool) -> Action:
+def _action(
+    problem: EvaluationProblem, tree: Neighbours, move: Move, *, with_effects: bool
+) -> Action:
     target = {
         "shift": {"i": move.broker, "j": move.source, "k": move.to},
         "append": {"broker": move.broker, "to": move.to},
@@ -181,12 +193,12 @@ def _action(problem: EvaluationProblem, tree: Neighbours, move: Move, *, told: b
     return Action(
         kind=KINDS[move.op],
         target={name: broker for name, broker in target.items() if broker is not None},
-        effect=_effect(problem, tree, move) if told else "",
+        effect=_effect(problem, tree, move) if with_effects else "",
     )
 
 
 def _effect(problem: EvaluationProblem, tree: Neighbours, move: Move) -> str:
-    """By itself, on the tree before its step."""
+    """Return the effect of one action by itself, on the tree before its step."""
     done = change(tree, move)
     before = frozenset(edge(a, b) for a, others in tree.items() for b in others)
     after = before - {done.removes} | ({done.makes} if done.makes else set())

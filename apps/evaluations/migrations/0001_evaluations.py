@@ -1,4 +1,4 @@
-"""Overlay evaluations and their candidates."""
+"""Create the tables of overlay evaluations and their candidates."""
 
 import uuid
 

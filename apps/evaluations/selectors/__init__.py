@@ -1,1 +1,1 @@
-"""Reads of evaluations: what they are made of, how they stand, what may be done with them."""
+"""Read evaluations: their contents, their state, and what may be done with them."""

@@ -1,4 +1,4 @@
-"""The traffic between a system's brokers and what it means on the overlay in force."""
+"""Read the traffic between a system's brokers and its effect on the overlay in force."""
 
 from collections import Counter, defaultdict
 from typing import Any
@@ -14,7 +14,7 @@ from weir.errors import InvalidProblem
 from weir.routing.cost import loads, routing_of
 
 MOST_PAIRS = 20_000
-"""The largest; a page draws no more."""
+"""The number of pairs, the largest ones; a page draws no more."""
 
 
 def traffic_overview(system: System, *, window_s: float) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def traffic_overview(system: System, *, window_s: float) -> dict[str, Any]:
     overlay = Overlay.objects.filter(system=system, in_force=True).first()
     today = edges_of(overlay) if overlay else frozenset()
     pairs = sorted(reading.pairs().items(), key=lambda row: (-row[1], row[0]))[:MOST_PAIRS]
-    found: dict[str, Any] = {
+    overview: dict[str, Any] = {
         "source": reading.source,
         "detail": reading.detail,
         "window_s": reading.window_s,
@@ -33,7 +33,7 @@ def traffic_overview(system: System, *, window_s: float) -> dict[str, Any]:
         "published_per_s": reading.published_per_s,
         "pairs": [{"source": a, "target": b, "rate_per_s": rate} for (a, b), rate in pairs],
     }
-    return {**found, **_on_overlay(system, reading, today)}
+    return {**overview, **_on_overlay(system, reading, today)}
 
 
 def _on_overlay(system: System, reading: Any, today: frozenset[tuple[str, str]]) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _on_overlay(system: System, reading: Any, today: frozenset[tuple[str, str]])
 
 
 def _sent(system: System) -> dict[tuple[str, str], float]:
-    """What agents sent over each link lately, both directions together."""
+    """Return what agents sent over each link lately, both directions together."""
     total: dict[tuple[str, str], float] = defaultdict(float)
     for sample in latest_samples(system):
         for neighbour, row in sample.payload.get("links", {}).items():

@@ -1,4 +1,4 @@
-"""A system as the kernel's evaluation problem: places, links, traffic, today's tree."""
+"""Read a system as the kernel's evaluation problem: places, links, traffic, today's tree."""
 
 import heapq
 from collections import defaultdict
@@ -16,7 +16,7 @@ from weir.model.transformation import Edge
 from weir.transformation.moves import neighbours
 
 MOST_ESTIMATED = 150
-"""Brokers up to which every unknown link gets an estimate of its own."""
+"""The number of brokers up to which every unknown link gets an estimate of its own."""
 
 Costs = Mapping[str, float]
 
@@ -32,7 +32,7 @@ def evaluation_problem(
     horizon_s: float,
     pause_s: float | None = None,
 ) -> EvaluationProblem:
-    """The checked problem over `brokers`, those of the goal. Raises InvalidProblem.
+    """Return the checked problem over `brokers`, those of the goal. Raises InvalidProblem.
 
     `pause_s`: how long one action holds what crosses its links; None leaves it to the kernel.
     """
@@ -76,43 +76,44 @@ def evaluation_problem(
 
 def known_links(system: System) -> dict[Edge, tuple[float | None, float]]:
     """Pairs of brokers that the model links: latency in seconds where known, capacity."""
-    found: dict[Edge, tuple[float | None, float]] = {}
+    links: dict[Edge, tuple[float | None, float]] = {}
     for a, b, latency_s, capacity in Link.objects.filter(system=system).values_list(
         "source__name", "target__name", "latency_s", "capacity"
     ):
         pair = edge(a, b)
-        other = found.get(pair, (None, 0.0))
+        other = links.get(pair, (None, 0.0))
         latencies = [x for x in (latency_s, other[0]) if x is not None]
         # A link in each direction is one link of the overlay.
-        found[pair] = (min(latencies, default=None), max(capacity, other[1]))
-    return found
+        links[pair] = (min(latencies, default=None), max(capacity, other[1]))
+    return links
 
 
 def _links(system: System, known: set[str]) -> dict[Edge, tuple[float, float | None]]:
-    """The model's links; between other brokers of a small system the way over known links.
+    """Return the model's links, and between other brokers of a small system the path over known
+    links.
 
     A direct link runs over the same cables, so it is no slower than the way over relays: the
     estimate claims no latency that nobody measured.
     """
     model = {pair: row for pair, row in known_links(system).items() if known.issuperset(pair)}
-    found: dict[Edge, tuple[float, float | None]] = {
+    links: dict[Edge, tuple[float, float | None]] = {
         pair: (latency_s or 0.0, capacity) for pair, (latency_s, capacity) in model.items()
     }
-    if len(known) > MOST_ESTIMATED or not found:
-        return found
+    if len(known) > MOST_ESTIMATED or not links:
+        return links
     around: dict[str, dict[str, float]] = defaultdict(dict)
-    for (a, b), (latency_s, _) in found.items():
+    for (a, b), (latency_s, _) in links.items():
         around[a][b] = around[b][a] = latency_s
-    room = _median(capacity for _, capacity in found.values() if capacity is not None)
+    room = _median(capacity for _, capacity in links.values() if capacity is not None)
     for start in sorted(known):
         for end, latency_s in _distances(around, start).items():
-            if start < end and (start, end) not in found:
-                found[start, end] = (latency_s, room)
-    return found
+            if start < end and (start, end) not in links:
+                links[start, end] = (latency_s, room)
+    return links
 
 
 def _distances(around: Mapping[str, Mapping[str, float]], start: str) -> dict[str, float]:
-    """Dijkstra: the fastest way over known links to every broker."""
+    """Find the fastest path over known links to every broker, by Dijkstra's algorithm."""
     best = {start: 0.0}
     queue = [(0.0, start)]
     while queue:
@@ -128,7 +129,8 @@ def _distances(around: Mapping[str, Mapping[str, float]], start: str) -> dict[st
 
 
 def _missing(links: Mapping[Edge, tuple[float, float | None]]) -> dict[str, float | None]:
-    """A pair that nothing is known of: as slow as the slowest known link, of middling capacity."""
+    """Return the assumed link of an unknown pair: as slow as the slowest known link, of middling
+    capacity."""
     return {
         "latency_s": max((latency_s for latency_s, _ in links.values()), default=0.0),
         "capacity_per_s": _median(c for _, c in links.values() if c is not None),
@@ -143,7 +145,8 @@ def _median(amounts: Iterable[float]) -> float | None:
 def capacities(
     system: System, traffic: TrafficReading, today: Collection[Edge]
 ) -> dict[str, float]:
-    """Broker -> messages per second that it can handle, at the mix of work that it has today.
+    """Return how many messages per second each broker can handle, at the mix of work that it has
+    today.
 
     The model knows work per message and resource; here one number has to stand for a broker's
     capacity. A message counts when it comes in, is relayed, or is handed to a consumer. What
@@ -171,7 +174,7 @@ def capacities(
     for done in work.values():
         for resource, amount in done.items():
             mean[resource] += amount / every
-    found: dict[str, float] = {}
+    rates: dict[str, float] = {}
     for node in problem["nodes"]:
         own, count = work.get(node["id"], {}), handled.get(node["id"], 0.0)
         one = {r: amount / count for r, amount in own.items()} if count > 0 else mean
@@ -179,12 +182,13 @@ def capacities(
             node["capacity"][r] / cost for r, cost in one.items() if cost and r in node["capacity"]
         ]
         if rooms:
-            found[node["id"]] = min(rooms)
-    return found
+            rates[node["id"]] = min(rooms)
+    return rates
 
 
 def _reached(row: Traffic, today: Collection[Edge]) -> set[str]:
-    """The brokers that the topic's messages pass: the smallest part of the tree that joins them."""
+    """Return the brokers that the topic's messages pass: the smallest part of the tree that joins
+    them."""
     ends = {broker for broker, rate in row.published.items() if rate > 0} | {*row.interested}
     tree = neighbours(frozenset(today), frozenset(ends))
     bare = [broker for broker, others in tree.items() if len(others) <= 1 and broker not in ends]
@@ -198,7 +202,8 @@ def _reached(row: Traffic, today: Collection[Edge]) -> set[str]:
 
 
 def _costs(problem: Mapping[str, Any]) -> tuple[dict[str, Costs], dict[str, Costs]]:
-    """Topic -> work per message at a broker, and per copy handed to a consumer, by resource."""
+    """Return the work per message at a broker, and per copy handed to a consumer, by topic and
+    resource."""
     per_flow: dict[str, Costs] = {
         flow["id"]: _mean(flow["node_costs"].values()) for flow in problem["flows"]
     }

@@ -1,4 +1,4 @@
-"""Evaluations and candidates as lists show them, and what a caller may do with them now."""
+"""Read evaluations and candidates as lists show them, and what a caller may do with them now."""
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 
@@ -8,13 +8,13 @@ from apps.plans.selectors.staleness import with_state_now
 from weir.lifecycle.plans import PlanState
 
 SOURCE = "overlay_candidate"
-"""`source.kind` of the plans that are made of candidates."""
+"""The `source.kind` of plans that are made of candidates."""
 
 LARGE = ("edges", "links", "brokers", "steps", "moments")
 
 
 def evaluation_rows() -> QuerySet[Evaluation]:
-    """Evaluations with all that their representation shows."""
+    """Return the evaluations with all that their representation shows."""
     chosen = Candidate.objects.filter(evaluation=OuterRef("pk"), chosen=True)
     return (
         Evaluation.objects.select_related(
@@ -24,17 +24,18 @@ def evaluation_rows() -> QuerySet[Evaluation]:
         .annotate(
             candidates_count=Count("candidates"),
             chosen_id=Subquery(chosen.values("public_id")[:1]),
+            chosen_name=Subquery(chosen.values("name")[:1]),
         )
     )
 
 
 def candidate_rows() -> QuerySet[Candidate]:
-    """Candidates of a comparison, without their trees."""
+    """Return the candidates of a comparison, without their trees."""
     return candidates_in_full().defer(*LARGE, "evaluation__edges")
 
 
 def candidates_in_full() -> QuerySet[Candidate]:
-    """Candidates with all that a detail shows.
+    """Return the candidates with all that a detail shows.
 
     Annotated: `last_begun`, the state of the newest plan of it that was begun.
     """
@@ -51,12 +52,13 @@ def candidates_in_full() -> QuerySet[Candidate]:
 
 
 def is_current(evaluation: Evaluation) -> bool:
-    """The model is the one that the evaluation saw: its candidates may become plans."""
+    """Return whether the model is the one that the evaluation saw: its candidates may become
+    plans."""
     return evaluation.run.snapshot.model_version == evaluation.system.model_version
 
 
 def candidate_plans(candidate: Candidate) -> list[Plan]:
-    """Plans that were made of the candidate, newest first, as they stand now."""
+    """Return the plans that were made of the candidate, newest first, as they stand now."""
     rows = list(
         with_state_now(
             Plan.objects.filter(source_kind=SOURCE, source_id=candidate.public_id)
@@ -70,7 +72,8 @@ def candidate_plans(candidate: Candidate) -> list[Plan]:
 
 
 def candidate_commands(candidate: Candidate) -> list[str]:
-    """`plan` on the model that was evaluated; `plan_again` after a plan of it was broken off."""
+    """Return `plan` for the evaluated model, and `plan_again` after a plan of it was
+    interrupted."""
     if candidate.kind == CandidateKind.TODAY or not candidate.steps_count:
         return []
     commands = ["plan"] if is_current(candidate.evaluation) else []

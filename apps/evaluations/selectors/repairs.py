@@ -1,4 +1,4 @@
-"""Who of an overlay is silent, and whether a plan may remove them."""
+"""Find the silent brokers of an overlay, and whether a plan may remove them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +7,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from apps.executions.selectors import edges_in_force
-from apps.plans.policies.selectors import terms_for
+from apps.plans.selectors.policies import terms_for
 from apps.systems.models import System
 from apps.telemetry.selectors.silence import held_last, silences
 from apps.topology.models import Broker
@@ -15,7 +15,7 @@ from apps.topology.models import Broker
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """A silent broker of the overlay in force."""
+    """Describe a silent broker of the overlay in force."""
 
     broker: UUID
     broker_name: str
@@ -27,7 +27,7 @@ class Repair:
 
 
 def repairs(system: System) -> list[Repair]:
-    """Longest silent first."""
+    """Return the silent brokers, longest silent first."""
     members = {name for pair in edges_in_force(system) for name in pair}
     least_s = float(terms_for(system).remove_after_s)
     silent = {
@@ -35,7 +35,7 @@ def repairs(system: System) -> list[Repair]:
         for row in silences(system, timezone.now())
         if row.broker in members and row.seconds > 0
     }
-    found = [
+    rows = [
         Repair(
             broker=broker.public_id,
             broker_name=broker.name,
@@ -47,4 +47,4 @@ def repairs(system: System) -> list[Repair]:
         )
         for broker in Broker.objects.filter(system=system, name__in=silent)
     ]
-    return sorted(found, key=lambda row: row.silent_since)
+    return sorted(rows, key=lambda row: row.silent_since)

@@ -1,4 +1,5 @@
-"""Which broker sends how much of each topic to which brokers: measured, or else from the model."""
+"""Read which broker sends how much of each topic to which brokers: measured, or else from the
+model."""
 
 import json
 from collections import defaultdict
@@ -9,19 +10,20 @@ from datetime import timedelta
 from django.utils import timezone
 
 from apps.catalog.models import ConsumerClass, Publisher, Topic
-from apps.common.words import counted, figure
+from apps.common.formatting import counted, figure
 from apps.evaluations.models import TrafficSource
 from apps.executions.models import Setting
 from apps.runs.models import RunResult
 from apps.systems.models import System
 from apps.telemetry.models import Sample
+from apps.telemetry.selectors.measured import means
 from apps.topology.models import OverlayEdge
 from weir.lifecycle.runs import RunState
 from weir.model.evaluation import Traffic
 
 DEFAULT_WINDOW_S = 60.0
 LONGEST_WINDOW_S = 1800.0
-"""Samples are kept for half an hour."""
+"""The longest window: samples are kept for half an hour."""
 
 Rates = dict[str, dict[str, float]]
 """Topic -> broker -> messages per second, or consumers."""
@@ -29,23 +31,24 @@ Rates = dict[str, dict[str, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrafficReading:
-    """What travels, and where the rates come from."""
+    """Hold the traffic, and where its rates come from."""
 
     source: TrafficSource
     detail: str
     window_s: float
     topics: tuple[Traffic, ...]
     subscribers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Topic -> broker -> consumers there."""
+    """Topic -> broker -> number of consumers there."""
 
     @property
     def published_per_s(self) -> float:
-        """All that publishers send, msg/s."""
+        """Return what all publishers send, in msg/s."""
         return sum(rate for topic in self.topics for rate in topic.published.values())
 
     @property
     def crossing(self) -> int:
-        """Topics that some other broker wants than the one that publishes them."""
+        """Return the number of topics that some other broker wants than the one that publishes
+        them."""
         return sum(
             1
             for topic in self.topics
@@ -53,7 +56,7 @@ class TrafficReading:
         )
 
     def summary(self) -> dict[str, object]:
-        """What an evaluation keeps of it."""
+        """Return what an evaluation stores of it."""
         return {
             "source": self.source.value,
             "detail": self.detail,
@@ -63,14 +66,14 @@ class TrafficReading:
         }
 
     def pairs(self) -> dict[tuple[str, str], float]:
-        """(publishing broker, broker that wants it) -> messages per second."""
-        found: dict[tuple[str, str], float] = defaultdict(float)
+        """Return the messages per second by publishing broker and broker that wants them."""
+        rates: dict[tuple[str, str], float] = defaultdict(float)
         for topic in self.topics:
             for at, rate in topic.published.items():
                 for to in topic.interested:
                     if to != at and rate > 0:
-                        found[at, to] += rate
-        return dict(found)
+                        rates[at, to] += rate
+        return dict(rates)
 
 
 def traffic_now(
@@ -79,14 +82,16 @@ def traffic_now(
     window_s: float = DEFAULT_WINDOW_S,
     without: frozenset[str] = frozenset(),
 ) -> TrafficReading:
-    """Measured where every broker of the overlay in force reported in the window, else modelled.
+    """Return measured rates where every broker of the overlay in force reported in the window, else
+    modelled ones.
 
     `without`: brokers that are gone, of which nobody expects anything.
     """
     since = timezone.now() - timedelta(seconds=window_s)
     samples: dict[str, list[Sample]] = defaultdict(list)
     rows = Sample.objects.filter(broker__system=system, at__gte=since).select_related("broker")
-    for sample in rows.order_by("at", "id"):
+    # A broker whose samples are all contradictory measures nothing.
+    for sample in rows.exclude(payload__has_key="suspect").order_by("at", "id"):
         samples[sample.broker.name].append(sample)
     members = _members(system) - without
     silent = sorted(members - samples.keys())
@@ -115,10 +120,10 @@ def _measured(
     interested: Rates = defaultdict(dict)
     subscribers: dict[str, dict[str, int]] = defaultdict(dict)
     for broker, rows in samples.items():
-        for flow, rate in _means(rows, "flows", "passed_per_s").items():
+        for flow, rate in means(rows, "flows", "passed_per_s").items():
             if rate > 0:
                 published[flow][broker] = rate
-        delivered = _means(rows, "classes", "delivered_per_s")
+        delivered = means(rows, "classes", "delivered_per_s")
         latest = rows[-1].payload.get("classes", {})
         for name, row in latest.items():
             topic, admitted = topic_of.get(name), int(row.get("admitted") or 0)
@@ -138,20 +143,8 @@ def _measured(
     )
 
 
-def _means(samples: list[Sample], table: str, name: str) -> dict[str, float]:
-    """Mean of a rate per entry, weighted by how long each sample measured."""
-    total: dict[str, float] = defaultdict(float)
-    seconds = 0.0
-    for sample in samples:
-        interval_s = float(sample.payload.get("interval_s") or 1.0)
-        seconds += interval_s
-        for key, row in sample.payload.get(table, {}).items():
-            total[key] += float(row.get(name) or 0.0) * interval_s
-    return {key: amount / seconds for key, amount in total.items()}
-
-
 def _modelled(system: System, window_s: float, because: str) -> TrafficReading:
-    """Rates in force, else of the latest allocation, else what publishers are said to send."""
+    """Return rates in force, else of the latest allocation, else those that publishers declare."""
     rates, limits, origin = _allocated(system)
     sources = Topic.objects.filter(system=system).values_list(
         "name", "source__name", "rate_max_per_s"
@@ -162,11 +155,11 @@ def _modelled(system: System, window_s: float, because: str) -> TrafficReading:
     for topic, at, sends in placed.values_list("topic__name", "broker__name", "rate_per_s"):
         senders[topic][str(at)] = senders[topic].get(str(at), 0.0) + sends
     for topic, source, rate_max in sources:
-        said = senders.get(topic, {})
-        total = sum(said.values())
+        shares = senders.get(topic, {})
+        total = sum(shares.values())
         rate = rates.get(topic, total or rate_max)
         if total > 0:
-            published[topic] = {b: rate * share / total for b, share in said.items()}
+            published[topic] = {b: rate * share / total for b, share in shares.items()}
         elif source is not None:
             published[topic] = {source: rate}
     rate_of = {topic: sum(by.values()) for topic, by in published.items()}
@@ -190,7 +183,7 @@ def _modelled(system: System, window_s: float, because: str) -> TrafficReading:
 
 
 def _allocated(system: System) -> tuple[dict[str, float], dict[str, int], str]:
-    """Rates by topic, admitted consumers by class, and whose they are."""
+    """Return rates by topic, admitted consumers by class, and their source."""
     rows = list(Setting.objects.filter(system=system, in_force__isnull=False))
     rates: dict[str, float] = defaultdict(float)
     for row in rows:
@@ -212,7 +205,7 @@ def _allocated(system: System) -> tuple[dict[str, float], dict[str, int], str]:
         .first()
     )
     if last is None:
-        return {}, {}, "the rates that publishers are said to send"
+        return {}, {}, "the rates that publishers declare"
     answer = json.loads(bytes(last.payload))
     return answer["rates"], answer["populations"], f"the rates of {last.run}'s allocation"
 

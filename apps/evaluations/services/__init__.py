@@ -1,22 +1,20 @@
-"""Everything that changes evaluations: asking, what their runs answer, plans made of candidates."""
+"""Change evaluations: ask for one, make plans of candidates."""
 
+from typing import Any
+
+from apps.accounts.models import User
+from apps.evaluations.models import Evaluation
+from apps.evaluations.services.computation import KIND
 from apps.evaluations.services.propose import candidate_plan, plan_again_from_here
 from apps.evaluations.services.repair import repair_plan
-from apps.evaluations.services.request import (
-    evaluation_cancel,
-    evaluation_request,
-    evaluation_rerun,
-)
-from apps.evaluations.services.solve import evaluation_solve, evaluation_store, evaluation_told
+from apps.runs.services.computations import computation_start
+from apps.systems.models import System
 
-__all__ = [
-    "candidate_plan",
-    "evaluation_cancel",
-    "evaluation_request",
-    "evaluation_rerun",
-    "evaluation_solve",
-    "evaluation_store",
-    "evaluation_told",
-    "plan_again_from_here",
-    "repair_plan",
-]
+__all__ = ["candidate_plan", "evaluation_request", "plan_again_from_here", "repair_plan"]
+
+
+def evaluation_request(*, system: System, actor: User | None, **asked: Any) -> Evaluation:
+    """Freeze overlay and traffic and open a run that compares candidates; `asked` as
+    `computation.freeze` takes it."""
+    run = computation_start(KIND, system=system, actor=actor, **asked)
+    return Evaluation.objects.get(run=run)

@@ -1,4 +1,4 @@
-"""From a candidate to a plan, and from where a broken-off execution stands to another one."""
+"""Make a plan of a candidate, and another one from where an interrupted execution stopped."""
 
 from collections.abc import Iterable
 from typing import Any, cast
@@ -7,14 +7,14 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.common.errors import Conflict
-from apps.common.words import counted
-from apps.evaluations.domain import sentences as words
-from apps.evaluations.domain.ways import executable, transformation_of, way_of
+from apps.common.formatting import counted
+from apps.evaluations.domain import sentences
+from apps.evaluations.domain.executable_plans import executable, transformation_of, tree_plan_of
 from apps.evaluations.models import Candidate, Evaluation
 from apps.evaluations.selectors.problem import evaluation_problem
 from apps.evaluations.selectors.readings import SOURCE, candidates_in_full
 from apps.evaluations.selectors.traffic import traffic_now
-from apps.evaluations.services.request import refused
+from apps.evaluations.services.refusal import refused
 from apps.evaluations.services.transform import planned
 from apps.executions.models import ACTIVE_NAMES, Execution
 from apps.plans.models import Plan
@@ -32,7 +32,7 @@ from weir.planners import DEFAULT, planner
 
 KIND = "overlay"
 AGAIN_S = 3.0
-"""Planning on from a broken-off execution: somebody waits for it."""
+"""The time limit for planning again after an interrupted execution, while somebody waits."""
 
 TITLE_LENGTH = Plan._meta.get_field("title").max_length or 0
 
@@ -46,11 +46,11 @@ def candidate_plan(
     objective: str = "",
     answerable: User | None = None,
 ) -> Plan:
-    """A draft of the plan that leads from the overlay in force to the candidate.
+    """Make a draft of the plan that leads from the overlay in force to the candidate.
 
     `objective`: of the plans on the candidate's frontier, the one with the fewest actions or
     steps; left out, the one that the evaluation ranked. Raises Conflict: `plan_is_stale` (the
-    model moved), `nothing_to_change` (it is the overlay in force, or no way to it was found), and
+    model moved), `nothing_to_change` (it is the overlay in force, or no plan for it was found), and
     what `plan_create` refuses.
     """
     system = System.objects.select_for_update().get(pk=candidate.evaluation.system_id)
@@ -67,7 +67,7 @@ def candidate_plan(
     if not steps:
         raise Conflict(
             "nothing_to_change",
-            f"There is no way to {row.title}: {row.reason}"
+            f"No plan leads to {row.title}: {row.reason}"
             if row.actions is None
             else f"{row.title} is the overlay in force already; there is nothing to change.",
         )
@@ -80,7 +80,7 @@ def candidate_plan(
         actor=actor,
         answerable=answerable,
         title=title,
-        way=way_of(
+        tree_plan=tree_plan_of(
             overlay_name=evaluation.overlay_name,
             goal_title=row.title,
             problem=problem,
@@ -95,7 +95,8 @@ def candidate_plan(
 
 
 def _steps_of(row: Candidate, objective: str) -> Any:
-    """The plain steps that were ranked, or those of the frontier that the objective names."""
+    """Return the plain steps that were ranked, or those of the frontier that the objective
+    names."""
     if not objective or not row.frontier:
         return row.steps
     key = "actions" if objective == "actions" else "steps_count"
@@ -110,7 +111,7 @@ def _edges(pairs: Iterable[Iterable[str]]) -> frozenset[Edge]:
 def plan_again_from_here(
     *, candidate: Candidate, actor: User | None, title: str = "", objective: str = ""
 ) -> Plan:
-    """Plan on to the candidate's tree from the overlay that is in force now.
+    """Plan again for the candidate's tree from the overlay that is in force now.
 
     Every state between two actions of a plan is a valid tree, so wherever an execution failed or
     was stopped there is a way on. Planned while somebody waits, with the evaluation's options and
@@ -151,19 +152,19 @@ def plan_again_from_here(
             horizon_s=evaluation.horizon_s,
             pause_s=evaluation.shift_pause_s,
         )
-        asked = transformation_of(problem, goal)
+        transformation = transformation_of(problem, goal)
     except InvalidProblem as error:
         raise refused("invalid_problem", error.path, error.message) from error
-    found = planned(
-        asked,
+    result = planned(
+        transformation,
         method=DEFAULT,
         params=planner(DEFAULT).Params(),
         objective=cast("Objective", objective or evaluation.objective),
         seed=0,
         limit_s=AGAIN_S,
     )
-    if found.status == "infeasible":
-        raise Conflict("nothing_to_change", f"There is no way to {row.title}: {found.reason}")
+    if result.status == "infeasible":
+        raise Conflict("nothing_to_change", f"No plan leads to {row.title}: {result.reason}")
     return _create(
         evaluation=evaluation,
         candidate=row,
@@ -171,14 +172,14 @@ def plan_again_from_here(
         actor=actor,
         answerable=None,
         title=title or f"Go on to {row.title}",
-        way=way_of(
+        tree_plan=tree_plan_of(
             overlay_name=evaluation.overlay_name,
             goal_title=row.title,
             problem=problem,
             goal=goal,
-            steps=executable(problem, goal, found.steps),
-            bounds=(found.lower_bound_actions, found.lower_bound_steps),
-            planner_name=found.planner,
+            steps=executable(problem, goal, result.steps),
+            bounds=(result.lower_bound_actions, result.lower_bound_steps),
+            planner_name=result.planner,
             detail=traffic.detail,
             subscribers={topic: dict(by) for topic, by in traffic.subscribers.items()},
         ),
@@ -193,7 +194,7 @@ def _create(
     actor: User | None,
     answerable: User | None,
     title: str,
-    way: words.Way,
+    tree_plan: sentences.TreePlan,
 ) -> Plan:
     document = Document(
         kind=KIND,
@@ -203,20 +204,20 @@ def _create(
         source=Source(
             kind=SOURCE, id=str(candidate.public_id), name=f"{evaluation} {candidate.title}"[:200]
         ),
-        title=(title.strip() or _title(candidate, way))[:TITLE_LENGTH],
-        why=words.why(way),
-        steps=words.plan_steps(way),
-        envelope=words.envelope(way.problem, measured(system).offered),
-        promise=words.promise(way),
+        title=(title.strip() or _title(candidate, tree_plan))[:TITLE_LENGTH],
+        why=sentences.why(tree_plan),
+        steps=sentences.plan_steps(tree_plan),
+        envelope=sentences.envelope(tree_plan.problem, measured(system).offered),
+        promise=sentences.promise(tree_plan),
     )
     return plan_create(
         system=system, actor=actor, document=document, run=evaluation.run, answerable=answerable
     )
 
 
-def _title(candidate: Candidate, way: words.Way) -> str:
-    """Such as `Overlay from O-3: 4 links move, 6 actions`."""
-    links = len(way.goal - way.problem.today)
+def _title(candidate: Candidate, tree_plan: sentences.TreePlan) -> str:
+    """Return a title such as `Overlay from O-3: 4 links move, 6 actions`."""
+    links = len(tree_plan.goal - tree_plan.problem.today)
     moved = counted(links, "link moves", "links move")
-    actions = counted(way.actions, "action")
+    actions = counted(tree_plan.actions, "action")
     return f"Overlay of {candidate.evaluation}: {moved}, {actions}"

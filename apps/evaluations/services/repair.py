@@ -1,4 +1,4 @@
-"""From a broker that is gone for good to a plan that closes the overlay around it."""
+"""Plan how to close the overlay around a broker that is gone for good."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -9,10 +9,10 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.catalog.models import ConsumerClass, Topic
 from apps.common.errors import Conflict
-from apps.common.words import figure
+from apps.common.formatting import figure
 from apps.evaluations.selectors.traffic import traffic_now
 from apps.plans.models import Plan
-from apps.plans.policies.selectors import terms_for
+from apps.plans.selectors.policies import terms_for
 from apps.plans.services import plan_create
 from apps.systems.models import System
 from apps.telemetry.selectors.silence import Silence, held_last, silences
@@ -29,7 +29,7 @@ KIND = "repair"
 
 @transaction.atomic
 def repair_plan(*, broker: Broker, actor: User | None, title: str = "") -> Plan:
-    """A draft that removes the broker, with those linked to it that are gone as well.
+    """Make a draft that removes the broker, with those linked to it that are gone as well.
 
     Raises Conflict: `broker_speaks` (it has not been silent for as long as the policy asks),
     `agents_silent` (a neighbour that has to take part), `nobody_left`, `not_in_overlay`,
@@ -83,24 +83,25 @@ def _silent(known: Mapping[str, Silence], least_s: float) -> frozenset[str]:
 
 
 def _together(start: str, edges: Edges, silent: Collection[str]) -> frozenset[str]:
-    """The broker and all that are silent and linked with it."""
+    """Return the broker and all silent brokers that are linked with it."""
     if start not in silent:
         return frozenset()
-    found, todo = {start}, [start]
+    members, todo = {start}, [start]
     while todo:
         here = todo.pop()
         for pair in edges:
             for there in pair:
-                if here in pair and there in silent and there not in found:
-                    found.add(there)
+                if here in pair and there in silent and there not in members:
+                    members.add(there)
                     todo.append(there)
-    return frozenset(found)
+    return frozenset(members)
 
 
 def _speaks(name: str, silence: Silence | None, least_s: float) -> str:
     if silence is None:
         return (
-            f"No agent of {name} ever came, so nobody knows what it holds; detach it in the model."
+            f"No agent of {name} has ever reported, so nobody knows what it holds; detach it in "
+            "the model."
         )
     if silence.seconds <= 0:
         return f"The agent of {name} speaks: detach it by a plan that loses nothing."
@@ -113,7 +114,7 @@ def _speaks(name: str, silence: Silence | None, least_s: float) -> str:
 def _removal(
     system: System, edges: Edges, gone: frozenset[str], around: list[str]
 ) -> tuple[Action, dict[tuple[str, str], float]]:
-    """The action with the cheapest links, and the traffic between the parts, msg/s."""
+    """Return the action with the cheapest links, and the traffic between the parts, in msg/s."""
     part_of = _parts(edges, gone, around)
     between: dict[tuple[str, str], float] = {}
     for (a, b), rate in traffic_now(system, without=gone).pairs().items():
@@ -133,7 +134,7 @@ def _removal(
 
 
 def _parts(edges: Edges, gone: frozenset[str], around: Collection[str]) -> dict[str, str]:
-    """Broker -> the neighbour of the gone that stands for its part."""
+    """Map each broker to the neighbour of the removed brokers that stands for its part."""
     rest = [pair for pair in edges if not gone.intersection(pair)]
     part_of = {name: name for name in around}
     todo = list(around)
@@ -155,45 +156,45 @@ def _why(
     between: Mapping[tuple[str, str], float],
     now: datetime,
 ) -> tuple[str, ...]:
-    """Why, what is lost with it, and who has to go elsewhere."""
-    said = [
+    """Return the reasons, what is lost, and who has to move elsewhere."""
+    sentences = [
         f"{row.name} has been silent since {known[row.name].since:%Y-%m-%d %H:%M:%S} UTC, for "
         f"{figure(known[row.name].seconds)} s."
         for row in gone
     ]
     new = [(action.target[a], action.target[b]) for a, b in links(action.target)]
     if new:
-        said.append(
+        sentences.append(
             f"No other links between its neighbours carry less: {figure(carried(new, between))} "
             "msg/s in all of what is measured or modelled."
         )
     for row in gone:
-        said += [f"Lost: {held_last(row).sentence}", *_elsewhere(system, row)]
+        sentences += [f"Lost: {held_last(row).sentence}", *_elsewhere(system, row)]
         if known[row.name].seconds > system.retention_s:
-            said.append(
+            sentences.append(
                 "Streams have forgotten by now what they had through it: messages that it was "
                 "handing on when it fell silent may arrive twice."
             )
-    said.append(
-        "There is no way back. If the broker comes again, its agent is a stranger: enrol it again "
-        "and append it."
+    sentences.append(
+        "This cannot be rolled back. If the broker comes again, its agent is refused: enrol the "
+        "agent again and append the broker."
     )
-    return tuple(said)
+    return tuple(sentences)
 
 
 def _elsewhere(system: System, broker: Broker) -> list[str]:
-    said = []
+    sentences = []
     topics = Topic.objects.filter(system=system, source=broker).order_by("name")
     names = list(topics.values_list("name", flat=True))
     if names:
-        said.append(
+        sentences.append(
             f"Publishers of {', '.join(names)} came in at {broker.name}: move their source."
         )
     rows = ConsumerClass.objects.filter(system=system, broker=broker).order_by("name")
     classes = [f"{name} ({count:,})" for name, count in rows.values_list("name", "population_max")]
     if classes:
-        said.append(
+        sentences.append(
             f"Consumer classes at {broker.name} get nothing, with up to so many consumers: "
             f"{', '.join(classes)}. Move them to other brokers."
         )
-    return said
+    return sentences

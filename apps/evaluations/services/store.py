@@ -1,14 +1,14 @@
-"""From the kernel's answer to the rows of candidates. Pure: values in, column values out."""
+"""Convert the kernel's answer to the rows of candidates: values in, column values out."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from apps.evaluations.domain.executable_plans import transformation_of
 from apps.evaluations.domain.figures import Subscribers, disturbed, moments
-from apps.evaluations.domain.ways import transformation_of
 from apps.evaluations.models import CandidateKind
 from weir.codec.transformation import steps_to_list
 from weir.errors import InvalidProblem, WeirError
-from weir.model.evaluation import Candidate as Found
+from weir.model.evaluation import Candidate as KernelCandidate
 from weir.model.evaluation import EvaluationProblem, EvaluationResult, PlanRow
 from weir.routing.cost import loads
 from weir.topologies import designers
@@ -28,18 +28,18 @@ def candidate_values(
     measured_links: frozenset[tuple[str, str]],
     subscribers: Subscribers,
 ) -> list[dict[str, Any]]:
-    """Columns of each candidate, ranked by net benefit.
+    """Return the columns of each candidate, ranked by net benefit.
 
     `goals`: keys of the stored goal topologies by name. Raises WeirError for a plan that the
     independent validator refuses.
     """
     rows = [
-        _values(problem, result, found, objective, measured_links, subscribers)
-        for found in result.candidates
+        _values(problem, result, candidate, objective, measured_links, subscribers)
+        for candidate in result.candidates
     ]
-    for index, (row, found) in enumerate(zip(rows, result.candidates, strict=True)):
+    for index, (row, candidate) in enumerate(zip(rows, result.candidates, strict=True)):
         row["index"] = index
-        row["goal_id"] = goals.get(found.name) if row["kind"] == CandidateKind.GOAL else None
+        row["goal_id"] = goals.get(candidate.name) if row["kind"] == CandidateKind.GOAL else None
     chosen = result.recommended or next(
         (row["name"] for row in rows if row["kind"] == CandidateKind.TODAY), ""
     )
@@ -50,7 +50,7 @@ def candidate_values(
 
 
 def _rank(row: Mapping[str, Any]) -> tuple[bool, float, bool, int]:
-    """Best net benefit first; of equals the tree in force; what has no figure last."""
+    """Rank the best net benefit first; of equals the tree in force; those without a figure last."""
     benefit = row["net_benefit"]
     unknown = benefit is None or bool(row["same_as"])
     return unknown, -(benefit or 0.0), row["kind"] != CandidateKind.TODAY, row["index"]
@@ -59,45 +59,45 @@ def _rank(row: Mapping[str, Any]) -> tuple[bool, float, bool, int]:
 def _values(
     problem: EvaluationProblem,
     result: EvaluationResult,
-    found: Found,
+    candidate: KernelCandidate,
     objective: str,
     measured_links: frozenset[tuple[str, str]],
     subscribers: Subscribers,
 ) -> dict[str, Any]:
-    row = _plan_row(result, found.name, objective)
+    row = _plan_row(result, candidate.name, objective)
     return {
-        "name": found.name,
-        "method": found.method,
-        "seed": found.seed,
-        "kind": _kind(found),
-        "title": _title(found),
-        "status": found.status,
-        "reason": found.reason or (row.reason if row is not None else ""),
-        "same_as": found.same_as,
-        "edges": [list(pair) for pair in sorted(found.edges)],
-        "links_changed": found.links_changed,
-        **_routed(problem, found, measured_links),
-        **_planned(problem, found, row, subscribers),
-        "frontier": _frontier(result, found.name),
+        "name": candidate.name,
+        "method": candidate.method,
+        "seed": candidate.seed,
+        "kind": _kind(candidate),
+        "title": _title(candidate),
+        "status": candidate.status,
+        "reason": candidate.reason or (row.reason if row is not None else ""),
+        "same_as": candidate.same_as,
+        "edges": [list(pair) for pair in sorted(candidate.edges)],
+        "links_changed": candidate.links_changed,
+        **_routed(problem, candidate, measured_links),
+        **_planned(problem, candidate, row, subscribers),
+        "frontier": _frontier(result, candidate.name),
     }
 
 
-def _kind(found: Found) -> CandidateKind:
-    if found.method == KEEP_TODAY:
+def _kind(candidate: KernelCandidate) -> CandidateKind:
+    if candidate.method == KEEP_TODAY:
         return CandidateKind.TODAY
-    return CandidateKind.GOAL if found.method == GOAL else CandidateKind.METHOD
+    return CandidateKind.GOAL if candidate.method == GOAL else CandidateKind.METHOD
 
 
-def _title(found: Found) -> str:
-    if found.method == GOAL:
-        return f"Goal topology {found.name}"
-    module = designers().get(found.method)
-    title = module.TITLE if module else found.method
-    return f"{title}, seed {found.seed}" if found.seed else title
+def _title(candidate: KernelCandidate) -> str:
+    if candidate.method == GOAL:
+        return f"Goal topology {candidate.name}"
+    module = designers().get(candidate.method)
+    title = module.TITLE if module else candidate.method
+    return f"{title}, seed {candidate.seed}" if candidate.seed else title
 
 
 def _plan_row(result: EvaluationResult, name: str, objective: str) -> PlanRow | None:
-    """The best plan for the objective that was asked for, else for the other one."""
+    """Return the best plan for the requested objective, else for the other one."""
     best = result.best.get(name, {})
     index = best.get(objective, next(iter(best.values()), None))
     if index is not None:
@@ -106,11 +106,13 @@ def _plan_row(result: EvaluationResult, name: str, objective: str) -> PlanRow | 
 
 
 def _routed(
-    problem: EvaluationProblem, found: Found, measured_links: frozenset[tuple[str, str]]
+    problem: EvaluationProblem,
+    candidate: KernelCandidate,
+    measured_links: frozenset[tuple[str, str]],
 ) -> dict[str, Any]:
-    if found.routing is None:
+    if candidate.routing is None:
         return {}
-    routing, there = found.routing, loads(problem, found.edges)
+    routing, there = candidate.routing, loads(problem, candidate.edges)
     now = loads(problem, problem.today)
     options = {(link.a, link.b): link.latency_s for link in problem.links}
     usual = problem.missing_links.latency_s if problem.missing_links else 0.0
@@ -123,7 +125,7 @@ def _routed(
         "busiest_share": routing.highest_load if routing.highest_broker else None,
         "overloaded": list(routing.overloaded),
         "max_degree": routing.degree,
-        "saved_per_s": found.saved_per_s,
+        "saved_per_s": candidate.saved_per_s,
         "links": [
             {
                 "a": a,
@@ -147,11 +149,14 @@ def _routed(
 
 
 def _planned(
-    problem: EvaluationProblem, found: Found, row: PlanRow | None, subscribers: Subscribers
+    problem: EvaluationProblem,
+    candidate: KernelCandidate,
+    row: PlanRow | None,
+    subscribers: Subscribers,
 ) -> dict[str, Any]:
-    if row is None or row.plan is None or not found.edges:
-        # Whether there is a way is not known; doing nothing needs none.
-        nothing = found.method == KEEP_TODAY and found.edges == problem.today
+    if row is None or row.plan is None or not candidate.edges:
+        # Whether there is a plan is not known; doing nothing needs none.
+        nothing = candidate.method == KEEP_TODAY and candidate.edges == problem.today
         zero = {"actions": 0, "lower_bound_actions": 0, "steps_count": 0, "lower_bound_steps": 0}
         figures = {"transformation_cost": 0.0, "held_messages": 0.0, "pause_s": 0.0}
         none = {"net_benefit": 0.0, "disturbed_subscribers": 0, "moments": moments(problem, ())}
@@ -165,9 +170,11 @@ def _planned(
         )
     plan = row.plan
     try:
-        check(transformation_of(problem, found.edges), plan.steps)
+        check(transformation_of(problem, candidate.edges), plan.steps)
     except InvalidProblem as error:
-        raise WeirError(f"{found.name}: the plan of {row.planner} is not valid: {error}") from error
+        raise WeirError(
+            f"{candidate.name}: the plan of {row.planner} is not valid: {error}"
+        ) from error
     return {
         "planner": row.planner,
         "plan_status": plan.status,
@@ -187,7 +194,8 @@ def _planned(
 
 
 def _frontier(result: EvaluationResult, name: str) -> list[dict[str, Any]]:
-    """Plans of the candidate that no other beats in actions and steps at once, fewest first."""
+    """Return the plans of the candidate that no other beats in actions and steps at once, fewest
+    first."""
     rows = [row for row in result.rows if row.candidate == name and row.plan is not None]
     kept = non_dominated(rows, lambda row: (row.actions, row.steps, -row.net_benefit))
     return [

@@ -1,4 +1,4 @@
-"""Plan the way from one tree to another while somebody waits; nothing is stored."""
+"""Plan the steps from one tree to another while somebody waits; nothing is stored."""
 
 import threading
 import time
@@ -18,10 +18,10 @@ from weir.transformation.validation import check
 
 LONGEST_S = 10.0
 MOST_BROKERS = 2000
-"""Larger problems take `manage.py plan_topology` or an evaluation."""
+"""The largest problem in brokers; larger ones take `manage.py plan_topology` or an evaluation."""
 
 WAIT_S = 2.0
-"""How long a request waits for its turn; one at a time is planned in a process."""
+"""How long a request waits for its turn; each process plans one at a time."""
 
 _turn = threading.BoundedSemaphore(1)
 
@@ -47,7 +47,8 @@ def transformation_plan(
     time_limit_s: float,
     **plain: Any,
 ) -> dict[str, Any]:
-    """The result as docs/formats.md says. Raises ApplicationError naming what does not fit."""
+    """Return the result as docs/formats.md describes. Raises ApplicationError naming what is
+    wrong."""
     params = _params(method, parameters)
     try:
         problem = transformation_from_dict(plain)
@@ -66,7 +67,7 @@ def transformation_plan(
             status=409,
         )
     with _one_at_a_time():
-        found = planned(
+        result = planned(
             problem,
             method=method,
             params=params,
@@ -74,7 +75,7 @@ def transformation_plan(
             seed=seed,
             limit_s=time_limit_s,
         )
-    return transformation_plan_to_dict(found, priced=problem.priced)
+    return transformation_plan_to_dict(result, priced=problem.priced)
 
 
 def _params(method: str, parameters: Mapping[str, Any]) -> Any:
@@ -102,13 +103,13 @@ def planned(
     seed: int,
     limit_s: float,
 ) -> TransformationPlan:
-    """The planner's best within the limit, checked by the independent validator.
+    """Return the planner's best plan within the limit, checked by the independent validator.
 
     Raises Conflict `no_plan_found` where the time was too short.
     """
     began_s = time.monotonic()
     try:
-        found = find_planner(method).plan(
+        result = find_planner(method).plan(
             problem,
             params,
             objective=objective,
@@ -117,9 +118,9 @@ def planned(
         )
     except NoPlan as error:
         raise Conflict("no_plan_found", f"{error} Give it more time.") from error
-    if found.status != "infeasible":
+    if result.status != "infeasible":
         try:
-            check(problem, found.steps)
+            check(problem, result.steps)
         except InvalidProblem as error:
             raise WeirError(f"the plan of {method} is not valid: {error}") from error
-    return replace(found, runtime_s=round(time.monotonic() - began_s, 6))
+    return replace(result, runtime_s=round(time.monotonic() - began_s, 6))

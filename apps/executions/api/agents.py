@@ -1,7 +1,8 @@
-"""What agents ask: open a session, wait for a document, report. Credential, no cookie, no CSRF.
+"""Serve agents: open a session, wait for a document, report; with a credential, no cookie, no
+CSRF.
 
-These views are asynchronous from end to end and run without Django's middleware (`config.door`):
-an agent that waits costs a coroutine, not a thread.
+These views are asynchronous from end to end and run without Django's middleware
+(`config.request_guard`): an agent that waits costs a coroutine, not a thread.
 """
 
 import logging
@@ -40,7 +41,7 @@ AgentView = Callable[[HttpRequest, str], Coroutine[Any, Any, HttpResponse]]
 
 
 def _refusal(error: Exception) -> HttpResponse:
-    """The problem document for what went wrong."""
+    """Return the problem document for an error."""
     if isinstance(error, InvalidProblem):
         where = FieldError(field=error.path, message=error.message)
         error = ApplicationError("invalid", f"{error.path}: {error.message}", errors=[where])
@@ -66,9 +67,10 @@ def _refusal(error: Exception) -> HttpResponse:
 
 
 def agent_view(method: str, max_body_bytes: int) -> Callable[[AgentView], View]:
-    """Take one method and a credential; turn what is raised into problem documents.
+    """Take one method and a credential; turn exceptions into problem documents.
 
-    `config.door` asks `let_in` before it reads the body, and reads no more than `max_body_bytes`.
+    `config.request_guard` asks `let_in` before it reads the body, and reads no more than
+    `max_body_bytes`.
     """
 
     def wrap(view: AgentView) -> View:
@@ -132,7 +134,7 @@ def _agent(secret: str) -> Agent:
 
 @agent_view("POST", max_body_bytes=256 * 1024)
 async def session(request: HttpRequest, secret: str) -> HttpResponse:
-    """Open the broker's next incarnation; whatever speaks under an older one is refused."""
+    """Open the broker's next incarnation; sessions of older ones are refused."""
 
     def open_session() -> tuple[Agent, str]:
         agent = _agent(secret)
@@ -155,7 +157,7 @@ async def session(request: HttpRequest, secret: str) -> HttpResponse:
 
 
 def _arrive(secret: str, incarnation: int, obeyed: int) -> tuple[Agent, Stamp]:
-    """Who asks, and the stamp of the moment. Raises Fenced, SessionUnknown."""
+    """Return who asks, and the stamp of the moment. Raises Fenced, SessionUnknown."""
     agent = _agent(secret)
     if incarnation < 1 or agent.incarnation != incarnation:
         raise not_mine(agent, incarnation)
@@ -168,7 +170,8 @@ def _arrive(secret: str, incarnation: int, obeyed: int) -> tuple[Agent, Stamp]:
 
 @agent_view("GET", max_body_bytes=0)
 async def document(request: HttpRequest, secret: str) -> HttpResponse:
-    """The broker's document as soon as it differs from `seen`; 204 when it did not for long."""
+    """Return the broker's document as soon as it differs from `seen`; 204 when it did not for
+    long."""
     incarnation = messages.incarnation(request.GET.get("incarnation", ""))
     seen = request.GET.get("seen", "")
     obeyed = messages.number(request.GET.get("number", "0"), "number")
@@ -204,7 +207,7 @@ async def document(request: HttpRequest, secret: str) -> HttpResponse:
 
 @agent_view("POST", max_body_bytes=messages.MAX_BODY_BYTES)
 async def report(request: HttpRequest, secret: str) -> HttpResponse:
-    """Keep what the agent says and renew its lease; saying it again is harmless."""
+    """Store what the agent reports and renew its lease; repeating it is harmless."""
 
     def keep() -> None:
         agent = _agent(secret)

@@ -1,4 +1,4 @@
-"""The documents of a system, kept fresh in this process while its agents wait for them.
+"""Keep the documents of a system fresh in this process while its agents wait for them.
 
 One look per change serves all who wait. A desk is never older than what an agent can have seen
 before it asked: who arrives brings the stamp of that moment, and the desk looks again when it
@@ -25,15 +25,15 @@ logger = logging.getLogger(__name__)
 
 RECHECK_S = 1.0
 LINGER_S = 5.0
-"""How long a desk is kept after the last agent has gone; most come back at once."""
+"""How long a desk is kept after the last agent has gone; most return at once."""
 
 
 class SystemGone(Exception):
-    """The system was deleted while its agents waited."""
+    """Signal that the system was deleted while its agents waited."""
 
 
 class Desk:
-    """The documents of one system."""
+    """Hold the documents of one system."""
 
     def __init__(self, system_pk: int, system_id: UUID) -> None:
         self.system_pk = system_pk
@@ -47,7 +47,7 @@ class Desk:
         self._gone = False
 
     async def catch_up(self, stamp: Stamp | None) -> None:
-        """Look again unless the desk shows this moment or a later one; None: in any case."""
+        """Look again unless the desk shows this moment or a later one; None looks in any case."""
         async with self._looking:
             if stamp is not None and self._covers(stamp):
                 return
@@ -59,36 +59,36 @@ class Desk:
             self._bell = asyncio.Event()
 
     def _covers(self, stamp: Stamp) -> bool:
-        """Whether the last look was at this moment or later; each part only ever grows, unless the
-        database goes back (`document_serve`)."""
+        """Return whether the last look was at this moment or later; each part only ever grows,
+        unless the database was restored (`document_serve`)."""
         mine = self._stamp
         return mine is not None and all(a >= b for a, b in zip(mine, stamp, strict=True))
 
     @property
     def held(self) -> bool:
-        """Whether no documents may be sent, as of the last look."""
+        """Return whether no documents may be sent, as of the last look."""
         return self._texts is not None and self._texts.facts.held
 
     async def document(self, broker: str) -> tuple[str, int, bytes]:
-        """Version, number and JSON of the broker's document."""
+        """Return version, number and JSON of the broker's document."""
         texts = self._texts
         assert texts is not None
         known = texts.known(broker)
         return await in_pool(texts.document, broker) if known is None else known
 
     def speaks(self, broker: str, incarnation: int) -> bool:
-        """Whether this is the session that speaks for the broker, as of the last look."""
+        """Return whether this session acts for the broker, as of the last look."""
         texts = self._texts
         return texts is not None and texts.facts.sessions.get(broker) == incarnation
 
     @property
     def bell(self) -> asyncio.Event:
-        """Rings when the desk has looked again. Take it before the document is read: a look in
-        between would else go unheard."""
+        """Return the event of the next look. Take it before the document is read, so that no look
+        in between is missed."""
         return self._bell
 
     async def change(self, bell: asyncio.Event, within_s: float) -> bool:
-        """Wait until the bell rings; False when it did not for so long."""
+        """Wait until the event is set; return False when it was not in time."""
         try:
             await asyncio.wait_for(bell.wait(), within_s)
         except TimeoutError:
@@ -124,7 +124,7 @@ class Desk:
         await self.catch_up(None)
 
     async def _news(self, queue: asyncio.Queue[str]) -> bool:
-        """Wait for news, a second at most. True: they say that documents differ."""
+        """Wait for news, a second at most; return whether documents differ."""
         told = False
         try:
             async with asyncio.timeout(RECHECK_S):
@@ -146,13 +146,13 @@ class Desk:
         return told
 
     def leave(self) -> None:
-        """One visitor fewer."""
+        """Count one visitor fewer of this desk."""
         self.visitors -= 1
         self._left_at = time.monotonic()
 
 
 def _look(system_pk: int, former: Texts | None) -> tuple[Stamp, Texts] | None:
-    """The facts of now, and the documents that changed since the former look made them."""
+    """Return the facts of now, and the documents that changed since the former look made them."""
     found = facts_of(system_pk)
     if found is None:
         return None
@@ -167,7 +167,7 @@ _desks: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, tuple[Desk, async
 
 @asynccontextmanager
 async def desk_of(system_pk: int, system_id: UUID) -> AsyncIterator[Desk]:
-    """The desk of a system in this process; it stays while somebody is inside."""
+    """Provide the desk of a system in this process; it stays while somebody uses it."""
     here = _desks.setdefault(asyncio.get_running_loop(), {})
     desk, task = here.get(system_pk, (None, None))
     if desk is None or task is None or task.done():

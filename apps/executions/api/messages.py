@@ -1,4 +1,4 @@
-"""What agents send, checked member by member; the error names the first one that is wrong."""
+"""Check what agents send, member by member; the error names the first one that is wrong."""
 
 import json
 import math
@@ -26,7 +26,7 @@ LARGEST_INCARNATION = 2**31 - 1
 
 
 def body(request: HttpRequest) -> dict[str, Any]:
-    """The JSON object that the request holds."""
+    """Return the JSON object that the request holds."""
     if len(request.body) > MAX_BODY_BYTES:
         raise RequestDataTooBig
     try:
@@ -37,7 +37,7 @@ def body(request: HttpRequest) -> dict[str, Any]:
 
 
 def introduction(plain: Mapping[str, Any]) -> Introduction:
-    """What an agent says of itself."""
+    """Return how an agent introduces itself."""
     return Introduction(
         agent_version=_text(plain.get("agent_version", ""), "agent_version", longest=64),
         product=_text(plain.get("product", ""), "product", longest=32),
@@ -58,7 +58,7 @@ def _key(value: object) -> str:
 
 
 def incarnation(value: object) -> int:
-    """The number of a session, from JSON or from a query."""
+    """Return the number of a session, from JSON or from a query."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
         value = int(value[:12])
     value = _whole(value, "incarnation")
@@ -68,7 +68,7 @@ def incarnation(value: object) -> int:
 
 
 def number(value: object, path: str) -> int:
-    """The number of a document or of a report, from JSON or from a query."""
+    """Return the number of a document or of a report, from JSON or from a query."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
         value = int(value[:18])
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
@@ -77,13 +77,13 @@ def number(value: object, path: str) -> int:
 
 
 def sequence(plain: Mapping[str, Any]) -> int | None:
-    """The place of a report among those of its session; None: the agent does not count."""
+    """Return the place of a report among those of its session; None: the agent does not count."""
     given = plain.get("sequence")
     return None if given is None else number(given, "sequence")
 
 
 def reports(plain: Mapping[str, Any]) -> tuple[Report, ...]:
-    """What the agent says about attempts."""
+    """Return what the agent says about attempts."""
     rows = plain.get("reports")
     if rows is None:
         return ()
@@ -112,7 +112,7 @@ def _report(plain: object, path: str) -> Report:
 
 
 def observed(plain: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the agent sees in force, its known members as plain values."""
+    """Return what the agent sees in force, its known members as plain values."""
     given = plain.get("observed")
     if given is None:
         return None
@@ -157,7 +157,7 @@ def _text(value: object, path: str, *, longest: int = LONGEST_NAME) -> str:
 
 
 def _json(value: dict[str, Any], path: str) -> dict[str, Any]:
-    """A free object, as long as Postgres can keep it: no zero characters, finite numbers."""
+    """Return a free object, as long as Postgres can keep it: no zero characters, finite numbers."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""A few threads for the database work of agents' requests.
+"""Run the database work of agents' requests in a few threads.
 
 Django would give every request that waits a thread and a connection of its own; two hundred
 agents wait all the time.

@@ -1,4 +1,4 @@
-"""A database that has gone back: what it is, and the operator's word that it counts from now on."""
+"""Show that a database was restored, and let an operator declare that it counts from now on."""
 
 from typing import Any
 
@@ -9,16 +9,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.accounts.api.permissions import granted
+from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
-from apps.accounts.models import User
 from apps.common.api.forms import Form
 from apps.executions.services.restored import restored_adopt, restored_text
 from apps.systems.models import System
 
 
 class RestoredSerializer(serializers.Serializer[dict[str, Any]]):
-    """Whether agents of the system have obeyed more than this database knows."""
+    """Describe whether agents of the system have obeyed more than this database knows."""
 
     restored = serializers.BooleanField(help_text="No documents are sent to the system's agents.")
     problem = serializers.CharField(
@@ -31,23 +30,24 @@ class RestoredSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class AdoptSerializer(Form[dict[str, Any]]):
-    """Agents make true what this database says, although they have obeyed newer documents."""
+    """Read the confirmation that agents shall obey this database, although they have obeyed newer
+    documents."""
 
     reason = serializers.CharField(max_length=500, help_text="Why; it stands in the audit.")
 
 
 class AdoptedSerializer(serializers.Serializer[dict[str, Any]]):
-    """Documents from this number on are obeyed again."""
+    """Describe from which number on documents are obeyed again."""
 
     number = serializers.IntegerField()
 
 
 class RestoredView(APIView):
-    """Whether the database behind a system has gone back."""
+    """Show whether the database behind a system was restored."""
 
     @extend_schema(operation_id="systems_restored_retrieve", responses=RestoredSerializer)
     def get(self, request: Request, id: str) -> Response:
-        """Which agents have obeyed documents that this database does not know."""
+        """Return the agents that have obeyed documents which this database does not know."""
         text = restored_text(get_object_or_404(System, public_id=id))
         may = text and Permission.EXECUTE_PLAN in granted(request)
         answer = {
@@ -70,12 +70,11 @@ class AdoptRestoredView(APIView):
     )
     def post(self, request: Request, id: str) -> Response:
         """Let agents obey this database again, and take back what they have obeyed beyond it."""
-        assert isinstance(request.user, User)
         form = AdoptSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         number = restored_adopt(
             system=get_object_or_404(System, public_id=id),
-            actor=request.user,
+            actor=actor_of(request),
             reason=form.validated_data["reason"],
         )
         return Response(AdoptedSerializer({"number": number}).data)

@@ -1,4 +1,4 @@
-"""Executions as the API shows them."""
+"""Describe executions over the REST API."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from apps.accounts.api.permissions import granted
 from apps.accounts.domain.roles import Permission
-from apps.common.api.fields import instant
+from apps.common.api.fields import command_list, instant
 from apps.common.api.forms import Form
 from apps.executions.models import Direction, Execution, ExecutionAction, ExecutionStep
 from apps.executions.selectors import commands_given, waiting_for
@@ -30,7 +30,7 @@ ACTION_STATES = [(state.value, state.value) for state in ActionState]
 
 
 class ActionAnswerSerializer(serializers.Serializer[Any]):
-    """What a broker has said of the running attempt, and when."""
+    """Describe what a broker has said of the running attempt, and when."""
 
     broker = serializers.CharField(read_only=True)
     phase = serializers.ChoiceField(choices=REPORT_PHASES, read_only=True)
@@ -41,14 +41,14 @@ class ActionAnswerSerializer(serializers.Serializer[Any]):
 
 
 class ActionDecisionSerializer(serializers.Serializer[Any]):
-    """What the caller may decide for an action now, and what that brings about."""
+    """Describe what the caller may decide for an action now, and the consequences."""
 
     outcome = serializers.ChoiceField(choices=Outcome.choices, read_only=True)
     risk = serializers.CharField(read_only=True)
 
 
 class DecideSerializer(Form[Any]):
-    """A person's decision about an action that waits."""
+    """Read a person's decision about an action that waits."""
 
     outcome = serializers.ChoiceField(choices=Outcome.choices)
     reason = serializers.CharField(min_length=5, max_length=400, help_text="Why, for the audit.")
@@ -57,7 +57,7 @@ class DecideSerializer(Form[Any]):
     )
 
     def validate_confirmed(self, value: bool) -> bool:
-        """Nobody decides by accident."""
+        """Require the confirmation, so that nobody decides by accident."""
         if not value:
             raise serializers.ValidationError(
                 "Read the risk under `decisions` of the action and confirm it."
@@ -67,18 +67,18 @@ class DecideSerializer(Form[Any]):
 
 @extend_schema_field({"oneOf": [{"type": "number"}, {"type": "string"}]})
 class SettingMemberField(serializers.Field[Any, Any, Any, Any]):
-    """A member of a setting's value: a number such as a rate, or a name such as a broker's."""
+    """Accept a member of a setting's value: a number such as a rate, or a name such as a
+    broker's."""
 
     def to_representation(self, value: Any) -> Any:
         return value
 
 
 class ExecutionActionSerializer(serializers.ModelSerializer[ExecutionAction]):
-    """One action; `waiting_for` names the brokers whose answer it needs now.
+    """Describe one action; `waiting_for` names the brokers whose answer it needs now."""
 
-    The fields are what the schema says. Who watches asks for all actions of a plan with every news
-    of it, and a plan may have thousands: they are written without a field object each.
-    """
+    # A page that watches a plan asks for all of its actions with every news of it, and there may be
+    # thousands: they are written without a field object each. The fields are what the schema says.
 
     id = serializers.UUIDField(source="public_id", read_only=True)
     title = serializers.CharField(read_only=True)
@@ -165,7 +165,7 @@ class ExecutionActionSerializer(serializers.ModelSerializer[ExecutionAction]):
 
 
 class ExecutionStepSerializer(serializers.ModelSerializer[ExecutionStep]):
-    """A step with its actions."""
+    """Describe a step with its actions."""
 
     direction = serializers.ChoiceField(choices=Direction.choices, read_only=True)
     state = serializers.ChoiceField(choices=STEP_STATES, read_only=True)
@@ -178,7 +178,7 @@ class ExecutionStepSerializer(serializers.ModelSerializer[ExecutionStep]):
 
 
 class ExecutionSerializer(serializers.ModelSerializer[Execution]):
-    """One attempt at a plan."""
+    """Describe one attempt at a plan."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
     name = serializers.CharField(source="__str__", read_only=True)
@@ -189,8 +189,17 @@ class ExecutionSerializer(serializers.ModelSerializer[Execution]):
     system_name = serializers.CharField(source="system.name", read_only=True)
     state = serializers.ChoiceField(choices=EXECUTION_STATES, read_only=True)
     started_by = serializers.CharField(source="started_by_name", read_only=True)
-    actions_done = serializers.IntegerField(read_only=True)
-    actions_total = serializers.IntegerField(read_only=True)
+    started_by_id = serializers.UUIDField(
+        source="started_by.public_id", read_only=True, allow_null=True, default=None
+    )
+    actions_done = serializers.IntegerField(
+        read_only=True, help_text="Of the plan; also those that are taken back by now."
+    )
+    actions_total = serializers.IntegerField(read_only=True, help_text="Of the plan.")
+    actions_to_undo = serializers.IntegerField(
+        read_only=True, help_text="Of its rollback; 0 until it has one."
+    )
+    actions_undone = serializers.IntegerField(read_only=True, help_text="Of its rollback.")
     allowed_commands = serializers.SerializerMethodField()
 
     class Meta:
@@ -206,6 +215,7 @@ class ExecutionSerializer(serializers.ModelSerializer[Execution]):
             "system_name",
             "state",
             "started_by",
+            "started_by_id",
             "created_at",
             "started_at",
             "ended_at",
@@ -214,14 +224,17 @@ class ExecutionSerializer(serializers.ModelSerializer[Execution]):
             "hold_because",
             "held",
             "pace_s",
+            "roll_back_pace_s",
             "max_parallel",
             "actions_done",
             "actions_total",
+            "actions_to_undo",
+            "actions_undone",
             "allowed_commands",
         ]
         read_only_fields = fields
 
-    @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(choices=COMMANDS)))
+    @extend_schema_field(command_list(COMMANDS))
     def get_allowed_commands(self, execution: Execution) -> list[str]:
         request = self.context.get("request")
         if request is None or Permission.EXECUTE_PLAN not in granted(request):
@@ -230,7 +243,7 @@ class ExecutionSerializer(serializers.ModelSerializer[Execution]):
 
 
 class ExecutionCommandSerializer(serializers.Serializer[Any]):
-    """A command that somebody gave an execution: an entry of the audit."""
+    """Describe a command that somebody gave an execution: an entry of the audit."""
 
     at = serializers.DateTimeField(read_only=True)
     actor = serializers.CharField(source="actor_name", read_only=True)
@@ -239,7 +252,7 @@ class ExecutionCommandSerializer(serializers.Serializer[Any]):
 
 
 class ExecutionDetailSerializer(ExecutionSerializer):
-    """An execution with its steps and actions."""
+    """Describe an execution with its steps and actions."""
 
     commands = serializers.SerializerMethodField(
         help_text="What people, or Weir for a window, asked of it; oldest first."
@@ -256,7 +269,7 @@ class ExecutionDetailSerializer(ExecutionSerializer):
 
 
 class ExecutionReasonSerializer(Form[dict[str, Any]]):
-    """Why it is paused, stopped or taken back, for the record."""
+    """Read the reason of a pause, stop or rollback, for the record."""
 
     reason = serializers.CharField(
         max_length=400, required=False, allow_blank=True, default="", help_text="For the record."
@@ -264,7 +277,7 @@ class ExecutionReasonSerializer(Form[dict[str, Any]]):
 
 
 class ResumeSerializer(ExecutionReasonSerializer):
-    """Whether it shall go on although a maintenance window forbids it."""
+    """Read whether it shall go on although a maintenance window forbids it."""
 
     override_window = serializers.BooleanField(
         required=False, default=False, help_text="Go on outside the window; needs a reason."
@@ -272,7 +285,7 @@ class ResumeSerializer(ExecutionReasonSerializer):
 
 
 def allowed_commands(execution: Execution) -> list[Any]:
-    """What a person may ask of the execution as it stands."""
+    """Return what a person may ask of the execution in its present state."""
     state = ExecutionState(execution.state)
     # Annotated by `executions_counted`.
     overtaken = getattr(execution, "is_overtaken", False)

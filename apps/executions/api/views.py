@@ -1,7 +1,7 @@
-"""Executions over REST."""
+"""Serve executions over the REST API."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django_filters import rest_framework as filters
@@ -11,9 +11,9 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
-from apps.accounts.models import User
-from apps.common.api.filters import FilterSet, NameSearch, Ordering
+from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
 from apps.executions import services
 from apps.executions.api.serializers import (
     EXECUTION_STATES,
@@ -28,8 +28,8 @@ from apps.executions.selectors import executions_counted, executions_in_full
 from apps.executions.services.decide import action_decide
 
 
-class ExecutionFilter(FilterSet):
-    """By plan, system and state."""
+class ExecutionFilter(CreatedFilter):
+    """Filter executions by plan, system and state."""
 
     plan = filters.UUIDFilter(field_name="subject_id")
     system = filters.UUIDFilter(field_name="system__public_id")
@@ -43,8 +43,11 @@ class ExecutionFilter(FilterSet):
 class ExecutionViewSet(
     mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Execution]
 ):
-    """Plans being carried out: every step and action, and what they wait for."""
+    """List plans being carried out: every step and action, and what they wait for."""
 
+    words: ClassVar[Mapping[str, str]] = {
+        "retrieve": "Return one execution: every step and action, and what they wait for."
+    }
     queryset = Execution.objects.all()
     serializer_class = ExecutionSerializer
     filterset_class = ExecutionFilter
@@ -71,15 +74,14 @@ class ExecutionViewSet(
         command: Callable[..., Execution],
         form: serializers.Serializer[Any],
     ) -> Response:
-        assert isinstance(request.user, User)
         form.is_valid(raise_exception=True)
-        command(execution=self.get_object(), actor=request.user, **form.validated_data)
+        command(execution=self.get_object(), actor=actor_of(request), **form.validated_data)
         return Response(self.get_serializer(self.get_object()).data)
 
     @extend_schema(request=ExecutionReasonSerializer, responses=ExecutionDetailSerializer)
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, id: str) -> Response:
-        """Begin no further step; the running one ends first."""
+        """Pause: begin no further step; the running one ends first."""
         return self._command(
             request, services.execution_pause, ExecutionReasonSerializer(data=request.data)
         )
@@ -87,7 +89,7 @@ class ExecutionViewSet(
     @extend_schema(request=ResumeSerializer, responses=ExecutionDetailSerializer)
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, id: str) -> Response:
-        """Go on where it was paused; outside a maintenance window only with a reason."""
+        """Resume a paused execution; outside a maintenance window only with a reason."""
         return self._command(
             request, services.execution_resume, ResumeSerializer(data=request.data)
         )
@@ -95,7 +97,7 @@ class ExecutionViewSet(
     @extend_schema(request=ExecutionReasonSerializer, responses=ExecutionDetailSerializer)
     @action(detail=True, methods=["post"])
     def stop(self, request: Request, id: str) -> Response:
-        """End after the running step; what is done stays done."""
+        """Stop after the running step; what is done stays done."""
         return self._command(
             request, services.execution_stop, ExecutionReasonSerializer(data=request.data)
         )
@@ -112,13 +114,12 @@ class ExecutionViewSet(
     @action(detail=True, methods=["post"], url_path="actions/<uuid:action_id>/decide")
     def decide(self, request: Request, id: str, action_id: UUID) -> Response:
         """End an action that waits, as its `decisions` allow now; the audit keeps the reason."""
-        assert isinstance(request.user, User)
         given = DecideSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         action_decide(
             execution=self.get_object(),
             action=action_id,
-            actor=request.user,
+            actor=actor_of(request),
             outcome=given.validated_data["outcome"],
             reason=given.validated_data["reason"],
         )

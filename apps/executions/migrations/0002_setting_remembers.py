@@ -1,4 +1,4 @@
-"""A setting remembers what was in force before, and when it changed."""
+"""Store in a setting what was in force before, and when it changed."""
 
 from django.db import migrations, models
 

@@ -1,4 +1,4 @@
-"""A setting keeps to its topic, class and broker when they are renamed, and goes with them.
+"""Keep a setting with its topic, class and broker when they are renamed or deleted.
 
 Settings are kept by name, as brokers enforce them. In the database, so that it holds whoever edits
 the model: a renamed class would else lose its limit at a live broker without anybody saying so.

@@ -1,4 +1,4 @@
-"""Settings of topics, classes and brokers that were renamed or deleted before 0003 are dropped."""
+"""Delete settings of topics, classes and brokers that were renamed or deleted before 0003."""
 
 from django.db import migrations
 

@@ -1,4 +1,4 @@
-"""From which document on an observation can confirm what an action asked for."""
+"""Store from which document on an observation can confirm what an action asked for."""
 
 from django.db import migrations, models
 

@@ -1,4 +1,4 @@
-"""The number of a system's documents rises with the model and with agents' addresses, too.
+"""Raise the number of a system's documents with the model and with agents' addresses, too.
 
 In the database, so that it holds whoever edits: two documents that differ never have one number.
 At the end of the transaction, so that nobody holds the number while it waits for something else.

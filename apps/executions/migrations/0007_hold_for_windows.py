@@ -1,4 +1,4 @@
-"""From when on an execution begins no further step, because a maintenance window says so."""
+"""Store from when on a maintenance window lets an execution begin no further step."""
 
 from django.db import migrations, models
 

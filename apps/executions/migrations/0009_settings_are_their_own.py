@@ -1,4 +1,4 @@
-"""What is in force no longer follows the model: neither its names nor its deletions.
+"""Separate what is in force from the model: neither its names nor its deletions change it.
 
 An edit of the model must not change what agents enforce. Names that are in force are kept by the
 services (`apps.systems.services`), which refuse to rename or delete their bearer.

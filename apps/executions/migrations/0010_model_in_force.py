@@ -1,4 +1,4 @@
-"""The model as it is becomes what is in force: agents notice nothing.
+"""Put the present model in force: agents notice nothing.
 
 A limit was read for its class whatever flow it named; from now on it is that of one flow. So each
 names the flow of its class, and of several for one class the last, which was read, stays.
@@ -72,7 +72,7 @@ def _name_flows_of_limits(Setting, system, flows):
 
 
 def forget(apps, schema_editor):
-    """Documents are made of the model again."""
+    """Make documents of the model again."""
     apps.get_model("executions", "Setting").objects.filter(kind__in=[FLOW, CLASS]).delete()
 
 

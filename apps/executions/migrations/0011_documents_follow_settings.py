@@ -1,4 +1,4 @@
-"""Documents are made of settings, not of the model: an edit of the model raises no number any more.
+"""Make documents of settings, not of the model: an edit of the model no longer raises a number.
 
 What administrators set for the whole system without a plan does: access and retention.
 """

@@ -1,4 +1,4 @@
-"""When an operator overrode a window, so that the override ends with that window."""
+"""Store when an operator overrode a window, so that the override ends with that window."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ from django.utils import timezone
 
 
 def from_now_on(apps: Any, schema_editor: Any) -> None:
-    """What is overridden today counts as overridden now."""
+    """Count overrides of today from now on."""
     apps.get_model("executions", "Execution").objects.filter(hold_overridden=True).update(
         hold_overridden_at=timezone.now()
     )
 
 
 def back(apps: Any, schema_editor: Any) -> None:
-    """The other way."""
+    """Reverse this migration of override times."""
     apps.get_model("executions", "Execution").objects.exclude(hold_overridden_at=None).update(
         hold_overridden=True
     )

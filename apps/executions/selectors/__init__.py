@@ -1,4 +1,4 @@
-"""Reads of executions and of what is in force."""
+"""Read executions and what is in force."""
 
 from apps.executions.selectors.executions import (
     commands_given,

@@ -1,4 +1,4 @@
-"""Reads of executions and of what is in force."""
+"""Read executions and what is in force in a system."""
 
 from collections.abc import Iterable, Mapping
 from statistics import median
@@ -10,6 +10,7 @@ from django.db.models.functions import Coalesce
 from apps.audit.models import AuditEntry
 from apps.executions.models import (
     ActionReport,
+    Direction,
     Execution,
     ExecutionAction,
     ExecutionStep,
@@ -36,13 +37,13 @@ FEWEST_PAUSES, LATEST_PAUSES = 5, 50
 
 
 def edges_in_force(system: System) -> frozenset[tuple[str, str]]:
-    """The edges of the system's overlay in force, as pairs of broker names."""
+    """Return the edges of the system's overlay in force, as pairs of broker names."""
     rows = OverlayEdge.objects.filter(overlay__system=system, overlay__in_force=True)
     return frozenset(edge(a, b) for a, b in rows.values_list("a__name", "b__name"))
 
 
 def in_force(system: System) -> InForce:
-    """What is in force in a system: settings that are enforced, edges of the overlay."""
+    """Return what is in force in a system: settings that are enforced, edges of the overlay."""
     rows = Setting.objects.filter(system=system, in_force__isnull=False)
     return InForce(
         settings={(row.kind, row.target_key): row.in_force for row in rows},
@@ -51,7 +52,8 @@ def in_force(system: System) -> InForce:
 
 
 def observed_of(agents: Iterable[Agent]) -> dict[str, Observed]:
-    """Broker name -> what its agent says is really in force; without those that said nothing."""
+    """Return what each agent says is really in force, by the name of its broker; without those that
+    said nothing."""
     return {
         agent.broker.name: observed_from_dict(agent.observed)
         for agent in agents
@@ -60,7 +62,8 @@ def observed_of(agents: Iterable[Agent]) -> dict[str, Observed]:
 
 
 def measured_pauses(system: System) -> tuple[float | None, int]:
-    """How long a shift pauses its brokers: the median of the latest, seconds, and of how many.
+    """Return how long a shift pauses its brokers: the median of the latest, seconds, and of how
+    many.
 
     Nothing where fewer than `FEWEST_PAUSES` were measured: one shift on a busy machine says little.
     """
@@ -76,12 +79,12 @@ def measured_pauses(system: System) -> tuple[float | None, int]:
 
 
 def execution_count_by_state() -> dict[str, int]:
-    """How many executions stand in each state, for metrics."""
+    """Return how many executions stand in each state, for metrics."""
     return dict(Execution.objects.values_list("state").annotate(n=Count("id")).order_by())
 
 
 def executions_in_full() -> QuerySet[Execution]:
-    """Executions with steps, actions and reports, in four queries however many."""
+    """Return the executions with steps, actions and reports, in four queries however many."""
     actions = ExecutionAction.objects.order_by("index").prefetch_related(
         Prefetch("reports", ActionReport.objects.order_by("id"))
     )
@@ -90,19 +93,23 @@ def executions_in_full() -> QuerySet[Execution]:
 
 
 def executions_counted() -> QuerySet[Execution]:
-    """Executions with the number of their actions, and of those that are done.
+    """Return the executions with the number of their actions, and of those that are done; those
+    that take something back are counted apart.
 
     Counted by subqueries: a join would count the actions of all executions before a page is cut.
     """
-    return Execution.objects.select_related("system").annotate(
-        actions_total=_count(),
-        actions_done=_count(state=ActionState.DONE),
+    return Execution.objects.select_related("system", "started_by").annotate(
+        actions_total=_count(Direction.FORWARD),
+        actions_done=_count(Direction.FORWARD, state=ActionState.DONE),
+        actions_to_undo=_count(Direction.UNDO),
+        actions_undone=_count(Direction.UNDO, state=ActionState.DONE),
         is_overtaken=Exists(_later(OuterRef("system"), OuterRef("number"))),
     )
 
 
 def overtaken_by(execution: Execution) -> Execution | None:
-    """The newest later execution of which something is in force; None: this one was the last.
+    """Return the newest later execution of which something is in force; None: this one was the
+    last.
 
     What was approved since starts from what this one left, so it is no longer taken back alone.
     """
@@ -120,21 +127,23 @@ def _later(system: Any, number: Any) -> QuerySet[Execution]:
     )
 
 
-def _count(**those: Any) -> Coalesce:
-    actions = ExecutionAction.objects.filter(step__execution=OuterRef("pk"), **those)
+def _count(direction: Direction, **those: Any) -> Coalesce:
+    actions = ExecutionAction.objects.filter(
+        step__execution=OuterRef("pk"), step__direction=direction, **those
+    )
     counted = actions.order_by().values("step__execution").annotate(n=Count("id")).values("n")
     return Coalesce(Subquery(counted), 0)
 
 
 def commands_given(execution: Execution) -> QuerySet[AuditEntry]:
-    """The commands of people, and of Weir for a window, oldest first, with their reasons."""
+    """Return the commands of people, and of Weir for a window, oldest first, with their reasons."""
     return AuditEntry.objects.filter(
         object_id=execution.public_id, action__in=[command.value for command in PERSON_COMMANDS]
     ).order_by("id")
 
 
 def waiting_for(action: ExecutionAction) -> list[str]:
-    """The brokers whose answer the action needs before it goes on, sorted."""
+    """Return the brokers whose answer the action needs before it goes on, sorted."""
     concerned = brokers(action.action)
     if protocol(action.action) == "setting":
         waits = action.state in (ActionState.PREPARING, ActionState.COMMITTED)
@@ -153,7 +162,7 @@ def waiting_for(action: ExecutionAction) -> list[str]:
 
 
 def execution_news(execution: Execution) -> dict[str, Any]:
-    """What a browser needs at once when an execution changes."""
+    """Return what a browser needs at once when an execution changes."""
     return {
         "id": execution.public_id,
         "plan": execution.subject_id,

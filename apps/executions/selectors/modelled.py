@@ -1,4 +1,4 @@
-"""What the model asks of the agents, as settings: flows to carry, classes to serve.
+"""Read what the model asks of the agents, as settings: flows to carry, classes to serve.
 
 Agents do not hear of it. It is compared with what is in force, and a plan brings the difference
 to them.
@@ -19,7 +19,7 @@ STRUCTURE = frozenset({FLOW, CLASS})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One setting that the model asks for."""
+    """Hold one setting that the model asks for."""
 
     kind: str
     target: Mapping[str, str]
@@ -27,12 +27,12 @@ class Asked:
 
     @property
     def key(self) -> SettingKey:
-        """Under which name it is kept."""
+        """Return the key of the setting."""
         return self.kind, target_key(self.target)
 
 
 def asked_by_model(system: System) -> dict[SettingKey, Asked]:
-    """Every flow and class of the model; two queries."""
+    """Return every flow and class of the model; two queries."""
     topics = Topic.objects.filter(system=system).values_list("name", "delivery", "source__name")
     asked = [
         Asked(

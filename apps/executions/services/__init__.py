@@ -1,4 +1,4 @@
-"""Start executions, take people's commands, keep everything going."""
+"""Start executions, take people's commands, advance everything."""
 
 from apps.executions.services.commands import (
     execution_hold,

@@ -1,4 +1,4 @@
-"""An action as the coordinator sees it, as far as its own row says."""
+"""View an action as the coordinator does, as far as its own row says."""
 
 from apps.executions.models import ExecutionAction
 from weir import actions as kinds
@@ -7,7 +7,7 @@ from weir.lifecycle.steps import ActionState
 
 
 def action_view(row: ExecutionAction) -> ActionView:
-    """The action without what agents have reported and observed."""
+    """Return the action without what agents have reported and observed."""
     action = row.action
     protocol = Protocol(kinds.protocol(action))
     return ActionView(

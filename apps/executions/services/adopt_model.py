@@ -1,4 +1,4 @@
-"""The model taken as what is in force, before any agent could hear of it."""
+"""Adopt the model as what is in force, before any agent could receive it."""
 
 from django.db import transaction
 

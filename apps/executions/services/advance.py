@@ -1,6 +1,6 @@
-"""One thought about an execution: load, decide, apply, all in one transaction under its lock.
+"""Advance an execution: load, decide, apply, all in one transaction under its lock.
 
-There is no leader and nothing is remembered between two thoughts: whoever calls, whenever, finds
+There is no leader and nothing is remembered between two decisions: whoever calls, whenever, finds
 in the database all there is to know. A process that dies in the middle has done nothing.
 """
 
@@ -92,7 +92,7 @@ def execution_advance(
 
 
 def dead_advance(*systems: int) -> None:
-    """Finish what waited for somebody who was removed."""
+    """Finish attempts that waited for a removed broker."""
     waiting = Execution.objects.filter(
         system_id__in=systems, steps__actions__state=ActionState.DEAD
     )

@@ -1,4 +1,4 @@
-"""The coordinator's decisions carried out on the rows, each along its lifecycle table."""
+"""Apply the coordinator's decisions to the rows, each along its lifecycle table."""
 
 from datetime import UTC, datetime
 
@@ -35,13 +35,14 @@ from weir.lifecycle.steps import ACTIONS, STEPS, ActionState, StepCommand, StepS
 from weir.model.plan import Step
 
 ENDED_STEPS = STEPS.ended
+ENDED_STEPS_SAID = {"completed": "was completed", "aborted": "was aborted", "dead": "is dead"}
 ENDED_ACTIONS = frozenset({ActionState.DONE, ActionState.ABORTED, ActionState.DEAD})
 TOLD_BY_SETTINGS = (PrepareAction, AbortAction)
 """The decisions about a setting after which its agent reads another value."""
 
 
 class EffectRefused(Exception):
-    """A commit's effect is no longer possible; `instead` is the abort that follows."""
+    """Signal that a commit's effect is no longer possible; `instead` is the abort that follows."""
 
     def __init__(self, decision: CommitAction, reason: str) -> None:
         super().__init__(reason)
@@ -51,7 +52,7 @@ class EffectRefused(Exception):
 
 
 class Applier:
-    """Applies the decisions of one thought. Rows are written by `save`, effects at once."""
+    """Apply the decisions of one round. `save` writes rows, effects happen at once."""
 
     def __init__(self, loaded: Loaded, now: datetime) -> None:
         self.loaded = loaded
@@ -98,9 +99,8 @@ class Applier:
             row.started_at = self.now
         elif row.state in ENDED_STEPS:
             row.ended_at = self.now
-            record_execution(
-                self.execution, f"step_{row.state}", None, reason=f"{row.direction} {row.index}"
-            )
+            said = f"{self.loaded.view.step_name(decision.step)} {ENDED_STEPS_SAID[row.state]}."
+            record_execution(self.execution, f"step_{row.state}", None, reason=said)
         self._steps[row.pk] = row
 
     def _action(self, decision: ActionDecision) -> None:
@@ -188,11 +188,12 @@ class Applier:
         record_execution(self.execution, command, None, reason=told)
 
     def _remove(self, row: ExecutionAction, title: str) -> None:
-        """Whoever is gone for good: its agent is a stranger, its settings are in force no more."""
+        """Remove brokers that are gone for good: their agents are revoked, their settings are in
+        force no more."""
         gone = kinds.absent(row.action)
         if not gone:
             return
-        # What this thought has changed is written first, and what it knew of settings forgotten.
+        # What this decision has changed is written first; settings are read anew afterwards.
         self._settings.save()
         for broker in Broker.objects.filter(system=self.execution.system, name__in=gone):
             settings = settings_forget(self.execution.system, broker.name)
@@ -202,7 +203,7 @@ class Applier:
         self._settings = Settings(self.execution.system)
 
     def _append(self, decision: AppendUndoSteps) -> None:
-        """Steps that take back what is in force, last first."""
+        """Append steps that take back what is in force, last first."""
         undone = [[self.loaded.actions[name] for name in names] for names in decision.steps]
         steps = [Step(actions=tuple(kinds.inverse(r.action) for r in rows)) for rows in undone]
         steps_append(
@@ -210,7 +211,7 @@ class Applier:
         )
 
     def _pause_s(self, action: str, phase: ReportPhase) -> float | None:
-        """The longest pause of a participant in the running attempt."""
+        """Return the longest pause of a participant in the running attempt."""
         pauses = [
             report.pause_s
             for said in self.loaded.reports.get(action, {}).values()

@@ -1,4 +1,4 @@
-"""Start executions, take people's commands, keep everything going."""
+"""Start executions, take people's commands, advance everything."""
 
 import logging
 import time
@@ -80,6 +80,7 @@ def execution_start(
     steps: Sequence[Step],
     pace_s: float,
     max_parallel: int,
+    roll_back_pace_s: float = 0.0,
     hold_at: datetime | None = None,
     hold_because: str = "",
 ) -> Execution:
@@ -113,6 +114,7 @@ def execution_start(
         subject_name=subject_name,
         subject_title=subject_title,
         pace_s=pace_s,
+        roll_back_pace_s=roll_back_pace_s,
         max_parallel=max_parallel,
         hold_at=hold_at,
         hold_because=hold_because[:REASON_LENGTH],
@@ -157,7 +159,7 @@ def _command(
 
 
 def execution_pause(*, execution: Execution, actor: User | None, reason: str = "") -> Execution:
-    """Begin no further step; the running one ends first. Raises Conflict when it cannot.
+    """Pause: begin no further step; the running one ends first. Raises Conflict when it cannot.
 
     What a maintenance window holds stays paused, then, when the window opens.
     """
@@ -175,7 +177,7 @@ def execution_pause(*, execution: Execution, actor: User | None, reason: str = "
 def execution_resume(
     *, execution: Execution, actor: User | None, override_window: bool = False, reason: str = ""
 ) -> Execution:
-    """Go on where it was paused. Raises Conflict when it is not paused, or a window forbids it.
+    """Resume a paused execution. Raises Conflict when it is not paused, or a window forbids it.
 
     `override_window` goes on in spite of the window, until it opens again; it needs a reason.
     """
@@ -202,7 +204,7 @@ def execution_resume(
 
 
 def execution_stop(*, execution: Execution, actor: User | None, reason: str = "") -> Execution:
-    """End after the running step; what is done stays done. Raises Conflict when it has ended."""
+    """Stop after the running step; what is done stays done. Raises Conflict when it has ended."""
     return _command(execution, actor, ExecutionCommand.STOP, reason.strip())
 
 
@@ -239,7 +241,7 @@ def execution_hold(
     because: str,
     opened_since: Callable[[datetime], bool],
 ) -> None:
-    """Say from when on no further step may begin; None: never. What waited for that goes on.
+    """Set from when on no further step may begin; None: never. Steps that waited for that go on.
 
     `opened_since`: whether changes have been allowed at some time since a moment; an operator's
     override of before then has served its purpose.
@@ -261,7 +263,7 @@ _pruned_at = 0.0
 
 
 def executions_tick() -> None:
-    """What time alone brings about: deadlines, pace, leases that ran out, old samples."""
+    """Do what time alone causes: deadlines, pace, leases that ran out, old samples."""
     global _pruned_at
     agents_lapse()
     for pk in list(Execution.objects.filter(state__in=ACTIVE_NAMES).values_list("pk", flat=True)):

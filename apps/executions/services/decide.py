@@ -1,4 +1,5 @@
-"""A person ends an action that waits: allowed where it is safe, or where the risk is said."""
+"""Let a person decide the outcome of an action that waits, where it is safe or the risk is
+named."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ SETTLES_S = 15.0
 
 
 class Outcome(models.TextChoices):
-    """What a person may decide."""
+    """Name what a person may decide."""
 
     ABORT = "abort", "Call off"
     BURY = "bury", "Stop waiting"
@@ -37,7 +38,7 @@ class Outcome(models.TextChoices):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """One decision that is possible now, and what it brings about."""
+    """Describe one decision that is possible now, and its consequences."""
 
     outcome: Outcome
     risk: str
@@ -46,7 +47,8 @@ class Allowed:
 def decisions_allowed(
     action: ExecutionAction, reports: Iterable[ActionReport], waiting: Iterable[str]
 ) -> list[Allowed]:
-    """What a person may decide for an action as it stands. `waiting`: whose answers are missing."""
+    """Return what a person may decide for an action as it stands. `waiting`: whose answers are
+    missing."""
     names = ", ".join(waiting)
     tree = protocol(action.action) == "tree"
     if action.state == ActionState.PREPARING:

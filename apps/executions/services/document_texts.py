@@ -1,4 +1,4 @@
-"""The documents of a system as texts, made anew only where something changed.
+"""Render the documents of a system as texts, again only where something changed.
 
 A document is the flows, which nearly all brokers share, and a small rest of its own. Whoever looks
 again compares the rests; equal ones keep their text. None of this belongs on an event loop.
@@ -14,11 +14,11 @@ from weir.coordination import wire
 
 
 class Texts:
-    """Version and JSON of each broker's document, as of one look at the facts."""
+    """Hold version and JSON of each broker's document, as of one look at the facts."""
 
     def __init__(self, facts: Facts, former: "Texts | None" = None) -> None:
-        """`former`: an earlier look; what has not changed since is taken over from it, and what
-        has changed is made now for those brokers that it was made for."""
+        """Take `former`, an earlier look: unchanged texts are taken over from it, and changed ones
+        are made now for those brokers that it was made for."""
         self.facts = facts
         self.rendered = 0
         """How many texts were made, not taken over."""
@@ -39,7 +39,7 @@ class Texts:
                 self._render(broker, fresh)
 
     def known(self, broker: str) -> tuple[str, int, bytes] | None:
-        """Version, number and text of the document, if it was made before."""
+        """Return the version, number and text of the document, if it was made before."""
         if broker not in self._texts:
             return None
         _, version, text = self._texts[broker]
@@ -48,7 +48,7 @@ class Texts:
         return version, number, b'{"number":%d,' % number + text[1:]
 
     def document(self, broker: str) -> tuple[str, int, bytes]:
-        """Version, number and text of the document."""
+        """Return the version, number and text of the document."""
         if broker not in self._texts:
             self._render(broker, self._rest(broker))
         found = self.known(broker)
@@ -72,5 +72,5 @@ class Texts:
 
 
 def _of_all_flows(facts: Facts) -> object:
-    """What stands in the flows of every broker's document."""
+    """Return what stands in the flows of every broker's document."""
     return facts.deliveries, facts.keep_s, facts.max_message_bytes

@@ -1,4 +1,4 @@
-"""What each broker of a system shall do, as a pure function of the database.
+"""Compute what each broker of a system should do, as a pure function of the database.
 
 It is made of settings, which only executions and the rate controller change, of the overlay in
 force and of the agents' sessions. The model is not read: an edit of it changes no document.
@@ -32,7 +32,7 @@ EVERYWHERE = ""
 
 
 class Stamp(NamedTuple):
-    """Equal stamps, equal documents."""
+    """Identify the documents: equal stamps mean equal documents."""
 
     revision: int
     sessions: int
@@ -46,7 +46,7 @@ class Stamp(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What the documents of one system are made of; brokers, flows and classes by name."""
+    """Hold what the documents of one system are made of; brokers, flows and classes by name."""
 
     system: str
     deliveries: Mapping[str, wire.Delivery]
@@ -81,8 +81,8 @@ class Facts:
 
 
 def revision_bump(system: System, *, above: int = 0) -> int:
-    """Say, within the change's transaction, that documents of the system may differ now. Returns
-    their number from now on, which is above every one before, and above `above`."""
+    """Record, within the change's transaction, that documents of the system may differ now. Returns
+    their new number, which is above every one before, and above `above`."""
     with connection.cursor() as cursor:
         # One statement, so that two first bumps do not race for the row.
         table = connection.ops.quote_name(Revision._meta.db_table)
@@ -96,7 +96,7 @@ def revision_bump(system: System, *, above: int = 0) -> int:
 
 
 def stamp_of(system_pk: int) -> Stamp | None:
-    """The stamp of the system's documents as of now; None when the system is gone."""
+    """Return the stamp of the system's documents as of now; None when the system is gone."""
     revision = Revision.objects.filter(system=OuterRef("pk")).values("number")
     sessions = (
         Agent.objects.filter(system=OuterRef("pk"))
@@ -119,7 +119,7 @@ def stamp_of(system_pk: int) -> Stamp | None:
 
 
 def facts_of(system_pk: int) -> tuple[Stamp, Facts] | None:
-    """One consistent look at everything; None when the system is gone.
+    """Read everything at one consistent moment; None when the system is gone.
 
     Read statement by statement, an order from before a commit could meet edges from after it.
     """
@@ -136,7 +136,7 @@ def facts_of(system_pk: int) -> tuple[Stamp, Facts] | None:
 
 
 def document_of(facts: Facts, broker: str, *, flows: bool = True) -> wire.Document:
-    """The broker's document, named by the hash of what it says.
+    """Return the broker's document, named by the hash of what it says.
 
     `flows` False: without flows and without a name, the small part that is the broker's own.
     """
@@ -175,16 +175,9 @@ def document_of(facts: Facts, broker: str, *, flows: bool = True) -> wire.Docume
     return replace(document, version=version_of(wire.to_dict(document))) if flows else document
 
 
-def document_for(agent: Agent) -> wire.Document:
-    """What shall be true at the agent's broker now."""
-    found = facts_of(agent.system_id)
-    assert found is not None
-    return document_of(found[1], agent.broker.name)
-
-
 def version_of(plain: Mapping[str, Any]) -> str:
-    """The name of a document in plain form that has none yet. Its number is no part of that: who
-    is not concerned by a change need not hear of it."""
+    """Return the name of a document in plain form that has none yet. Its number is no part of that:
+    who is not concerned by a change need not hear of it."""
     text = json.dumps(
         {**plain, "number": 0}, sort_keys=True, separators=(",", ":"), ensure_ascii=False
     )

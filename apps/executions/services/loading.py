@@ -1,4 +1,4 @@
-"""An execution as the coordinator sees it: plain data, read under the execution's lock."""
+"""Load an execution for the coordinator: plain data, read under the execution's lock."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from weir.lifecycle.steps import ActionState, StepState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """The rows of one execution by the ids that the coordinator uses, and its view."""
+    """Hold the rows of one execution by the ids that the coordinator uses, and its view."""
 
     execution: Execution
     steps: Mapping[str, ExecutionStep]
@@ -54,6 +54,7 @@ def load(execution: Execution, now: datetime) -> Loaded:
             ),
             removed=removed_brokers(execution.system),
             pace_s=execution.pace_s,
+            roll_back_pace_s=execution.roll_back_pace_s,
             max_parallel=execution.max_parallel,
             steps=tuple(
                 StepView(
@@ -78,7 +79,8 @@ def _seconds(at: datetime | None) -> float | None:
 
 
 def _reports(execution: Execution) -> dict[int, dict[str, tuple[Report, ...]]]:
-    """Action -> broker -> what it said of the running attempt, and that it has switched."""
+    """Return what each broker said of the running attempt of each action, and that it has
+    switched."""
     found: dict[int, dict[str, tuple[Report, ...]]] = {}
     running = Q(attempt=F("action__attempt"))
     # A switch is true whatever attempt the database believes to be running.
@@ -127,7 +129,7 @@ def _action(
 
 
 def _confirms(row: ExecutionAction, agent: Mapping[str, Any], broker: str) -> bool:
-    """Whether the agent has seen in force what is asked for now.
+    """Return whether the agent has seen in force what is asked for now.
 
     What it saw by an older document proves nothing, whenever it arrives: meanwhile it may have
     been told otherwise. Of several observations the row holds the newest (`agent_report`).

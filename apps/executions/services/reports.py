@@ -1,4 +1,5 @@
-"""What agents say: sessions, reports, observations; each moves the executions it is about."""
+"""Handle what agents report: sessions, reports, observations; each advances the executions it is
+about."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -53,8 +54,8 @@ def session_open(*, agent: Agent, introduction: Introduction) -> Agent:
 
 
 def agent_ahead(*, agent: Agent, number: int) -> None:
-    """An agent has obeyed the document of this number; if it was never sent here, none are sent
-    from now on. Raises InvalidProblem for a number that nobody can have."""
+    """Record that an agent has obeyed the document of this number; if it was never sent here, none
+    are sent from now on. Raises InvalidProblem for an impossible number."""
     _check_number(agent, number)
     with transaction.atomic():
         if agent_obeyed(agent=agent, number=number):
@@ -64,7 +65,7 @@ def agent_ahead(*, agent: Agent, number: int) -> None:
 
 
 def document_serve(*, agent: Agent, incarnation: int, obeyed: int, number: int) -> bool:
-    """Remember, before it is sent, which document an agent is sent. Raises Fenced.
+    """Record, before it is sent, which document an agent is sent. Raises Fenced.
 
     False: this database has gone back since the agent asked, or since the document was read. A
     process that outlives that still shows what is no more; recorded as sent, it would hide what
@@ -77,8 +78,8 @@ def document_serve(*, agent: Agent, incarnation: int, obeyed: int, number: int) 
 
 
 def _check_number(agent: Agent, number: int) -> None:
-    """Adopting what is restored lifts the system's number above every one that is claimed, so a
-    claim without bounds would leave none that agents can name."""
+    """Refuse an impossible document number: adopting a restored database lifts the system's number
+    above every claimed one, so a claim without bounds would leave none that agents can name."""
     if number <= agent.served_number + FURTHEST:
         return
     rows = Revision.objects.filter(system=agent.system_id).values_list("number", flat=True)
@@ -96,7 +97,7 @@ def agent_heard(
     observed: Mapping[str, Any] | None,
     telemetry: Mapping[str, Any] | None,
 ) -> None:
-    """Keep what an agent says, then do what follows from it. Raises Fenced.
+    """Store what an agent reports, then do what follows from it. Raises Fenced.
 
     Stored first, in a transaction of its own: a fault in what follows must not lose a vote. The
     coordinator's next tick would do the same; doing it here saves the wait.

@@ -1,4 +1,4 @@
-"""A database that has gone back: how it shows, and how a person goes on from it.
+"""Handle a restored database: how it shows, and how a person goes on from it.
 
 An agent tells which document it has obeyed. If that one was never sent to it as far as this
 database knows, the database was restored from a backup, or failed over to a copy that lagged
@@ -21,7 +21,7 @@ from apps.telemetry.services import agents_adopt
 
 
 def restored_text(system: System) -> str:
-    """Why no documents are sent, and what to do; empty when they are."""
+    """Return why no documents are sent, and what to do; empty when they are."""
     ahead = list(agents_ahead(system.pk))
     if not ahead:
         return ""
@@ -31,7 +31,7 @@ def restored_text(system: System) -> str:
     return (
         f"The control plane's database has gone back: the agents of {names} have obeyed documents "
         f"up to number {largest}, it knows of none after {sent}. It sends no documents, and agents "
-        "go on as told last. Restore a newer backup, or adopt the restored state on the page of "
+        "go on unchanged. Restore a newer backup, or adopt the restored state on the page of "
         f"the system (POST /api/v1/systems/{system.public_id}/adopt-restored): agents then make "
         "true what this database says."
     )

@@ -1,4 +1,4 @@
-"""Settings being changed: what agents are asked for, what is proved, what the controller adds."""
+"""Change settings: what agents are asked for, what is proved, what the controller adds."""
 
 from collections.abc import Mapping
 from functools import reduce
@@ -20,7 +20,7 @@ from weir.model.plan import Action, Value
 
 
 class Settings:
-    """The settings that a few actions are about, locked; written together by `save`."""
+    """Hold the settings that a few actions are about, locked; `save` writes them together."""
 
     def __init__(self, system: System) -> None:
         self.system = system
@@ -40,12 +40,12 @@ class Settings:
         return self._rows[key]
 
     def ask(self, action: Action) -> None:
-        """Ask the agent for the new value; what the rate controller wanted is over."""
+        """Ask the agent for the new value; the rate controller's value ends."""
         row = self._row(action)
         row.desired, row.controlled = _plain(action.after), None
 
     def prove(self, action: Action) -> None:
-        """What was asked for is in force."""
+        """Record that the value asked for is in force."""
         row = self._row(action)
         if row.in_force != row.desired:
             row.previous, row.changed_at = row.in_force, timezone.now()
@@ -72,8 +72,8 @@ class Settings:
 
 
 def settings_asked(system: System, asked: Mapping[int, SettingKey], number: int) -> None:
-    """Actions (by their keys) ask for another value from the documents of this number on: only what
-    is observed by one of these shows that it was heard."""
+    """Record that actions (by their keys) ask for another value from the documents of this number
+    on: only an observation of one of these confirms it."""
     ExecutionAction.objects.filter(pk__in=asked).update(asked_number=number)
     which = [Q(kind=kind, target_key=target_key) for kind, target_key in asked.values()]
     if which:
@@ -82,7 +82,7 @@ def settings_asked(system: System, asked: Mapping[int, SettingKey], number: int)
 
 
 def settings_forget(system: System, broker: str) -> list[str]:
-    """What was in force at a broker that is gone is in force no more; what that was, as text.
+    """Remove what was in force at a broker that is gone; return it as text.
 
     A flow that entered there is still known, with its promise, and enters nowhere.
     """
@@ -113,7 +113,8 @@ def _plain(value: Value | None) -> dict[str, Any] | None:
 
 
 def shows(observed: Observed, action: Action, value: Value | None, broker: str) -> bool:
-    """Whether the broker's agent sees exactly this value of the action's setting in force."""
+    """Return whether the broker's agent sees exactly this value of the action's setting in
+    force."""
     target = action.target
     match action.kind:
         case "set_flow_rate":
@@ -144,7 +145,7 @@ def shows(observed: Observed, action: Action, value: Value | None, broker: str) 
 
 
 def asks_of(action: Action, value: Value | None, broker: str) -> bool:
-    """Whether this value of the action's setting asks anything of the broker."""
+    """Return whether this value of the action's setting asks anything of the broker."""
     if value is None:
         return False
     return action.kind != "carry_flow" or bool(value["broker"] == broker)

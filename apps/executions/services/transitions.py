@@ -1,4 +1,4 @@
-"""The rows of an execution: lock them, move them along their tables, append steps."""
+"""Lock the rows of an execution, move them along their tables, append steps."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -21,13 +21,13 @@ from weir.model.plan import Step
 
 
 def execution_locked(pk: int) -> Execution:
-    """The execution's row, locked: whoever thinks about it does so alone."""
+    """Lock the execution's row and return it: one process decides about it at a time."""
     rows = Execution.objects.select_for_update(of=("self",)).select_related("system")
     return rows.get(pk=pk)
 
 
 def is_on_hold(execution: Execution, now: datetime) -> bool:
-    """Whether a maintenance window forbids it to begin another step."""
+    """Return whether a maintenance window forbids it to begin another step."""
     return execution.hold_at is not None and execution.hold_at <= now
 
 
@@ -64,7 +64,7 @@ def record_execution(
     before: str | None = None,
     reason: str = "",
 ) -> None:
-    """One audit entry about the execution."""
+    """Add one audit entry about the execution."""
     record(
         actor=actor,
         action=action,
@@ -79,7 +79,7 @@ def record_execution(
 
 
 def tell(execution: Execution) -> None:
-    """News for browsers, on commit."""
+    """Publish the execution to browsers on commit."""
     publish("execution", **execution_news(execution))
 
 

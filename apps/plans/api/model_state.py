@@ -1,4 +1,4 @@
-"""What is in force beside what the model says, over REST."""
+"""Compare over the REST API what is in force with what the model says."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ KINDS = [(name, name) for name in KIND_OF]
 
 
 class ModelStateSerializer(serializers.Serializer[Any]):
-    """One flow, or one class at one broker."""
+    """Describe one flow, or one class at one broker."""
 
     kind = serializers.ChoiceField(choices=KINDS)
     name = serializers.CharField()
@@ -34,7 +34,7 @@ class ModelStateSerializer(serializers.Serializer[Any]):
 
 
 class ModelStatesSerializer(serializers.Serializer[Any]):
-    """The first 500, and how many there are."""
+    """List the first 500 flows and classes, and count all."""
 
     total = serializers.IntegerField()
     results = ModelStateSerializer(many=True)
@@ -48,7 +48,9 @@ class _Query(Form[Any]):
 
 
 class ModelStateView(APIView):
-    """Flows and classes as agents carry and serve them, beside what the model asks for."""
+    """Compare flows and classes as agents carry and serve them with what the model asks for."""
+
+    refuses = {"get": (404,)}
 
     @extend_schema(
         operation_id="model_state_retrieve",
@@ -61,7 +63,7 @@ class ModelStateView(APIView):
         responses=ModelStatesSerializer,
     )
     def get(self, request: Request) -> Response:
-        """By name; of one kind, of one name, or only what differs."""
+        """List them by name; of one kind, of one name, or only those that differ."""
         form = _Query(data=request.query_params)
         form.is_valid(raise_exception=True)
         values = dict(form.validated_data)

@@ -1,23 +1,29 @@
-"""What plans look like over REST."""
+"""Describe plans over the REST API."""
 
 from typing import Any
 
 from rest_framework import serializers
 
+from apps.common.api.fields import choices, command_list
 from apps.common.api.forms import Form
 from apps.executions.api.serializers import EXECUTION_STATES, SettingMemberField
+from apps.plans.domain.verdicts import Judged
 from apps.plans.models import Decision, Plan
+from apps.plans.selectors.commands import ACCEPT_OVERLOAD, DRY_RUN, NEEDS, ROLL_BACK
 from apps.systems.api.entities import Reference
 from apps.systems.models import System
+from weir.enactment.terms import Reason
 from weir.lifecycle.plans import PlanState
 
 PLAN_STATES = [(state.value, state.value) for state in PlanState]
+PLAN_COMMANDS = choices(*NEEDS, DRY_RUN, ACCEPT_OVERLOAD, ROLL_BACK)
+LEFT_OUT_REASONS = choices(*Reason)
 CHECK_STATES = [(state, state) for state in ("pass", "fail", "warn", "unknown")]
 MAX_COMMENT = 2000
 
 
 class BlastRadiusSerializer(serializers.Serializer[dict[str, Any]]):
-    """How much of the system a plan touches."""
+    """Describe how much of the system a plan touches."""
 
     brokers = serializers.IntegerField()
     brokers_total = serializers.IntegerField()
@@ -30,7 +36,7 @@ class BlastRadiusSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class PlanSourceSerializer(serializers.Serializer[Plan]):
-    """What proposed the plan."""
+    """Describe what proposed the plan."""
 
     kind = serializers.CharField(source="source_kind")
     id = serializers.UUIDField(source="source_id", allow_null=True)
@@ -38,16 +44,18 @@ class PlanSourceSerializer(serializers.Serializer[Plan]):
 
 
 class PlanExecutionSerializer(serializers.Serializer[Any]):
-    """How far the execution of a plan is."""
+    """Describe the progress of a plan's execution."""
 
     id = serializers.UUIDField()
     state = serializers.ChoiceField(choices=EXECUTION_STATES)
     actions_done = serializers.IntegerField()
     actions_total = serializers.IntegerField()
+    actions_to_undo = serializers.IntegerField(help_text="Of its rollback; 0 until it has one.")
+    actions_undone = serializers.IntegerField()
 
 
 class PlanSerializer(serializers.Serializer[Any]):
-    """A plan without its document: `apps.plans.selectors.readings.Reading`."""
+    """Describe a plan without its steps."""
 
     id = serializers.UUIDField(source="plan.public_id")
     number = serializers.IntegerField(source="plan.number")
@@ -58,9 +66,11 @@ class PlanSerializer(serializers.Serializer[Any]):
     system_name = serializers.CharField(source="plan.system.name")
     state = serializers.ChoiceField(choices=PLAN_STATES)
     author = serializers.CharField(allow_null=True)
+    author_id = serializers.UUIDField(allow_null=True)
     answerable = serializers.CharField(
         allow_null=True, help_text="Who set up the schedule or trigger that made it."
     )
+    answerable_id = serializers.UUIDField(allow_null=True)
     created_at = serializers.DateTimeField(source="plan.created_at")
     submitted_at = serializers.DateTimeField(source="plan.submitted_at", allow_null=True)
     waiting_since = serializers.DateTimeField(source="plan.waiting_since", allow_null=True)
@@ -70,17 +80,20 @@ class PlanSerializer(serializers.Serializer[Any]):
     run_name = serializers.CharField(allow_null=True)
     source = PlanSourceSerializer(source="plan")  # type: ignore[assignment]
     blast_radius = BlastRadiusSerializer(source="plan.blast_radius")
-    approvals_given = serializers.IntegerField()
+    approvals_given = serializers.IntegerField(
+        help_text="That count now; of an executed plan, those that it was executed on."
+    )
     approvals_needed = serializers.IntegerField()
     expires_at = serializers.DateTimeField(source="plan.expires_at", allow_null=True)
     stale_because = serializers.CharField(help_text="Empty unless the plan is stale.")
     superseded_by = serializers.UUIDField(allow_null=True)
+    superseded_by_name = serializers.CharField(allow_null=True)
     execution = PlanExecutionSerializer(allow_null=True)
-    allowed_commands = serializers.ListField(child=serializers.CharField())
+    allowed_commands = command_list(PLAN_COMMANDS)
 
 
 class PlanActionSerializer(serializers.Serializer[dict[str, Any]]):
-    """One action: what it changes, from what to what."""
+    """Describe one action: what it changes, from what to what."""
 
     index = serializers.IntegerField()
     kind = serializers.CharField()
@@ -94,16 +107,18 @@ class PlanActionSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class PlanStepSerializer(serializers.Serializer[dict[str, Any]]):
-    """Actions that may run together."""
+    """List actions that may run together."""
 
     index = serializers.IntegerField()
     actions = PlanActionSerializer(many=True)
 
 
 class PlanChangeSerializer(serializers.Serializer[Any]):
-    """One number before and after; null: not enforced. A link counts 1 where it is, else 0.
+    """Describe one number before and after; null: not enforced. A link counts 1 where it is, else
+    0.
 
-    What is no number, such as the broker where a flow enters, stands in `was` and `becomes`.
+    What is no number, such as the broker where a flow enters, stands in `was` and `becomes`; so
+    does `not served` in the place of a limit where there is nothing to limit.
     """
 
     kind = serializers.CharField()
@@ -115,22 +130,27 @@ class PlanChangeSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField()
     was = serializers.CharField(help_text="Text; empty where the change is a number.")
     becomes = serializers.CharField(help_text="Text; empty where the change is a number.")
+    measured = serializers.FloatField(
+        allow_null=True,
+        help_text="Of a rate what passes now, of a limit who is connected now; null: not measured, "
+        "or the plan has begun.",
+    )
 
 
 class PlanLeftOutSerializer(serializers.Serializer[Any]):
-    """One number that was proposed to change and does not, by the policy's judgement."""
+    """Describe one number that was proposed to change and does not, by the policy's judgement."""
 
     kind = serializers.CharField()
     label = serializers.CharField()  # type: ignore[assignment]
     unit = serializers.CharField()
     before = serializers.FloatField(allow_null=True)
     wanted = serializers.FloatField(allow_null=True)
-    reason = serializers.CharField(help_text="band, reversal, dwell, charge, room or no_need.")
+    reason = serializers.ChoiceField(choices=LEFT_OUT_REASONS)
     because = serializers.CharField(help_text="The reason with its numbers.")
 
 
 class PlanPromiseSerializer(serializers.Serializer[Any]):
-    """A quantity before the plan and what it is expected to be after."""
+    """Describe a quantity before the plan and its expected value after."""
 
     name = serializers.CharField()
     unit = serializers.CharField()
@@ -139,7 +159,7 @@ class PlanPromiseSerializer(serializers.Serializer[Any]):
 
 
 class PlanCheckSerializer(serializers.Serializer[Any]):
-    """One thing that was looked at just now."""
+    """Describe one check of the live state."""
 
     name = serializers.CharField()
     title = serializers.CharField()
@@ -147,14 +167,92 @@ class PlanCheckSerializer(serializers.Serializer[Any]):
     detail = serializers.CharField()
 
 
+class PlanClassHurtSerializer(serializers.Serializer[Any]):
+    """Describe one class that a plan touches: who is connected now, and who may be afterwards."""
+
+    name = serializers.CharField()
+    broker = serializers.CharField()
+    connected = serializers.IntegerField(
+        allow_null=True, help_text="Consumers that are connected now; null: nobody measures."
+    )
+    waiting = serializers.IntegerField(
+        allow_null=True, help_text="Consumers that wait for a place; null: nobody measures."
+    )
+    served_before = serializers.BooleanField()
+    limit_before = serializers.IntegerField(
+        allow_null=True, help_text="null: where the class is served, nothing limits it."
+    )
+    served_after = serializers.BooleanField()
+    limit_after = serializers.IntegerField(
+        allow_null=True, help_text="null: where the class is served, nothing limits it."
+    )
+    disconnected = serializers.IntegerField(
+        allow_null=True, help_text="How many have to leave; null: it cannot be told."
+    )
+    let_in = serializers.IntegerField(
+        allow_null=True,
+        help_text="How many of those that wait find a place; null: it cannot be told.",
+    )
+
+
+class PlanHurtSerializer(serializers.Serializer[Any]):
+    """Describe whom a plan disconnects, from what is measured now."""
+
+    sentence = serializers.CharField(help_text="How many of how many lose their connection.")
+    connected = serializers.IntegerField(
+        allow_null=True, help_text="Of all classes of the system; null: nobody measures."
+    )
+    disconnected = serializers.IntegerField(
+        help_text="How many have to leave, of the classes where that can be told."
+    )
+    classes = PlanClassHurtSerializer(
+        many=True, help_text="Those that the plan touches; the one that loses most first."
+    )
+    unmeasured = serializers.ListField(
+        child=serializers.CharField(), help_text="Classes of which it cannot be told."
+    )
+
+
+class PlanWaitSerializer(serializers.Serializer[Any]):
+    """Describe one topic that gets more messages than its gate lets pass after the plan."""
+
+    topic = serializers.CharField()
+    topic_id = serializers.UUIDField()
+    broker = serializers.CharField(help_text="Where its gate is.")
+    reliable = serializers.BooleanField(
+        help_text="Its messages wait; those of a best-effort topic are discarded."
+    )
+    offered_per_s = serializers.FloatField(help_text="Mean of the last half minute.")
+    gate_per_s = serializers.FloatField(help_text="What the plan lets pass.")
+    excess_per_s = serializers.FloatField(help_text="How many more arrive than leave.")
+    waiting = serializers.IntegerField(help_text="Messages that wait already.")
+    full_in_s = serializers.FloatField(
+        allow_null=True,
+        help_text="Seconds after the plan until the first known limit is reached; null: see why.",
+    )
+    why = serializers.CharField(help_text="Why no time can be told; empty where one is.")
+    alarm = serializers.BooleanField(help_text="It is full within an hour.")
+    sentence = serializers.CharField(help_text="All of it in words.")
+
+
+class PlanWaitsSerializer(serializers.Serializer[Any]):
+    """Describe what a plan's gates do to what publishers send now."""
+
+    topics = PlanWaitSerializer(many=True, help_text="The one that is full first, first.")
+    unmeasured = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Topics whose gate the plan sets and whose messages nobody measures now.",
+    )
+
+
 class PlanChecksSerializer(serializers.Serializer[dict[str, Any]]):
-    """The answer of a dry run; nothing was touched."""
+    """List the checks of a dry run; nothing was touched."""
 
     results = PlanCheckSerializer(many=True)
 
 
 class PlanLevelSerializer(serializers.Serializer[Any]):
-    """How full one broker is."""
+    """Describe how full one broker is."""
 
     broker = serializers.CharField()
     share = serializers.FloatField(
@@ -164,7 +262,7 @@ class PlanLevelSerializer(serializers.Serializer[Any]):
 
 
 class PlanLevelsSerializer(serializers.Serializer[Any]):
-    """How full the brokers are at every stop of a plan."""
+    """Describe how full the brokers are at every stop of a plan."""
 
     stops = serializers.ListField(
         child=PlanLevelSerializer(many=True),
@@ -174,7 +272,7 @@ class PlanLevelsSerializer(serializers.Serializer[Any]):
 
 
 class PlanApprovalSerializer(serializers.Serializer[Any]):
-    """One decision and whether it still holds."""
+    """Describe one decision and whether it still holds."""
 
     person = serializers.CharField(help_text="Weir itself where a policy approved.")
     decision = serializers.ChoiceField(choices=Decision.choices)
@@ -184,8 +282,16 @@ class PlanApprovalSerializer(serializers.Serializer[Any]):
     invalid_because = serializers.CharField()
 
 
+class PlanAcceptanceSerializer(serializers.Serializer[Any]):
+    """Describe who accepts that the plan loads more than a capacity, and why."""
+
+    person = serializers.CharField()
+    at = serializers.DateTimeField()
+    reason = serializers.CharField()
+
+
 class PlanPolicySerializer(serializers.Serializer[Any]):
-    """What the system's policy asks of this plan."""
+    """Describe what the system's policy asks of this plan."""
 
     approvals_needed = serializers.IntegerField()
     reason = serializers.CharField()
@@ -195,7 +301,8 @@ class PlanPolicySerializer(serializers.Serializer[Any]):
 
 
 class PlanBoundSerializer(serializers.Serializer[Any]):
-    """A quantity that the plan assumes to lie between two bounds; `measured` is of now."""
+    """Describe a quantity that the plan assumes to lie between two bounds; `measured` is its
+    present value."""
 
     name = serializers.CharField()
     unit = serializers.CharField()
@@ -205,7 +312,8 @@ class PlanBoundSerializer(serializers.Serializer[Any]):
 
 
 class PlanEventSerializer(serializers.Serializer[Any]):
-    """One line of a plan's history."""
+    """Describe one line of a plan's history: what happened to it, and what was asked of its
+    execution."""
 
     at = serializers.DateTimeField()
     actor = serializers.CharField(source="actor_name")
@@ -215,7 +323,7 @@ class PlanEventSerializer(serializers.Serializer[Any]):
 
 
 class PlanExecutionRowSerializer(serializers.Serializer[Any]):
-    """An attempt to carry the plan out."""
+    """Describe an attempt to carry the plan out."""
 
     id = serializers.UUIDField(source="public_id")
     number = serializers.IntegerField()
@@ -225,7 +333,7 @@ class PlanExecutionRowSerializer(serializers.Serializer[Any]):
 
 
 class PlanDetailSerializer(PlanSerializer):
-    """A plan as a reviewer reads it."""
+    """Describe a plan as a reviewer reads it."""
 
     why = serializers.ListField(child=serializers.CharField(), source="plan.content.why")
     promise = PlanPromiseSerializer(many=True, source="plan.content.promise")
@@ -233,7 +341,24 @@ class PlanDetailSerializer(PlanSerializer):
     changes = PlanChangeSerializer(many=True)
     left_out = PlanLeftOutSerializer(many=True)
     checks = PlanCheckSerializer(many=True)
+    hurt = PlanHurtSerializer(
+        allow_null=True,
+        help_text="Who loses a connection; null: it has begun, or is settled.",
+    )
+    waits = PlanWaitsSerializer(
+        allow_null=True,
+        help_text="Who sends more than the plan lets pass; null: it has begun, or is settled.",
+    )
     approvals = PlanApprovalSerializer(many=True)
+    would_overload = serializers.CharField(
+        help_text="Where it would load more than a capacity; empty: nowhere, or it has begun."
+    )
+    accepted_overload = PlanAcceptanceSerializer(
+        allow_null=True, help_text="null: nobody has accepted an overload."
+    )
+    roll_back_overload = serializers.CharField(
+        help_text="Of an executed plan: where rolling it back would load more than a capacity."
+    )
     policy = PlanPolicySerializer()
     envelope = PlanBoundSerializer(many=True)
     events = PlanEventSerializer(many=True)
@@ -241,14 +366,14 @@ class PlanDetailSerializer(PlanSerializer):
 
 
 class ModelPlanSerializer(Form[dict[str, Any]]):
-    """Of which system the model shall be brought into force."""
+    """Read of which system to bring the model into force."""
 
     system = Reference(System)
     title = serializers.CharField(required=False, default="", allow_blank=True, max_length=200)
 
 
 class ApproveSerializer(Form[dict[str, Any]]):
-    """Approve exactly what was read."""
+    """Read the hash of the content to approve."""
 
     content_hash = serializers.RegexField(
         r"^[0-9a-f]{64}$", help_text="`content_hash` of the plan that you read."
@@ -259,21 +384,58 @@ class ApproveSerializer(Form[dict[str, Any]]):
 
 
 class RejectSerializer(Form[dict[str, Any]]):
-    """Say what is missing."""
+    """Read the reason of a rejection."""
 
     comment = serializers.CharField(max_length=MAX_COMMENT)
 
 
+class PlanReasonSerializer(Form[dict[str, Any]]):
+    """Read why somebody commands a plan, such as the number of a ticket."""
+
+    reason = serializers.CharField(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=MAX_COMMENT,
+        help_text="For the plan's history.",
+    )
+
+
 class DiscardSerializer(Form[dict[str, Any]]):
-    """Drop a plan that nobody will carry out."""
+    """Read why to drop a plan that nobody will carry out."""
 
     reason = serializers.CharField(
         required=False, default="", allow_blank=True, max_length=MAX_COMMENT
     )
 
 
+class RollBackSerializer(Form[dict[str, Any]]):
+    """Read why an executed plan is rolled back."""
+
+    reason = serializers.CharField(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=MAX_COMMENT,
+        help_text="For those who approve it.",
+    )
+    accept_overload = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="Accept what going back would overload; needs a reason, and the permission to "
+        "approve plans.",
+    )
+
+
+class AcceptOverloadSerializer(Form[dict[str, Any]]):
+    """Read why a plan may load more than a capacity."""
+
+    reason = serializers.CharField(allow_blank=True, max_length=MAX_COMMENT)
+
+
 class OutcomeSerializer(serializers.Serializer[Any]):
-    """A plan that was carried out: what it promised and what is measured now."""
+    """Describe a plan that was carried out: what it promised, what was measured, and the
+    verdict."""
 
     plan = serializers.UUIDField(source="plan.public_id")
     name = serializers.CharField(source="plan.__str__")
@@ -283,7 +445,18 @@ class OutcomeSerializer(serializers.Serializer[Any]):
     system_name = serializers.CharField(source="plan.system.name")
     executed_at = serializers.DateTimeField()
     promise = PlanPromiseSerializer(many=True, source="plan.content.promise")
-    measured_utility = serializers.FloatField(
+    judged = serializers.ChoiceField(choices=[judged.value for judged in Judged])
+    because = serializers.CharField(help_text="The verdict's evidence, or why there is none.")
+    known_at = serializers.DateTimeField(
+        allow_null=True, help_text="When it can be told, where it is too early."
+    )
+    measured_before = serializers.FloatField(
         allow_null=True,
-        help_text="Only of a system's newest executed plan that promises utility; null: unknown.",
+        help_text="Mean utility of the window before, at the weights the plan was made with.",
+    )
+    measured_after = serializers.FloatField(
+        allow_null=True, help_text="The same after it ended; null: not measured (yet)."
+    )
+    noise = serializers.FloatField(
+        allow_null=True, help_text="By how much the utility varied by itself before."
     )

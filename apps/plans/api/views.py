@@ -1,4 +1,4 @@
-"""Plans: read what would change and why, decide, carry out."""
+"""Serve plans over the REST API: read what would change and why, decide, carry out."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -12,19 +12,21 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import mixins, serializers, status, viewsets
 from rest_framework.decorators import action
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.api.permissions import granted
+from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.common.api.filters import FilterSet, NameSearch, Ordering
+from apps.common.api.filters import CreatedFilter, NameSearch, Ordering, Person
 from apps.common.api.preconditions import once
 from apps.executions.api.serializers import ExecutionDetailSerializer
 from apps.executions.selectors import executions_in_full
 from apps.plans import services
 from apps.plans.api.serializers import (
     PLAN_STATES,
+    AcceptOverloadSerializer,
     ApproveSerializer,
     DiscardSerializer,
     ModelPlanSerializer,
@@ -32,8 +34,10 @@ from apps.plans.api.serializers import (
     PlanChecksSerializer,
     PlanDetailSerializer,
     PlanLevelsSerializer,
+    PlanReasonSerializer,
     PlanSerializer,
     RejectSerializer,
+    RollBackSerializer,
 )
 from apps.plans.models import Plan
 from apps.plans.selectors.export import plan_as_text, plan_json_text
@@ -50,19 +54,23 @@ from apps.systems.api.entities import IDEMPOTENCY_KEY
 
 
 def caller_of(request: Request) -> Caller:
-    """Who asks and what they may do."""
+    """Return who asks and what they may do."""
     person = request.user if isinstance(request.user, User) else None
     return Caller(person=person, permissions=granted(request))
 
 
-class PlanFilter(FilterSet):
-    """By system, state, kind, and by whether it waits for the caller."""
+class PlanFilter(CreatedFilter):
+    """Filter plans by system, state, kind, author, time, and by whether they wait for the
+    caller."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
     state = filters.MultipleChoiceFilter(field_name="state_now", choices=PLAN_STATES)
+    person = Person("author")
 
     waiting_for = filters.ChoiceFilter(
-        choices=[("me", "me")], method="filter_waiting", label="In review, and yours to decide."
+        choices=[("me", "me")],
+        method="filter_waiting",
+        label="`me`: in review, and yours to decide.",
     )
 
     class Meta:
@@ -70,7 +78,7 @@ class PlanFilter(FilterSet):
         fields = ["kind"]
 
     def filter_waiting(self, plans: QuerySet[Plan], name: str, value: str) -> QuerySet[Plan]:
-        """What the caller may still approve or reject."""
+        """Return the plans that the caller may still approve or reject."""
         assert isinstance(self.request, Request)
         caller = caller_of(self.request)
         if caller.person is None or Permission.REVIEW_PLAN not in caller.permissions:
@@ -79,7 +87,7 @@ class PlanFilter(FilterSet):
 
 
 class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
-    """What shall change, in which order and why; who agreed to it."""
+    """Manage plans: what changes, in which order and why, and who approved it."""
 
     queryset = plan_rows()
     serializer_class: Any = PlanSerializer
@@ -96,27 +104,29 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
         "submit": Permission.PROPOSE_PLAN,
         "withdraw": Permission.PROPOSE_PLAN,
         "discard": Permission.PROPOSE_PLAN,
-        "undo": Permission.PROPOSE_PLAN,
+        "roll_back": Permission.PROPOSE_PLAN,
+        "accept_overload": Permission.REVIEW_PLAN,
         "approve": Permission.REVIEW_PLAN,
         "reject": Permission.REVIEW_PLAN,
         "execute": Permission.EXECUTE_PLAN,
         "dry_run": Permission.READ,
     }
+    refuses = {"accept_overload": (422,), "dry_run": (409,)}
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Plans, newest first; one whose model has moved is shown as stale at once."""
+        """List plans, newest first; one whose model has moved is shown as stale at once."""
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         assert page is not None
         rows = PlanSerializer(plan_readings(page, caller_of(request)), many=True).data
         return self.get_paginated_response(rows)
 
     def _answer(self, request: Request) -> Response:
-        """The plan as it stands now."""
+        """Return the plan with its present state."""
         reading = plan_reading(self.get_object(), caller_of(request))
         return Response(PlanDetailSerializer(reading).data)
 
     def _command(self, request: Request, command: Callable[..., Any], **values: Any) -> Response:
-        command(plan=self.get_object(), actor=request.user, **values)
+        command(plan=self.get_object(), actor=actor_of(request), **values)
         return self._answer(request)
 
     @extend_schema(
@@ -130,8 +140,7 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
         def run() -> Response:
             form = ModelPlanSerializer(data=request.data)
             form.is_valid(raise_exception=True)
-            assert isinstance(request.user, User)
-            plan = services.plan_of_model(actor=request.user, **form.validated_data)
+            plan = services.plan_of_model(actor=actor_of(request), **form.validated_data)
             reading = plan_reading(plan_rows().get(pk=plan.pk), caller_of(request))
             return Response(
                 PlanDetailSerializer(reading).data,
@@ -143,25 +152,25 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
 
     @extend_schema(responses=PlanDetailSerializer)
     def retrieve(self, request: Request, id: str) -> Response:
-        """One plan with its steps, checks, decisions and history."""
+        """Return one plan with its steps, checks, decisions and history."""
         return self._answer(request)
 
-    @extend_schema(request=None, responses=PlanDetailSerializer)
+    @extend_schema(request=PlanReasonSerializer, responses=PlanDetailSerializer)
     @action(detail=True, methods=["post"])
     def submit(self, request: Request, id: str) -> Response:
         """Send a draft for review."""
-        return self._command(request, services.plan_submit)
+        return self._command(request, services.plan_submit, **_reason(request))
 
-    @extend_schema(request=None, responses=PlanDetailSerializer)
+    @extend_schema(request=PlanReasonSerializer, responses=PlanDetailSerializer)
     @action(detail=True, methods=["post"])
     def withdraw(self, request: Request, id: str) -> Response:
         """Take a plan back from review; decisions made so far end."""
-        return self._command(request, services.plan_withdraw)
+        return self._command(request, services.plan_withdraw, **_reason(request))
 
     @extend_schema(request=ApproveSerializer, responses=PlanDetailSerializer)
     @action(detail=True, methods=["post"])
     def approve(self, request: Request, id: str) -> Response:
-        """Approve the content that `content_hash` names; not one's own, and not twice."""
+        """Approve the content that `content_hash` names; not the caller's own, and not twice."""
         form = ApproveSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         return self._command(request, services.plan_approve, **form.validated_data)
@@ -169,7 +178,7 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
     @extend_schema(request=RejectSerializer, responses=PlanDetailSerializer)
     @action(detail=True, methods=["post"])
     def reject(self, request: Request, id: str) -> Response:
-        """Say no and why; one no is enough."""
+        """Reject a plan with a reason; one rejection is enough."""
         form = RejectSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         return self._command(request, services.plan_reject, **form.validated_data)
@@ -177,17 +186,17 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
     @extend_schema(request=DiscardSerializer, responses=PlanDetailSerializer)
     @action(detail=True, methods=["post"])
     def discard(self, request: Request, id: str) -> Response:
-        """Drop a plan that nobody began."""
+        """Drop a plan that was never begun."""
         form = DiscardSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         return self._command(request, services.plan_discard, **form.validated_data)
 
-    @extend_schema(request=None, responses={202: ExecutionDetailSerializer})
+    @extend_schema(request=PlanReasonSerializer, responses={202: ExecutionDetailSerializer})
     @action(detail=True, methods=["post"])
     def execute(self, request: Request, id: str) -> Response:
         """Carry out an approved plan, after everything was checked once more."""
-        assert isinstance(request.user, User)
-        execution = services.plan_execute(plan=self.get_object(), actor=request.user)
+        reason = _reason(request)
+        execution = services.plan_execute(plan=self.get_object(), actor=actor_of(request), **reason)
         fresh = executions_in_full().get(pk=execution.pk)
         return Response(
             ExecutionDetailSerializer(fresh, context={"request": request}).data,
@@ -195,16 +204,35 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
             headers={"Location": f"/api/v1/executions/{execution.public_id}"},
         )
 
+    @extend_schema(request=AcceptOverloadSerializer, responses=PlanDetailSerializer)
+    @action(detail=True, methods=["post"], url_path="accept-overload")
+    def accept_overload(self, request: Request, id: str) -> Response:
+        """Accept, with a reason, that a draft loads more than a capacity: it may be sent then."""
+        form = AcceptOverloadSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        return self._command(request, services.plan_accept_overload, **form.validated_data)
+
     @extend_schema(
-        request=None, responses={201: PlanDetailSerializer}, parameters=[IDEMPOTENCY_KEY]
+        request=RollBackSerializer,
+        responses={201: PlanDetailSerializer},
+        parameters=[IDEMPOTENCY_KEY],
     )
-    @action(detail=True, methods=["post"])
-    def undo(self, request: Request, id: str) -> Response:
-        """Make a plan that takes an executed one back; it is reviewed like any other."""
+    @action(detail=True, methods=["post"], url_path="roll-back")
+    def roll_back(self, request: Request, id: str) -> Response:
+        """Make a plan that rolls an executed one back; it is reviewed like any other.
+
+        While its execution is under way, roll that back instead.
+        """
 
         def make() -> Response:
-            assert isinstance(request.user, User)
-            made = services.plan_undo(plan=self.get_object(), actor=request.user)
+            form = RollBackSerializer(data=request.data)
+            form.is_valid(raise_exception=True)
+            values = form.validated_data
+            if values["accept_overload"] and Permission.REVIEW_PLAN not in granted(request):
+                raise PermissionDenied("Only who may approve plans accepts an overload.")
+            made = services.plan_roll_back(
+                plan=self.get_object(), actor=actor_of(request), **values
+            )
             fresh = plan_reading(plan_rows().get(pk=made.pk), caller_of(request))
             return Response(
                 PlanDetailSerializer(fresh).data,
@@ -218,28 +246,35 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
     @action(detail=True, methods=["post"], url_path="dry-run")
     def dry_run(self, request: Request, id: str) -> Response:
         """Check the plan against the live state without touching anything."""
-        assert isinstance(request.user, User)
         may_decide = granted(request) & {
             Permission.PROPOSE_PLAN,
             Permission.REVIEW_PLAN,
             Permission.EXECUTE_PLAN,
         }
         found = services.plan_dry_run(
-            plan=self.get_object(), actor=request.user, tells=bool(may_decide)
+            plan=self.get_object(), actor=actor_of(request), tells=bool(may_decide)
         )
         return Response(PlanChecksSerializer({"results": found}).data)
 
     @extend_schema(responses=PlanLevelsSerializer)
     @action(detail=True, methods=["get"])
     def levels(self, request: Request, id: str) -> Response:
-        """How full the brokers are at every stop of the plan, by the model.
+        """Return how full the brokers are at every stop of the plan, by the model.
 
         What nothing limits counts with all that the model lets it ask for.
         """
         return Response(PlanLevelsSerializer(levels_of(self.get_object())).data)
 
     @extend_schema(
-        parameters=[OpenApiParameter("as", str, enum=["json", "text"], default="json")],
+        parameters=[
+            OpenApiParameter(
+                "as",
+                str,
+                enum=["json", "text"],
+                default="json",
+                description="`json`: a document for programs; `text`: to paste into a ticket.",
+            )
+        ],
         responses={
             (200, "application/json"): OpenApiTypes.OBJECT,
             (200, "text/plain"): OpenApiTypes.STR,
@@ -247,7 +282,7 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
     )
     @action(detail=True, methods=["get"])
     def export(self, request: Request, id: str) -> HttpResponse:
-        """The plan as a file, or as a text to paste into a ticket."""
+        """Return the plan as a file, or as a text to paste into a ticket."""
         plan = self.get_object()
         form = serializers.ChoiceField(choices=["json", "text"])
         wanted = request.query_params.get("as", "json")
@@ -268,14 +303,23 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
     )
     @action(detail=False, methods=["get"], pagination_class=None)
     def outcomes(self, request: Request) -> Response:
-        """Plans executed lately: what they promised and what is measured now."""
+        """List plans executed lately: what they promised, what was measured, and whether they
+        helped."""
         try:
             form = serializers.IntegerField(min_value=1, max_value=366)
             days = form.run_validation(request.query_params.get("days", "7"))
         except serializers.ValidationError as error:
             raise serializers.ValidationError({"days": error.detail}) from error
-        found = outcomes(since=timezone.now() - timedelta(days=days))
+        now = timezone.now()
+        found = outcomes(since=now - timedelta(days=days), now=now)
         return Response({"results": OutcomeSerializer(found, many=True).data})
+
+
+def _reason(request: Request) -> dict[str, str]:
+    """Return the reason of a command, from a body that may be left out."""
+    form = PlanReasonSerializer(data=request.data)
+    form.is_valid(raise_exception=True)
+    return dict(form.validated_data)
 
 
 def _file(text: str, content_type: str, name: str) -> HttpResponse:

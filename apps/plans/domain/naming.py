@@ -1,11 +1,11 @@
-"""Names in sentences: a few, then how many others."""
+"""List names in sentences: a few, then how many others."""
 
 NAMED = 3
-"""Names that a sentence lists before it counts the others."""
+"""The number of names that a sentence lists before it counts the others."""
 
 
 def listed(names: tuple[str, ...]) -> str:
-    """A few names, then how many others."""
+    """Return a few names, then how many others."""
     if len(names) == 1:
         return names[0]
     if len(names) <= NAMED:

@@ -1,4 +1,5 @@
-"""What the model asks of agents and what is in force, compared; the difference as actions. Pure.
+"""Compare what the model asks of agents with what is in force, and express the difference as
+actions.
 
 The order is what makes it safe. Classes leave and limits fall first. Then flows begin, change and
 end: nobody receives one any more that ends, and the gate of one that begins already stands. Then
@@ -24,7 +25,7 @@ RELIABLE = "reliable"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What agents do not do yet as the model has it."""
+    """Hold what agents do not do yet as the model has it."""
 
     leave: tuple[Action, ...] = ()
     """Classes that are served no longer."""
@@ -38,14 +39,14 @@ class Difference:
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        """All of it."""
+        """Return the actions of all kinds."""
         return (*self.leave, *self.flows, *self.serve)
 
 
 def difference(
     asked: Mapping[SettingKey, Asked], in_force: Mapping[SettingKey, Value]
 ) -> Difference:
-    """From what is in force to what the model asks for."""
+    """Return the difference between what is in force and what the model asks for."""
     actions = []
     for key in sorted({*asked, *(key for key in in_force if key[0] in STRUCTURE)}):
         kind, before = key[0], in_force.get(key)
@@ -65,7 +66,8 @@ def difference(
 
 
 def arranged(found: Difference, settings: Sequence[Action]) -> tuple[Step, ...]:
-    """The steps of a plan that brings the difference and these changes of rates and limits."""
+    """Return the steps of a plan that brings the difference and these changes of rates and
+    limits."""
     takes = tuple(action for action in settings if is_takeaway(action))
     gives = tuple(action for action in settings if not is_takeaway(action))
     steps = ((*found.leave, *takes), found.flows, found.serve, gives)
@@ -96,7 +98,8 @@ def _promise(value: Value) -> str:
 
 
 def reasons(found: Difference) -> tuple[str, ...]:
-    """What a reviewer has to know of the difference: what changes, and what may be lost by it."""
+    """Return what a reviewer has to know of the difference: what changes, and what may be lost by
+    it."""
     sentences = []
     if found:
         sentences.append(f"The model asks for what agents do not do yet: {counted(found)}.")
@@ -139,7 +142,7 @@ def _flows(actions: Iterable[Action]) -> tuple[str, ...]:
 
 
 def counted(found: Difference) -> str:
-    """Such as `2 flows, 3 classes`."""
+    """Return a text such as `2 flows, 3 classes`."""
     classes = len(found.leave) + len(found.serve)
     return ", ".join(
         f"{count} {noun if count == 1 else plural}"

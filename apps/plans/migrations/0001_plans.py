@@ -1,4 +1,4 @@
-"""Plans, decisions and history, with triggers for what no constraint can say.
+"""Create plans, decisions and history, with triggers for what no constraint can say.
 
 A plan's document never changes; a decision names its plan's hash and is nobody's own; decisions
 and events are only added to, and go only with their plan, a plan only with its system.

@@ -1,4 +1,4 @@
-"""Policies per system, with their approval rules and maintenance windows."""
+"""Create policies per system, with their approval rules and maintenance windows."""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""Policies say how changes are judged: band, dwell, charge for churn. 0 judges nothing."""
+"""Let policies say how changes are judged: band, dwell, charge for churn. 0 judges nothing."""
 
 from django.db import migrations, models
 from django.db.models import Q

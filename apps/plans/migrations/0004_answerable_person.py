@@ -1,4 +1,4 @@
-"""Who answers for an automatic plan does not decide about it either."""
+"""Exclude the person responsible for an automatic plan from deciding about it."""
 
 import django.db.models.deletion
 from django.conf import settings

@@ -1,4 +1,4 @@
-"""A policy says whether a plan under way pauses when its window closes."""
+"""Let a policy say whether a plan under way pauses when its window closes."""
 
 from django.db import migrations, models
 

@@ -1,4 +1,4 @@
-"""Whoever changed the schedule that made a plan does not decide about it either."""
+"""Exclude people who changed the schedule that made a plan from deciding about it."""
 
 import django.contrib.postgres.fields
 from django.db import migrations, models

@@ -1,1 +1,1 @@
-"""Reads of plans; nothing here changes a row."""
+"""Read plans; nothing here changes a row."""

@@ -1,16 +1,19 @@
-"""Which decisions about a plan hold now."""
+"""Decide which decisions about a plan hold now."""
 
 from datetime import datetime
 
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.accounts.selectors import Hands
+from apps.accounts.selectors import AccountControl
 from apps.plans.models import Approval, Decision, Plan
 from apps.plans.selectors.rules import Ruling
 
 
 def invalid_because(approval: Approval, plan: Plan, now: datetime) -> str:
-    """Why this decision no longer holds; empty while it does."""
+    """Return why this decision no longer holds; empty while it does. Of a plan that was executed:
+    why it did not hold when the execution began."""
+    if plan.execution is not None:
+        return _invalid_at(approval, plan, plan.execution.created_at)
     if approval.ended_because:
         return approval.ended_because
     if approval.content_hash != plan.content_hash:
@@ -22,8 +25,21 @@ def invalid_because(approval: Approval, plan: Plan, now: datetime) -> str:
     return lost_because(approval)
 
 
+def _invalid_at(approval: Approval, plan: Plan, began_at: datetime) -> str:
+    """Return why the decision did not hold when the plan was carried out; empty where it did. What
+    ran out or was lost before was ended before; an end, a new role or a new model since then takes
+    nothing back."""
+    if approval.content_hash != plan.content_hash:
+        return f"It was given for {approval.content_hash[:8]}, another content."
+    if approval.ended_at is not None and approval.ended_at <= began_at:
+        return approval.ended_because
+    if approval.expires_at is not None and approval.expires_at <= began_at:
+        return f"It expired at {approval.expires_at:%Y-%m-%d %H:%M} UTC."
+    return ""
+
+
 def lost_because(approval: Approval) -> str:
-    """Why the person no longer counts as a reviewer; empty while they do."""
+    """Return why the person no longer counts as a reviewer; empty while they do."""
     person = approval.person
     if person is None or approval.decision != Decision.APPROVE:
         return ""
@@ -35,7 +51,7 @@ def lost_because(approval: Approval) -> str:
 
 
 def no_longer_counting(plan: Plan) -> list[str]:
-    """A sentence for each approval of this content that people lost, newest last."""
+    """Return a sentence for each approval of this content that people lost, newest last."""
     return [
         f"The approval of {approval.person.display_name} no longer counts: {because}"
         for approval in plan.approvals.select_related("person")
@@ -46,7 +62,8 @@ def no_longer_counting(plan: Plan) -> list[str]:
 
 
 def valid_approvals(plan: Plan, now: datetime) -> list[Approval]:
-    """The approvals that count. Prefetch `approvals__person`."""
+    """Return the approvals that count; of an executed plan, those that it was executed on. Prefetch
+    `approvals__person`."""
     return [
         approval
         for approval in plan.approvals.all()
@@ -54,8 +71,18 @@ def valid_approvals(plan: Plan, now: datetime) -> list[Approval]:
     ]
 
 
+def counted_approvals(plan: Plan, now: datetime, *, needed: int) -> tuple[int, int]:
+    """Return how many approvals count, and of how many that are needed.
+
+    An executed plan had enough, whatever the policy has asked for since.
+    """
+    given = len(valid_approvals(plan, now))
+    return given, needed if plan.execution is None else min(needed, given)
+
+
 def to_end(plan: Plan, now: datetime) -> list[tuple[Approval, str]]:
-    """Approvals that ran out or whose person is no reviewer any more, each with the reason."""
+    """Return the approvals that ran out or whose person is no reviewer any more, each with the
+    reason."""
     found = []
     for approval in plan.approvals.all():
         if approval.ended_at is not None:
@@ -68,7 +95,7 @@ def to_end(plan: Plan, now: datetime) -> list[tuple[Approval, str]]:
 
 
 def enough(plan: Plan, ruling: Ruling, now: datetime) -> bool:
-    """Whether the approvals that hold are what the policy asks for today.
+    """Return whether the approvals that hold are what the policy asks for today.
 
     Weir's own approval holds for as long as the policy would still give it.
     """
@@ -80,30 +107,32 @@ def enough(plan: Plan, ruling: Ruling, now: datetime) -> bool:
 
 
 def is_own(plan: Plan, person_id: int | None) -> bool:
-    """Who made a plan, sent it for review or answers for what made it does not judge it."""
+    """Return whether the person made the plan, sent it for review or answers for what made it, and
+    may not judge it."""
     return person_id is not None and person_id in plan.people_behind
 
 
-def made_by_author(plan: Plan, hands: Hands) -> User | None:
-    """Whose plan it is and who also made the reviewer: four eyes of one person."""
-    return _one_of(plan.people_behind & hands.makers)
+def made_by_author(plan: Plan, control: AccountControl) -> User | None:
+    """Return the person whose plan it is and who also made the reviewer's account."""
+    return _one_of(plan.people_behind & control.makers)
 
 
-def author_held(plan: Plan, hands: Hands) -> User | None:
-    """Whose plan it is and as whom the reviewer can sign in."""
-    return _one_of(plan.people_behind & hands.held)
+def author_controlled(plan: Plan, control: AccountControl) -> User | None:
+    """Return the person whose plan it is and as whom the reviewer can sign in."""
+    return _one_of(plan.people_behind & control.controlled)
 
 
-def approved_by_same(plan: Plan, hands: Hands, now: datetime) -> User | None:
-    """Who has approved already and may be the same person as the reviewer."""
+def approved_by_same(plan: Plan, control: AccountControl, now: datetime) -> User | None:
+    """Return who has approved already and may be the same person as the reviewer."""
     approvals = valid_approvals(plan, now)
-    return next((a.person for a in approvals if a.person_id in hands.one_pair_of_eyes), None)
+    return next((a.person for a in approvals if a.person_id in control.same_person), None)
 
 
 def _one_of(keys: frozenset[int]) -> User | None:
     return User.objects.filter(pk__in=keys).order_by("pk").first() if keys else None
 
 
-def is_independent(plan: Plan, hands: Hands) -> bool:
-    """Whether the reviewer and those whose plan it is are not in each other's hands."""
-    return not plan.people_behind & (hands.makers | hands.held)
+def is_independent(plan: Plan, control: AccountControl) -> bool:
+    """Return whether the reviewer and those whose plan it is do not control each other's
+    accounts."""
+    return not plan.people_behind & (control.makers | control.controlled)

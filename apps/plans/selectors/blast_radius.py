@@ -1,4 +1,4 @@
-"""How much of a system a plan touches; policies decide by it. Counted once, when it is made."""
+"""Count how much of a system a plan touches, once, when it is made; policies decide by it."""
 
 from collections import defaultdict
 from typing import Any
@@ -14,7 +14,8 @@ from weir.model.plan import Plan as Document
 
 
 def blast_radius(document: Document, system: System) -> dict[str, Any]:
-    """Brokers, topics, links and consumers that the plan touches, and how many there are."""
+    """Return the brokers, topics, links and consumers that the plan touches, and how many there
+    are."""
     every = [action for step in document.steps for action in step.actions]
     wanted = dict(ConsumerClass.objects.filter(system=system).values_list("name", "population_max"))
     topics = list(Topic.objects.filter(system=system).values_list("name", flat=True))
@@ -36,8 +37,8 @@ def blast_radius(document: Document, system: System) -> dict[str, Any]:
 
 
 def _brokers(system: System) -> set[str]:
-    """The brokers that there are: those with an agent, as soon as one has come. The model may hold
-    any number that nobody runs, and a policy asks for the share that is touched."""
+    """Return the system's brokers: those with an agent, as soon as one has connected. The model may
+    hold any number that nobody runs, and a policy asks for the touched share."""
     run = Broker.objects.filter(
         system=system, agent__incarnation__gt=0, agent__revoked_at=None
     ).values_list("name", flat=True)
@@ -45,13 +46,13 @@ def _brokers(system: System) -> set[str]:
 
 
 def _moved_links(action: Action) -> list[actions.Edge]:
-    """A link that moves counts once, by where it was."""
+    """Return the links that an action moves; each counts once, by its former place."""
     gone, come = tree_change(action)
     return gone or come
 
 
 def _consumers(every: list[Action], wanted: dict[str, int]) -> list[tuple[int, int]]:
-    """Of each class that is touched, the consumers admitted before and after, at most.
+    """Return, for each touched class, the consumers admitted before and after, at most.
 
     A class that is not served admits none; without a limit everybody who wants in is in.
     """

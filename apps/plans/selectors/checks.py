@@ -1,4 +1,5 @@
-"""What is looked at before a plan is carried out, all of it read now, none of it touched.
+"""Check the live state before a plan is carried out; everything is read now and nothing is
+touched.
 
 A reviewer sees these, a dry run repeats them, and executing refuses where one of them fails.
 """
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from apps.common.words import counted
+from apps.common.formatting import counted
 from apps.executions.models import ACTIVE_NAMES, Execution, Setting
 from apps.executions.selectors import in_force, observed_of
 from apps.executions.services.settings import asks_of, shows
@@ -40,7 +41,7 @@ INTERMEDIATE = "intermediate_states"
 AGENTS = "agents_alive"
 GONE = "removed_are_silent"
 OBSERVED = "agents_agree"
-INVERSE = "inverse_ready"
+ROLL_BACK = "roll_back_ready"
 IDLE = "system_idle"
 WINDOW = "window_open"
 APPROVALS = "approvals"
@@ -48,16 +49,18 @@ APPROVALS = "approvals"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One thing that was looked at: `fail` forbids, `warn` and `unknown` do not."""
+    """Describe one check: `fail` forbids, `warn` and `unknown` do not."""
 
     name: str
     title: str
     state: State
     detail: str
+    overload: str = ""
+    """Where the plan would load more than a capacity, whether or not somebody has accepted it."""
 
 
 def checks(plan: Plan, ruling: Ruling, now: datetime) -> list[Check]:
-    """Everything that has to hold when the plan is carried out. Only for unsettled plans."""
+    """Return everything that has to hold when the plan is carried out. Only for unsettled plans."""
     found = in_force(plan.system)
     return [
         _model(plan),
@@ -66,7 +69,7 @@ def checks(plan: Plan, ruling: Ruling, now: datetime) -> list[Check]:
         _intermediate(plan, found),
         *_agents(plan, found),
         *_gone(plan, ruling, now),
-        _inverse(plan, found),
+        _roll_back(plan, found),
         _idle(plan),
         _window(ruling),
         _approvals(plan, ruling, now),
@@ -85,7 +88,8 @@ def _model(plan: Plan) -> Check:
 
 
 def _before(plan: Plan, found: InForce) -> Check:
-    """The plan starts from what is in force, so that its titles and its inverse are true."""
+    """Check that the plan starts from what is in force, so that its titles and its inverse are
+    true."""
     title = "What is in force is what the plan starts from"
     state = found
     every = [action for step in plan.content.steps for action in step.actions]
@@ -119,7 +123,7 @@ def _intermediate(plan: Plan, found: InForce) -> Check:
     steps = plan.content.steps
     trees = any(actions.protocol(a) == "tree" for step in steps for a in step.actions)
     try:
-        worst: Heaviest | None = heaviest_state(plan, found)
+        worst: Heaviest | None = heaviest_state(plan.system, steps, found)
     except NoModel as error:
         return _check(INTERMEDIATE, title, UNKNOWN, str(error))
     except InvalidProblem as error:
@@ -129,15 +133,27 @@ def _intermediate(plan: Plan, found: InForce) -> Check:
         said.append("the overlay stays a tree")
     if worst is not None:
         said.append(worst.sentence)
-    state = PASS
-    if worst is not None and (worst.over or worst.share > 1.0 + TOLERANCE):
+    detail = ", ".join(said)
+    if worst is None or (not worst.over and worst.share <= 1.0 + TOLERANCE):
+        return _check(INTERMEDIATE, title, PASS, detail)
+    if not worst.over:
         # Above a capacity, but no further than it may be today: the plan does no harm.
-        state = FAIL if worst.over else WARN
-    return _check(INTERMEDIATE, title, state, ", ".join(said))
+        return _check(INTERMEDIATE, title, WARN, detail)
+    if plan.accepted_overload:
+        who = plan.accepted_overload_by
+        detail += f"; {who.display_name if who else 'Weir'} accepts that: {plan.accepted_overload}"
+    return Check(
+        name=INTERMEDIATE,
+        title=title,
+        state=WARN if plan.accepted_overload else FAIL,
+        detail=detail,
+        overload=worst.sentence,
+    )
 
 
 def _agents(plan: Plan, found: InForce) -> list[Check]:
-    """Whether each touched broker has a live agent, and whether it sees what the plan starts from.
+    """Return whether each touched broker has a live agent, and whether it sees what the plan starts
+    from.
 
     The first values a setting has are the ones that matter: later steps build on earlier ones.
     """
@@ -188,7 +204,7 @@ def _agents(plan: Plan, found: InForce) -> list[Check]:
 
 
 def _asked(plan: Plan, broker: str) -> bool:
-    """Whether an action asks something of the broker."""
+    """Return whether an action asks something of the broker."""
     return any(
         actions.protocol(action) == "tree" or asks_of(action, action.after, broker)
         for step in plan.content.steps
@@ -203,7 +219,8 @@ def _absent(plan: Plan) -> frozenset[str]:
 
 
 def _gone(plan: Plan, ruling: Ruling, now: datetime) -> list[Check]:
-    """Whoever is removed as gone for good must have been silent for as long as the policy asks."""
+    """Check that brokers to be removed as gone for good were silent for as long as the policy
+    asks."""
     gone = _absent(plan)
     if not gone:
         return []
@@ -218,28 +235,37 @@ def _gone(plan: Plan, ruling: Ruling, now: datetime) -> list[Check]:
 
 
 def _agrees(action: Action, broker: str, seen: Observed, wanted: list[Any], found: InForce) -> bool:
-    """Whether the agent's own look at its broker shows one of the values that may be in force."""
+    """Return whether the agent's own look at its broker shows one of the values that may be in
+    force."""
     if actions.protocol(action) == "tree":
         links = sorted({b if a == broker else a for a, b in found.edges if broker in (a, b)})
         return sorted(seen.links) == links
     return any(shows(seen, action, value, broker) for value in wanted)
 
 
-def _inverse(plan: Plan, found: InForce) -> Check:
-    """The plan can be taken back: its inverse, carried out after it, leaves what is there now."""
-    title = "Inverse plan ready"
+def _roll_back(plan: Plan, found: InForce) -> Check:
+    """Check the plan's inverse as the plan is, from what the plan will have put in force."""
+    title = "Can be rolled back"
     steps = plan.content.steps
     final = [a for step in steps for a in step.actions if actions.is_final(a)]
     if final:
-        return _check(INVERSE, title, WARN, actions.undo_title(final[0]))
-    undo = actions.inverse_steps(steps)
+        return _check(ROLL_BACK, title, WARN, actions.undo_title(final[0]))
+    inverse = actions.inverse_steps(steps)
+    count = sum(len(step.actions) for step in inverse)
+    said = f"{counted(count, 'action')}, {counted(len(inverse), 'step')}"
     try:
-        back = actions.replay(actions.replay(found, steps), undo)
-    except InvalidProblem as error:
-        return _check(INVERSE, title, UNKNOWN, str(error))
-    count = sum(len(step.actions) for step in undo)
-    detail = f"{counted(count, 'action')}, {counted(len(undo), 'step')}"
-    return _check(INVERSE, title, PASS if back == found else FAIL, detail)
+        after = actions.replay(found, steps)
+        leads_back = actions.replay(after, inverse) == found
+        worst = heaviest_state(plan.system, inverse, after)
+    except (InvalidProblem, NoModel) as error:
+        return _check(ROLL_BACK, title, UNKNOWN, str(error))
+    if not leads_back:
+        detail = f"{said}, which do not lead back to what is in force"
+        return _check(ROLL_BACK, title, FAIL, detail)
+    if worst is not None and worst.over:
+        detail = f"{said}, only with a reason of somebody who may approve: {worst.sentence}"
+        return _check(ROLL_BACK, title, WARN, detail)
+    return _check(ROLL_BACK, title, PASS, said)
 
 
 def _idle(plan: Plan) -> Check:

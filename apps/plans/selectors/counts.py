@@ -1,4 +1,4 @@
-"""How many plans there are."""
+"""Count the plans of each state."""
 
 from django.db.models import Count
 
@@ -6,5 +6,5 @@ from apps.plans.models import Plan
 
 
 def plan_count_by_state() -> dict[str, int]:
-    """How many plans stand in each state, for metrics."""
+    """Return how many plans stand in each state, for metrics."""
     return dict(Plan.objects.values_list("state").annotate(n=Count("id")).order_by())

@@ -1,10 +1,10 @@
-"""A plan as a file, and as a text that a person can paste into a ticket."""
+"""Export a plan as a file, and as a text that a person can paste into a ticket."""
 
 import json
 from collections.abc import Iterable
 from typing import Any
 
-from apps.common.words import counted
+from apps.common.formatting import counted
 from apps.plans.selectors.readings import DetailReading
 from weir.codec.plan import plan_to_dict
 
@@ -13,7 +13,7 @@ NOTHING = "not known"
 
 
 def plan_as_json(reading: DetailReading) -> dict[str, Any]:
-    """The document, its hash, and what people decided. `plan` alone gives the hash."""
+    """Return the document, its hash, and what people decided. `plan` alone gives the hash."""
     plan = reading.plan
     return {
         "name": str(plan),
@@ -35,7 +35,7 @@ def plan_as_json(reading: DetailReading) -> dict[str, Any]:
 
 
 def plan_as_text(reading: DetailReading) -> str:
-    """Everything a reviewer needs, as plain text."""
+    """Return everything a reviewer needs, as plain text."""
     head = f"{reading.plan} {reading.plan.title}"
     lines = [head, "=" * min(len(head), WIDTH), "", *_facts(reading)]
     needed = counted(reading.approvals_needed, "approval")
@@ -131,5 +131,5 @@ def _number(value: float | None, unit: str) -> str:
 
 
 def plan_json_text(reading: DetailReading) -> str:
-    """The file, indented for people, keys in the order of `plan_as_json`."""
+    """Return the file, indented for people, keys in the order of `plan_as_json`."""
     return json.dumps(plan_as_json(reading), indent=1, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""The states that a plan passes through: does each of them fit the brokers and links?
+"""Check whether each state that a plan passes through fits the brokers and links.
 
 The actions of a step run in any order, so a step counts with the larger of before and after of
 every value. It fits when no broker and no link carries more than its capacity, or than what it
@@ -6,14 +6,14 @@ may carry already today.
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from apps.calibration.selectors import calibrated_problem, calibration_stamp
 from apps.catalog.selectors import system_problem
-from apps.common.words import percent
+from apps.common.formatting import percent
 from apps.executions.selectors.modelled import CLASS, FLOW
-from apps.plans.models import Plan
 from apps.systems.models import Edition, System
 from weir import actions
 from weir.actions import InForce
@@ -21,7 +21,7 @@ from weir.codec import problem_from_dict
 from weir.errors import InvalidProblem
 from weir.model import Problem
 from weir.model.load import loads
-from weir.model.plan import Value
+from weir.model.plan import Step, Value
 
 # Rates and costs are floats: a sum may end a few last digits above a capacity that it fills.
 TOLERANCE = 1e-6
@@ -29,12 +29,12 @@ RATE, LIMIT = "set_flow_rate", "set_population"
 
 
 class NoModel(Exception):
-    """The model of the system gives no loads to hold against."""
+    """Signal that the model of the system gives no loads to compare with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heaviest:
-    """Where the plan comes closest to a capacity, or furthest above it."""
+    """Hold where the plan comes closest to a capacity, or furthest above it."""
 
     place: str
     share: float
@@ -44,25 +44,25 @@ class Heaviest:
 
     @property
     def sentence(self) -> str:
-        """Such as `at most 91 % at ams-1 after step 2`."""
+        """Return a phrase such as `at most 91 % at ams-1 after step 2`."""
         if self.over:
             step = self.step + 1
             return f"{self.place} would carry {percent(self.share)} of its capacity in step {step}"
         return f"at most {percent(self.share)} at {self.place} after step {self.step + 1}"
 
 
-def heaviest_state(plan: Plan, found: InForce) -> Heaviest | None:
-    """The heaviest moment of a plan that changes settings; None where there is none.
+def heaviest_state(system: System, steps: Sequence[Step], found: InForce) -> Heaviest | None:
+    """Return the heaviest moment of steps that change settings; None where there is none.
 
     Raises InvalidProblem where a step does not fit onto the state before it, NoModel.
     """
-    if actions.replay(found, plan.content.steps).settings == found.settings:
+    if actions.replay(found, steps).settings == found.settings:
         return None
-    problem = model_of(plan.system)
+    problem = model_of(system)
     state, today = found, _shares(problem, found, found)
     settled = today
     worst: Heaviest | None = None
-    for index, step in enumerate(plan.content.steps):
+    for index, step in enumerate(steps):
         after = actions.replay(state, [step])
         if after.settings != state.settings:
             for place, share in _shares(problem, state, after).items():
@@ -82,7 +82,7 @@ def _weight(moment: Heaviest) -> tuple[bool, float]:
 
 
 def model_of(system: System) -> Problem:
-    """The model of the system as loads are computed from it. Raises NoModel."""
+    """Return the model of the system as loads are computed from it. Raises NoModel."""
     return _problem(
         _Version(
             edition=system.edition,
@@ -94,7 +94,7 @@ def model_of(system: System) -> Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Version:
-    """What a model is known by; the row itself saves reading it again."""
+    """Identify a model; the row itself saves reading it again."""
 
     edition: Edition
     stamp: tuple[object, ...]
@@ -103,7 +103,7 @@ class _Version:
 
 @lru_cache(maxsize=4)
 def _problem(model: _Version) -> Problem:
-    """The model, read once per edition and process.
+    """Return the model, read once per edition and process.
 
     Read without a lock it may show a later version than its key says. No harm: plans of a version
     that has passed are stale, and nobody asks for it again.
@@ -117,7 +117,8 @@ def _problem(model: _Version) -> Problem:
 
 
 def _shares(problem: Problem, one: InForce, other: InForce) -> dict[str, float]:
-    """Load over capacity of every broker and link, at the larger of the values in both states."""
+    """Return the load over capacity of every broker and link, at the larger of the values in both
+    states."""
     node_loads, link_loads = _loads(problem, one, other)
     return _broker_shares(problem, node_loads) | {
         link.id: _share(link_loads[link.id], link.capacity) for link in problem.links
@@ -125,14 +126,15 @@ def _shares(problem: Problem, one: InForce, other: InForce) -> dict[str, float]:
 
 
 def broker_shares(problem: Problem, state: InForce) -> dict[str, float]:
-    """Load over capacity of every broker's fullest resource while the state is in force."""
+    """Return the load over capacity of every broker's fullest resource while the state is in
+    force."""
     return _broker_shares(problem, _loads(problem, state, state)[0])
 
 
 def _loads(
     problem: Problem, one: InForce, other: InForce
 ) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
-    """What both states load at the larger of their values.
+    """Return what both states load at the larger of their values.
 
     What is not carried or served loads nothing; what is, and nothing limits, counts with all that
     the model lets it ask for.
@@ -169,7 +171,7 @@ def _share(load: float, capacity: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Side:
-    """What one state lets through, by flow and class."""
+    """Hold what one state lets through, by flow and class."""
 
     ingresses: dict[str, str]
     gates: dict[tuple[str, str], float]

@@ -1,4 +1,4 @@
-"""How full the brokers are at every stop of a plan, by the model: what the map of a plan draws.
+"""Compute how full the brokers are at every stop of a plan, by the model, for the map of a plan.
 
 The numbers are those of the check of intermediate states, so that the picture and the check agree.
 """
@@ -18,7 +18,7 @@ from weir.model.plan import Step
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """Load over capacity of the fullest resource of one broker; None: it has no capacity."""
+    """Hold load over capacity of the fullest resource of one broker; None: it has no capacity."""
 
     broker: str
     share: float | None
@@ -26,14 +26,14 @@ class Level:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Levels:
-    """One list before the first step and one after each; none where they are not known."""
+    """Hold one list before the first step and one after each; none where they are not known."""
 
     stops: list[list[Level]] = field(default_factory=list)
     unknown_because: str = ""
 
 
 def levels_of(plan: Plan) -> Levels:
-    """The levels at every stop, by the model as it is and the limits in force."""
+    """Return the levels at every stop, by the model as it is and the limits in force."""
     if has_moved(plan):
         return Levels(unknown_because=moved_because(plan))
     steps = plan.content.steps
@@ -59,7 +59,8 @@ def levels_of(plan: Plan) -> Levels:
 
 
 def _start(found: InForce, steps: tuple[Step, ...]) -> InForce | None:
-    """What the plan starts from, whichever of its steps are in force already; None: not known."""
+    """Return what the plan starts from, whichever of its steps are in force already; None: not
+    known."""
     for done in range(len(steps) + 1):
         try:
             start = actions.replay(found, actions.inverse_steps(steps[:done]))

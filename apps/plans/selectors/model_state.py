@@ -1,4 +1,4 @@
-"""Flows and classes as agents carry and serve them, beside what the model asks for."""
+"""Compare flows and classes as agents carry and serve them with what the model asks for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ RATE, LIMIT = "set_flow_rate", "set_population"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelState:
-    """One flow, or one class at one broker."""
+    """Describe one flow, or one class at one broker."""
 
     kind: str
     name: str
@@ -31,7 +31,7 @@ class ModelState:
 
 
 def structure_words(kind: str, value: Value | None) -> str:
-    """What a value of a flow's or a class's setting says, in a few words."""
+    """Return what a value of a flow's or a class's setting says, in a few words."""
     if value is None:
         return "not carried" if kind == FLOW else "not served"
     if kind == CLASS:
@@ -43,7 +43,7 @@ def structure_words(kind: str, value: Value | None) -> str:
 def model_states(
     system: System, *, kind: str = "", name: str = "", differs: bool | None = None
 ) -> tuple[int, list[ModelState]]:
-    """How many there are of these, and the first of them: flows by name, then classes."""
+    """Return how many there are of these, and the first of them: flows by name, then classes."""
     asked = asked_by_model(system)
     every = in_force(system).settings
     settings = {key: v for key, v in every.items() if key[0] in STRUCTURE}
@@ -68,7 +68,8 @@ def model_states(
 
 
 def _limit(key: SettingKey, settings: Mapping[SettingKey, Value]) -> float | None:
-    """What limits a flow at the broker where it enters, or a class of the flow that it receives."""
+    """Return what limits a flow at the broker where it enters, or a class of the flow that it
+    receives."""
     value, target = settings.get(key), target_of(key)
     if value is None:
         return None

@@ -1,14 +1,21 @@
-"""What executed plans promised, next to what is measured now."""
+"""Compare what executed plans promised with what was measured before and after, and give the
+verdict."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from apps.calibration.selectors import calibrated_problem
-from apps.plans.models import Plan
-from apps.systems.models import System
-from apps.telemetry.selectors.measured import measured
-from weir.codec import problem_from_dict
-from weir.errors import InvalidProblem
+from apps.executions.models import Execution
+from apps.plans.domain.verdicts import (
+    Judged,
+    Verdict,
+    Window,
+    cannot_be_told,
+    no_promise,
+    window_after,
+    window_before,
+    window_of,
+)
+from apps.plans.models import Plan, Verification
 from weir.lifecycle.plans import PlanState
 
 MOST = 50
@@ -16,53 +23,96 @@ MOST = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """An executed plan; `measured_utility` only for the newest of its system that promises one."""
+    """Describe an executed plan; the measured utilities are at the weights that it was made
+    with."""
 
     plan: Plan
     executed_at: datetime
-    measured_utility: float | None
+    judged: Judged
+    because: str
+    known_at: datetime | None
+    """When it can be told, where it is too early."""
+    measured_before: float | None
+    measured_after: float | None
+    noise: float | None
+    """By how much the utility varied by itself before."""
 
 
-def outcomes(*, since: datetime) -> list[Outcome]:
-    """Plans executed since then, newest first, at most 50."""
-    plans = list(
+def outcomes(*, since: datetime, now: datetime) -> list[Outcome]:
+    """Return the plans executed since then, newest first, at most 50."""
+    plans = (
         Plan.objects.filter(state=PlanState.EXECUTED, execution__ended_at__gte=since)
-        .select_related("system", "execution")
+        .select_related("system", "execution", "verification")
         .order_by("-execution__ended_at")[:MOST]
     )
-    seen: set[int] = set()
-    found = []
-    for plan in plans:
-        promises = any(promised.name == "utility" for promised in plan.content.promise)
-        newest = promises and plan.system_id not in seen
-        if newest:
-            seen.add(plan.system_id)
-        assert plan.execution is not None
-        assert plan.execution.ended_at is not None
-        found.append(
-            Outcome(
-                plan=plan,
-                executed_at=plan.execution.ended_at,
-                measured_utility=measured_utility(plan.system) if newest else None,
-            )
-        )
-    return found
+    return [outcome_of(plan, now) for plan in plans]
 
 
-def measured_utility(system: System) -> float | None:
-    """The utility of the rates that pass the gates and the consumers that are admitted now.
-
-    None where no agent measures, or where the model gives no utility for what it measures.
-    """
-    now = measured(system)
-    if not now.passed:
-        return None
-    try:
-        problem = problem_from_dict(calibrated_problem(system))
-    except InvalidProblem:
-        return None
-    return sum(
-        now.admitted[row.id] * float(row.utility.value(now.passed[row.flow]))
-        for row in problem.classes
-        if now.admitted.get(row.id) and row.flow in now.passed
+def outcome_of(plan: Plan, now: datetime) -> Outcome:
+    """Return one executed plan with its verdict, or when there will be one, or why there is
+    none."""
+    assert plan.execution is not None
+    assert plan.execution.ended_at is not None
+    row: Verification | None = getattr(plan, "verification", None)
+    before = _window(row.before) if row else None
+    after = _window(row.after) if row else None
+    verdict, known_at = _verdict(plan, plan.execution.ended_at, row, now)
+    return Outcome(
+        plan=plan,
+        executed_at=plan.execution.ended_at,
+        judged=verdict.judged,
+        because=verdict.because,
+        known_at=known_at,
+        measured_before=before.mean if before else None,
+        measured_after=after.mean if after else None,
+        noise=before.noise if before and len(before.blocks) > 1 else None,
     )
+
+
+def _window(plain: object) -> Window | None:
+    window = window_of(plain) if isinstance(plain, dict) else None
+    return window if window is not None and window.blocks else None
+
+
+def _verdict(
+    plan: Plan, ended_at: datetime, row: Verification | None, now: datetime
+) -> tuple[Verdict, datetime | None]:
+    if row is not None and row.judged:
+        return Verdict(judged=Judged(row.judged), because=row.because), None
+    refusal = no_promise(plan.content.promise)
+    if refusal is not None:
+        return refusal, None
+    if row is None:
+        return cannot_be_told("nothing was measured when it was carried out"), None
+    until = window_after(ended_at)[1]
+    if now >= until:
+        return Verdict(judged=Judged.TOO_EARLY, because="It is being judged now."), until
+    because = f"Too early to tell: what comes after it is measured until {until:%H:%M} UTC."
+    return Verdict(judged=Judged.TOO_EARLY, because=because), until
+
+
+def disturbance(plan: Plan) -> Verdict | None:
+    """Return the verdict that nothing can be told where another execution ran in one of the plan's
+    windows: a difference would not be the plan's own; else None."""
+    execution = plan.execution
+    assert execution is not None
+    assert execution.started_at is not None
+    assert execution.ended_at is not None
+    others = Execution.objects.filter(system=plan.system).exclude(pk=execution.pk)
+    since, start = window_before(execution.started_at)
+    other = others.filter(ended_at__gt=since, started_at__lte=start).order_by("-ended_at").first()
+    if other is not None:
+        return cannot_be_told(f"{other.subject_name} was carried out shortly before")
+    other = (
+        others.filter(
+            started_at__gte=execution.started_at,
+            started_at__lt=window_after(execution.ended_at)[1],
+        )
+        .order_by("started_at")
+        .first()
+    )
+    if other is not None:
+        return cannot_be_told(
+            f"{other.subject_name} was begun before the effect of this plan was measured"
+        )
+    return None

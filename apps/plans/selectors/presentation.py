@@ -1,25 +1,31 @@
-"""A plan's document as people read it: steps with titles, and one row per changed number."""
+"""Present a plan's document to people: steps with titles, and one row per changed number."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from apps.executions.selectors.modelled import STRUCTURE
 from apps.plans.selectors.model_state import structure_words
 from weir import actions
+from weir.actions import SettingKey
 from weir.model.plan import Action
 from weir.model.plan import Plan as Document
 
 UNITS = {"rate_per_s": "msg/s", "burst": "msg", "limit": "consumers"}
+MEASURED_UNITS = ("msg/s", "consumers")
 LINK = "link"
+
+Subject = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One number before and after; None: not enforced. A link counts 1 where it is, else 0.
+    """Describe one number before and after; None: not enforced. A link counts 1 where it is, else
+    0.
 
-    What is no number, such as a flow's ingress, stands in `was` and `becomes` as text instead.
+    What is no number, such as a flow's ingress, stands in `was` and `becomes` as text instead; so
+    does `not served` in the place of a limit where there is nothing to limit.
     """
 
     kind: str
@@ -31,10 +37,12 @@ class Change:
     reason: str
     was: str = ""
     becomes: str = ""
+    measured: float | None = None
+    """What agents measure now of what is limited: consumers connected, msg/s passed."""
 
 
 def step_rows(document: Document) -> list[dict[str, Any]]:
-    """Every step with what each of its actions does and how it would be undone."""
+    """Return every step with what each of its actions does and how it would be undone."""
     return [
         {
             "index": s,
@@ -59,7 +67,7 @@ def step_rows(document: Document) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """One number that was proposed to change and does not."""
+    """Describe one number that was proposed to change and does not."""
 
     kind: str
     label: str
@@ -71,7 +79,7 @@ class LeftOut:
 
 
 def left_out(document: Document) -> list[LeftOut]:
-    """What was proposed and is not done, in the order of the document."""
+    """Return what was proposed and is not done, in the order of the document."""
     return [
         LeftOut(
             kind=row.kind,
@@ -93,14 +101,65 @@ def _label(target: Mapping[str, str], otherwise: str) -> str:
     return f"{label} at {target['broker']}" if target.get("broker") else label
 
 
-def changes(document: Document) -> list[Change]:
-    """What will be different afterwards, in the order of the steps."""
+NOTHING: Mapping[SettingKey, float] = {}
+
+
+def changes(document: Document, measured: Mapping[SettingKey, float] = NOTHING) -> list[Change]:
+    """Return what will be different afterwards, in the order of the steps. `measured`: what agents
+    measure now of what a setting limits."""
+    begun, ended = _begun_and_ended(document)
     return [
-        change
+        _in_words(
+            change,
+            was=begun.get(_subject(action), ""),
+            becomes=ended.get(_subject(action), ""),
+            measured=measured.get(actions.setting_key(action))
+            if change.unit in MEASURED_UNITS
+            else None,
+        )
         for s, step in enumerate(document.steps)
         for action in step.actions
         for change in _changes(action, s)
     ]
+
+
+def _begun_and_ended(document: Document) -> tuple[dict[Subject, str], dict[Subject, str]]:
+    """Return the flows and classes that the plan begins, and ends, to carry or to serve, with what
+    they are without."""
+    begun: dict[Subject, str] = {}
+    ended: dict[Subject, str] = {}
+    for step in document.steps:
+        for action in step.actions:
+            if action.kind not in STRUCTURE:
+                continue
+            words = structure_words(action.kind, None)
+            if action.before is None:
+                begun.setdefault(_subject(action), words)
+            if action.after is None:
+                ended[_subject(action)] = words
+            else:
+                ended.pop(_subject(action), None)
+    return begun, ended
+
+
+def _subject(action: Action) -> Subject:
+    """Return the class at its broker, or the flow, that an action is about."""
+    if "class" in action.target:
+        return "class", action.target["class"], action.target["broker"]
+    return "flow", action.target.get("flow", ""), ""
+
+
+def _in_words(change: Change, *, was: str, becomes: str, measured: float | None) -> Change:
+    """Return a limit with words in the place of a missing number where nothing is carried or
+    served: only elsewhere that means that nothing limits it."""
+    if change.unit not in UNITS.values():
+        return change
+    return replace(
+        change,
+        was=was if change.before is None else "",
+        becomes=becomes if change.after is None else "",
+        measured=measured,
+    )
 
 
 def _changes(action: Action, step: int) -> list[Change]:
@@ -126,7 +185,7 @@ def _changes(action: Action, step: int) -> list[Change]:
 
 
 def _structural(action: Action, step: int) -> Change:
-    """A flow that is carried otherwise, or a class served otherwise, in one row of text."""
+    """Return a change of a flow or of a class in one row of text."""
 
     return Change(
         kind=action.kind,
@@ -142,7 +201,7 @@ def _structural(action: Action, step: int) -> Change:
 
 
 def _edges(action: Action, step: int) -> list[Change]:
-    """The links that an action takes away and adds, whatever its kind."""
+    """Return the links that an action removes and adds, whatever its kind."""
     gone, come = tree_change(action)
     return [
         Change(
@@ -160,7 +219,7 @@ def _edges(action: Action, step: int) -> list[Change]:
 
 
 def tree_change(action: Action) -> tuple[list[actions.Edge], list[actions.Edge]]:
-    """Edges that a tree action removes and adds: what it does to the smallest tree it fits on."""
+    """Return the edges that a tree action removes and adds on the smallest tree it fits on."""
     if actions.is_final(action):
         before = _around(action)
         after = actions.kind_of(action).apply_edges(before, action)
@@ -180,8 +239,8 @@ def _fitting(action: Action) -> frozenset[actions.Edge]:
 
 
 def _around(action: Action) -> frozenset[actions.Edge]:
-    """The links of those that are gone. Of several that hang together the target does not say
-    which of them had which neighbour; they are shown as one."""
+    """Return the links of those that are gone. Of several that hang together the target does not
+    say which of them had which neighbour; they are shown as one."""
     gone = sorted(actions.absent(action))
     ring = [b for b in actions.brokers(action) if b not in gone]
     pairs = [*pairwise(gone), *((gone[0], broker) for broker in ring)]

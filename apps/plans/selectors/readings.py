@@ -1,4 +1,5 @@
-"""Plans as a caller sees them at one moment: what holds now, and what they may do about it."""
+"""Present plans as a caller sees them at one moment: what holds now, and what they may do about
+it."""
 
 import uuid
 from collections.abc import Iterable, Sequence
@@ -13,67 +14,79 @@ from django.utils import timezone
 
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.accounts.selectors import Hands, hands_of
+from apps.accounts.selectors import AccountControl, account_control
 from apps.executions.models import Execution
-from apps.executions.selectors import executions_counted
+from apps.executions.selectors import executions_counted, in_force
 from apps.plans.models import Approval, Plan, PlanEvent
-from apps.plans.selectors.approvals import invalid_because, valid_approvals
+from apps.plans.selectors.approvals import counted_approvals, invalid_because
 from apps.plans.selectors.checks import Check, checks
 from apps.plans.selectors.commands import allowed_commands
 from apps.plans.selectors.envelope import Measured, measured_envelope
+from apps.plans.selectors.history import Asked, history
+from apps.plans.selectors.hurt import Hurt, hurt_of, limited_now
+from apps.plans.selectors.overload import roll_back_overload
 from apps.plans.selectors.presentation import Change, LeftOut, changes, left_out, step_rows
 from apps.plans.selectors.rules import Ruling, rulings
 from apps.plans.selectors.staleness import MOVED, moved_sentences, state_now, with_state_now
+from apps.plans.selectors.waits import Waits, waits_of
+from weir import actions
 from weir.lifecycle.executions import ExecutionState
 from weir.lifecycle.plans import UNSETTLED, PlanState
 
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """Who asks: the person behind the request and what the request may do."""
+    """Identify the caller: the person behind the request and what the request may do."""
 
     person: User | None
     permissions: frozenset[Permission]
 
     @cached_property
-    def hands(self) -> Hands | None:
-        """In whose hands the person is; read for reviewers only, once for all plans of a page."""
+    def control(self) -> AccountControl | None:
+        """Return who controls the person's account; read for reviewers only, once for all plans of
+        a page."""
         if self.person is None or Permission.REVIEW_PLAN not in self.permissions:
             return None
-        return hands_of(self.person.pk)
+        return account_control(self.person.pk)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far an execution is."""
+    """Describe the progress of an execution."""
 
     id: uuid.UUID
     state: str
     actions_done: int
     actions_total: int
+    actions_to_undo: int
+    """The number of actions of its rollback; 0 until it has one."""
+    actions_undone: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A plan in a list."""
+    """Describe a plan in a list."""
 
     plan: Plan
     state: str
     author: str | None
+    author_id: uuid.UUID | None
     answerable: str | None
+    answerable_id: uuid.UUID | None
     run: uuid.UUID | None
     run_name: str | None
     approvals_given: int
     approvals_needed: int
     stale_because: str
     superseded_by: uuid.UUID | None
+    superseded_by_name: str | None
     execution: Progress | None
     allowed_commands: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionReading:
-    """A decision and whether it holds."""
+    """Describe a decision and whether it holds."""
 
     person: str
     decision: str
@@ -84,28 +97,45 @@ class DecisionReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DetailReading(Reading):
-    """A plan as a reviewer reads it."""
+class Acceptance:
+    """Hold who accepts that the plan loads more than a capacity, and why."""
 
+    person: str
+    at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetailReading(Reading):
+    """Describe a plan as a reviewer reads it."""
+
+    would_overload: str
+    accepted_overload: Acceptance | None
+    roll_back_overload: str
     steps: list[dict[str, Any]]
     changes: list[Change]
     left_out: list[LeftOut]
     checks: list[Check]
+    hurt: Hurt | None
+    """Whom it disconnects of those who are connected now; None: it has begun, or is settled."""
+    waits: Waits | None
+    """What its gates do to what publishers send now; None: it has begun, or is settled."""
     approvals: list[DecisionReading]
     policy: Ruling
     envelope: list[Measured]
-    events: list[PlanEvent]
+    events: list[PlanEvent | Asked]
     executions: list[Execution]
 
 
 def plan_rows() -> QuerySet[Plan]:
-    """Plans with everything a reading needs, but their documents.
+    """Return the plans with everything a reading needs, but their documents.
 
     Annotated: `state_now`, and `name` as people write it.
     """
     return with_state_now(
         Plan.objects.select_related(
-            "system", "author", "submitted_by", "answerable", "run", "superseded_by", "execution"
+            *("system", "author", "submitted_by", "answerable", "run", "superseded_by"),
+            *("execution", "accepted_overload_by"),
         )
         .prefetch_related("approvals__person")
         .defer("document")
@@ -114,7 +144,8 @@ def plan_rows() -> QuerySet[Plan]:
 
 
 def plan_readings(plans: Sequence[Plan], caller: Caller) -> list[Reading]:
-    """The plans of one page; how many queries this takes does not depend on how many they are."""
+    """Return the plans of one page; how many queries this takes does not depend on how many they
+    are."""
     now = timezone.now()
     ruled, moved, progress = rulings(list(plans), now), moved_sentences(plans), _progress(plans)
     return [
@@ -123,20 +154,29 @@ def plan_readings(plans: Sequence[Plan], caller: Caller) -> list[Reading]:
 
 
 def plan_reading(plan: Plan, caller: Caller) -> DetailReading:
-    """One plan with its steps, checks and history."""
+    """Return one plan with its steps, checks and history."""
     now = timezone.now()
     ruling = rulings([plan], now)[plan.pk]
     moved, progress = moved_sentences([plan]), _progress([plan])
+    state = state_now(plan)
+    looked = checks(plan, ruling, now) if state in UNSETTLED else []
+    overload = next((check.overload for check in looked if check.overload), "")
+    inverse = actions.inverse_steps(plan.content.steps)
     return DetailReading(
-        **_common(plan, caller, now, ruling, moved, progress),
+        **_common(plan, caller, now, ruling, moved, progress, overload, bool(inverse)),
+        would_overload=overload,
+        accepted_overload=_acceptance(plan),
+        roll_back_overload=roll_back_overload(plan) if state == PlanState.EXECUTED else "",
         steps=step_rows(plan.content),
-        changes=changes(plan.content),
+        changes=changes(plan.content, limited_now(plan) if state in UNSETTLED else {}),
         left_out=left_out(plan.content),
-        checks=checks(plan, ruling, now) if state_now(plan) in UNSETTLED else [],
+        checks=looked,
+        hurt=hurt_of(plan, in_force(plan.system)) if state in UNSETTLED else None,
+        waits=waits_of(plan) if state in UNSETTLED else None,
         approvals=[_decision(plan, approval, now) for approval in plan.approvals.all()],
         policy=ruling,
         envelope=measured_envelope(plan),
-        events=list(plan.events.all()),
+        events=history(plan),
         executions=[plan.execution] if plan.execution else [],
     )
 
@@ -148,31 +188,40 @@ def _common(
     ruling: Ruling,
     moved: dict[int, str],
     progress: dict[int, Progress],
+    overload: str = "",
+    has_inverse: bool = True,
 ) -> dict[str, Any]:
+    given, needed = counted_approvals(plan, now, needed=ruling.approvals_needed)
     return {
         "plan": plan,
         "state": state_now(plan).value,
         "author": plan.author.display_name if plan.author else None,
+        "author_id": plan.author.public_id if plan.author else None,
+        "answerable_id": plan.answerable.public_id if plan.answerable else None,
         "answerable": plan.answerable.display_name if plan.answerable else None,
         "run": plan.run.public_id if plan.run else None,
         "run_name": str(plan.run) if plan.run else None,
-        "approvals_given": len(valid_approvals(plan, now)),
-        "approvals_needed": ruling.approvals_needed,
+        "approvals_given": given,
+        "approvals_needed": needed,
         "stale_because": _stale_because(plan, moved, progress),
         "superseded_by": plan.superseded_by.public_id if plan.superseded_by else None,
+        "superseded_by_name": str(plan.superseded_by) if plan.superseded_by else None,
         "execution": progress.get(plan.pk),
         "allowed_commands": allowed_commands(
             plan,
             person=caller.person,
             permissions=caller.permissions,
-            hands=caller.hands,
+            control=caller.control,
             now=now,
+            overload=overload,
+            has_inverse=has_inverse,
         ),
     }
 
 
 def _stale_because(plan: Plan, moved: dict[int, str], progress: dict[int, Progress]) -> str:
-    """Why it is stale. An execution that had failed or was stopped may be rolled back later."""
+    """Return why it is stale. An execution that had failed or was stopped may be rolled back
+    later."""
     said = moved.get(plan.pk, plan.stale_because)
     execution = progress.get(plan.pk)
     if said and execution is not None and "was rolled back" not in said:
@@ -181,6 +230,16 @@ def _stale_because(plan: Plan, moved: dict[int, str], progress: dict[int, Progre
         elif execution.state == ExecutionState.ROLLED_BACK:
             said += " The execution was rolled back since."
     return said
+
+
+def _acceptance(plan: Plan) -> Acceptance | None:
+    if plan.accepted_overload_by is None or plan.accepted_overload_at is None:
+        return None
+    return Acceptance(
+        person=plan.accepted_overload_by.display_name,
+        at=plan.accepted_overload_at,
+        reason=plan.accepted_overload,
+    )
 
 
 def _decision(plan: Plan, approval: Any, now: datetime) -> DecisionReading:
@@ -196,7 +255,8 @@ def _decision(plan: Plan, approval: Any, now: datetime) -> DecisionReading:
 
 
 def _progress(plans: Sequence[Plan]) -> dict[int, Progress]:
-    """How far the execution of each plan is, one query for all of them; the key is the plan's."""
+    """Return how far the execution of each plan is, one query for all of them; the key is the
+    plan's."""
     of = {plan.execution_id: plan.pk for plan in plans if plan.execution_id is not None}
     if not of:
         return {}
@@ -207,18 +267,20 @@ def _progress(plans: Sequence[Plan]) -> dict[int, Progress]:
             state=row.state,
             actions_done=row.actions_done,
             actions_total=row.actions_total,
+            actions_to_undo=row.actions_to_undo,
+            actions_undone=row.actions_undone,
         )
         for row in counted
     }
 
 
 def waiting_for(plans: QuerySet[Plan], person: User, now: datetime) -> QuerySet[Plan]:
-    """Plans in review that this person may still decide about."""
-    hands = hands_of(person.pk)
-    not_for = [person.pk, *hands.makers, *hands.held]
+    """Return the plans in review that this person may still decide about."""
+    control = account_control(person.pk)
+    not_for = [person.pk, *control.makers, *control.controlled]
     decided = Approval.objects.filter(
         plan=OuterRef("pk"),
-        person__in=[person.pk, *hands.one_pair_of_eyes],
+        person__in=[person.pk, *control.same_person],
         ended_at=None,
         expires_at__gt=now,
     )

@@ -1,22 +1,22 @@
-"""What a system's policy asks of a plan."""
+"""Read what a system's policy asks of a plan."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
+from apps.plans.domain.rules import approval_expires_at, approvals_needed, auto_approves
+from apps.plans.domain.terms import Terms
+from apps.plans.domain.windows import WindowState, window_state
 from apps.plans.models import Plan
-from apps.plans.policies.rules import approval_expires_at, approvals_needed, auto_approves
-from apps.plans.policies.selectors import in_force
-from apps.plans.policies.terms import Terms
-from apps.plans.policies.windows import WindowState, window_state
+from apps.plans.selectors.policies import in_force
 
 HOLDS = "The maintenance window has closed."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ruling:
-    """What the policy says about one plan at one moment; worked out as far as it is asked."""
+    """Hold what the policy says about one plan at one moment; computed as far as it is asked."""
 
     plan: Plan
     terms: Terms
@@ -34,44 +34,44 @@ class Ruling:
 
     @cached_property
     def approves_by_itself(self) -> str:
-        """Why Weir may approve it without anybody; empty: it may not. Reads the document.
+        """Return why Weir may approve it without anybody; empty: it may not. Reads the document.
 
         A plan of somebody who decided what may go without anybody needs another person: the policy
-        would be their own approval, given in advance.
+        would be their own approval, given in advance. An overload always needs somebody, too.
         """
         if self.terms.auto_approve_max_share <= 0:
             return ""
-        if self.auto_approval_by & self.plan.people_behind:
+        if self.auto_approval_by & self.plan.people_behind or self.plan.accepted_overload:
             return ""
         return auto_approves(self.terms, self.plan.content, self.plan.blast_radius) or ""
 
     @property
     def approvals_needed(self) -> int:
-        """How many people must approve."""
+        """Return how many people must approve."""
         return self._needed[0]
 
     @property
     def reason(self) -> str:
-        """Which rule asks for it."""
+        """Return which rule asks for it."""
         return self.approves_by_itself or self._needed[1]
 
     @property
     def window_open(self) -> bool:
-        """Whether it may begin now."""
+        """Return whether it may begin now."""
         return self._window.open
 
     @property
     def next_window_at(self) -> datetime | None:
-        """When it may begin, where it may not now."""
+        """Return when it may begin, where it may not now."""
         return self._window.next_opens_at
 
     @property
     def window_text(self) -> str:
-        """The same, as a sentence."""
+        """Return when it may begin, as a sentence."""
         return self._window.text
 
     def opened_since(self, moment: datetime) -> bool:
-        """Whether changes have been allowed at some time from then to now."""
+        """Return whether changes have been allowed at some time from then to now."""
         if self._window.open:
             return True
         then = window_state(self.terms, moment)
@@ -79,24 +79,25 @@ class Ruling:
 
     @property
     def hold_at(self) -> datetime | None:
-        """From when on a plan under way begins no further step; None: never."""
+        """Return from when on a plan under way begins no further step; None means never."""
         if not self.terms.pause_when_window_closes:
             return None
         return self._window.closes_at if self._window.open else self.now
 
     @property
     def hold_because(self) -> str:
-        """Why it begins none, once that moment has come."""
+        """Return why no further step begins, once that moment has come."""
         return HOLDS if self._window.open else self._window.text
 
     @property
     def approval_ends_at(self) -> datetime:
-        """When an approval given now lapses."""
+        """Return when an approval given now lapses."""
         return approval_expires_at(self.terms, self.now)
 
 
 def rulings(plans: Sequence[Plan], now: datetime) -> dict[int, Ruling]:
-    """By the plan's key; the number of queries does not depend on how many plans there are."""
+    """Return the rulings by the plan's key; the number of queries does not depend on how many plans
+    there are."""
     held = in_force({plan.system_id for plan in plans}) if plans else {}
     return {
         plan.pk: Ruling(
@@ -110,5 +111,5 @@ def rulings(plans: Sequence[Plan], now: datetime) -> dict[int, Ruling]:
 
 
 def ruling_of(plan: Plan, now: datetime) -> Ruling:
-    """What the policy says about this plan now."""
+    """Return what the policy says about this plan now."""
     return rulings([plan], now)[plan.pk]

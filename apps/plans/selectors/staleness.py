@@ -1,4 +1,4 @@
-"""Has the model moved since the plan was made, and what moved?
+"""Detect whether the model has moved since the plan was made, and what moved.
 
 A plan goes stale in the table when a command or the coordinator touches it. Until then every read
 works it out, so that nobody is ever shown a plan as good that no longer is.
@@ -9,16 +9,14 @@ from collections.abc import Iterable
 from django.db.models import Case, F, Q, QuerySet, Value, When
 
 from apps.audit.models import AuditEntry
-from apps.common.words import counted
+from apps.common.formatting import counted
 from apps.plans.models import UNSETTLED_NAMES, Plan
+from apps.runs.selectors import computations
 from weir.lifecycle.plans import UNSETTLED, PlanState
 
 MOVED = Q(state__in=UNSETTLED_NAMES) & ~Q(model_version=F("system__model_version"))
-# Entries of these also carry the model version but change nothing of the model.
-NOT_OF_THE_MODEL = (
-    *("run", "allocation", "plan", "execution", "policy", "agent"),
-    *("study", "overlay_evaluation"),
-)
+# Entries of these, and of what is computed, also carry the model version but change nothing of it.
+NOT_OF_THE_MODEL = ("run", "allocation", "plan", "execution", "policy", "agent")
 EDITS = {"create": "added", "update": "changed", "delete": "deleted"}
 SHOWN = 3
 
@@ -31,32 +29,33 @@ def with_state_now(plans: QuerySet[Plan]) -> QuerySet[Plan]:
 
 
 def has_moved(plan: Plan) -> bool:
-    """The model is no longer the one that this unsettled plan was computed on."""
+    """Return whether the model is no longer the one that this unsettled plan was computed on."""
     return PlanState(plan.state) in UNSETTLED and plan.system.model_version != plan.model_version
 
 
 def state_now(plan: Plan) -> PlanState:
-    """The state that holds at this moment, whatever the row still says."""
+    """Return the state that holds at this moment, whatever the row still says."""
     return PlanState.STALE if has_moved(plan) else PlanState(plan.state)
 
 
 def moved_because(plan: Plan) -> str:
-    """A sentence that names what changed since the plan's model version."""
+    """Return a sentence that names what changed since the plan's model version."""
     return moved_sentences([plan])[plan.pk]
 
 
 def moved_sentences(plans: Iterable[Plan]) -> dict[int, str]:
-    """The sentence for each of these plans that has moved; one query for all of them."""
+    """Return the sentence for each of these plans that has moved; one query for all of them."""
     moved = [plan for plan in plans if has_moved(plan)]
     if not moved:
         return {}
+    computed = [row.audited_as for row in computations().values()]
     entries = list(
         AuditEntry.objects.filter(
             system_id__in={plan.system.public_id for plan in moved},
             model_version__gt=min(plan.model_version for plan in moved),
             action__in=list(EDITS),
         )
-        .exclude(object_kind__in=NOT_OF_THE_MODEL)
+        .exclude(object_kind__in=[*NOT_OF_THE_MODEL, *computed])
         .order_by("id")
     )
     return {
@@ -88,7 +87,7 @@ def _sentence(plan: Plan, entries: list[AuditEntry]) -> str:
 
 
 def _next_move(plan: Plan) -> str:
-    """What leads to a plan that fits again."""
+    """Return what leads to a plan that fits again."""
     if plan.kind == "model":
         return "Make a new plan of the model."
     verb = {"overlay": "Evaluate the overlay"}.get(plan.kind, "Optimize")

@@ -1,4 +1,4 @@
-"""Every transition of a plan: under its row's lock, with its event, audit entry and news."""
+"""Run every transition of a plan: under its row's lock, with its event, audit entry and news."""
 
 from apps.plans.services.bring_model import plan_of_model
 from apps.plans.services.create import plan_create, plan_shaped
@@ -11,10 +11,12 @@ from apps.plans.services.review import (
     plan_submit,
     plan_withdraw,
 )
+from apps.plans.services.roll_back import plan_accept_overload, plan_roll_back
 from apps.plans.services.settle import plans_settle
-from apps.plans.services.undo import plan_undo
+from apps.plans.services.verify import plans_verify
 
 __all__ = [
+    "plan_accept_overload",
     "plan_approve",
     "plan_create",
     "plan_discard",
@@ -22,10 +24,11 @@ __all__ = [
     "plan_execute",
     "plan_of_model",
     "plan_reject",
+    "plan_roll_back",
     "plan_shaped",
     "plan_submit",
-    "plan_undo",
     "plan_withdraw",
     "plans_settle",
+    "plans_verify",
     "windows_hold",
 ]

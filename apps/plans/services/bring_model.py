@@ -1,4 +1,4 @@
-"""A plan that brings the model as it is into force: the flows that it names and the classes.
+"""Make a plan that brings the present model into force: its flows and its classes.
 
 Rates and limits in force stay with what they limit. A flow whose ingress moves is limited at the
 new one as at the old one, a class that moves keeps its limit, and what limits nothing any more is
@@ -28,7 +28,7 @@ RATE, LIMIT = "set_flow_rate", "set_population"
 
 @transaction.atomic
 def plan_of_model(*, system: System, actor: User | None, title: str = "") -> Plan:
-    """A draft of what agents have to do differently for the model to be in force.
+    """Make a draft of what agents have to do differently for the model to be in force.
 
     Raises Conflict `nothing_to_change` where they do it already.
     """
@@ -60,7 +60,7 @@ def plan_of_model(*, system: System, actor: User | None, title: str = "") -> Pla
 def kept_values(
     asked: Mapping[SettingKey, Asked], settings: Mapping[SettingKey, Value]
 ) -> list[Action]:
-    """The changes after which what is limited now is limited the same at its new place."""
+    """Return the changes after which what is limited now is limited the same at its new place."""
     wanted = _rates(asked, settings) | _limits(asked, settings)
     present = {key: value for key, value in settings.items() if key[0] in (RATE, LIMIT)}
     return [

@@ -1,4 +1,4 @@
-"""Make a plan of a document; what it replaces is superseded in the same transaction."""
+"""Make a plan of a document; plans that it replaces are superseded in the same transaction."""
 
 import hashlib
 import uuid
@@ -37,7 +37,7 @@ def plan_create(
     run: Run | None = None,
     answerable: User | None = None,
 ) -> Plan:
-    """A draft of the document; older plans of its kind that nobody began are superseded.
+    """Make a draft of the document; older plans of its kind that nobody began are superseded.
 
     `answerable`: who set up what made it, where an automatic account is the author. Raises
     ApplicationError for a document that makes no sense, Conflict where the model has moved since
@@ -78,7 +78,7 @@ def plan_create(
 
 @transaction.atomic
 def plan_shaped(*, plan: Plan, people: Iterable[int]) -> None:
-    """Keep who had a hand in what made the plan: none of them decides about it."""
+    """Record who had a hand in what made the plan: none of them decides about it."""
     row = Plan.objects.select_for_update(of=("self",)).defer("document").get(pk=plan.pk)
     row.shaped_by = sorted({*row.shaped_by, *people})
     row.save(update_fields=["shaped_by", "updated_at"])
@@ -119,7 +119,8 @@ def _uuid(text: str) -> uuid.UUID | None:
 
 
 def _next_number(system: System) -> int:
-    """The system's locked row is the counter's lock."""
+    """Return the number of the next plan. The system's row is locked meanwhile, so that no two
+    plans get the same."""
     last = Plan.objects.filter(system=system).order_by("-number").first()
     return last.number + 1 if last else 1
 
@@ -145,7 +146,7 @@ def _refuse_twin(plan: Plan) -> None:
 
 
 def _leave_people_alone(plan: Plan) -> None:
-    """What a person sent for review or approved is not swept away by a clock."""
+    """Refuse to let an automatic plan replace one that a person sent for review or approved."""
     now = timezone.now()
     for other in _older(plan):
         by_person = other.submitted_by is not None and not other.submitted_by.automatic

@@ -1,4 +1,4 @@
-"""Execute an approved plan, or look whether it could be."""
+"""Execute an approved plan, or check whether it could be executed."""
 
 from datetime import datetime
 
@@ -31,7 +31,7 @@ MAKES_STALE = {
     BEFORE: "What is in force is no longer what the plan starts from. {}.",
     ENVELOPE: "The load has left the envelope that the plan assumes: {}.",
     INTERMEDIATE: "A step does not fit what is there now: {}.",
-    GONE: "Somebody whom the plan removes is not gone: {}.",
+    GONE: "A broker that the plan removes still reports: {}.",
 }
 # These may pass a minute later: the plan stays as it is.
 REFUSALS = {
@@ -41,15 +41,16 @@ REFUSALS = {
 }
 
 
-def plan_execute(*, plan: Plan, actor: User) -> Execution:
+def plan_execute(*, plan: Plan, actor: User, reason: str = "") -> Execution:
     """Carry out an approved plan. What was approved is what is executed, or nothing is.
 
     Raises Conflict: `plan_is_stale` (and the plan is stale from then on), `not_approved`,
     `outside_window`, `system_is_busy`, `agents_silent`, `not_in_this_state`.
     """
 
-    def deed(row: Plan, now: datetime) -> Execution:
+    def command(row: Plan, now: datetime) -> Execution:
         ruling = ruling_of(row, now)
+        terms = ruling.terms
         if row.state == PlanState.PENDING_REVIEW:
             given = len(valid_approvals(row, now))
             needs = f"{row} needs {ruling.approvals_needed} valid approvals and has {given}."
@@ -63,17 +64,19 @@ def plan_execute(*, plan: Plan, actor: User) -> Execution:
                 subject_name=str(row),
                 subject_title=row.title,
                 steps=row.content.steps,
-                pace_s=ruling.terms.pace_s,
-                max_parallel=ruling.terms.max_parallel_actions,
+                pace_s=terms.roll_back_pace_s if row.rolls_back else terms.pace_s,
+                roll_back_pace_s=terms.roll_back_pace_s,
+                max_parallel=terms.max_parallel_actions,
                 hold_at=ruling.hold_at,
                 hold_because=ruling.hold_because,
             )
             row.execution = execution
-        move(row, PlanCommand.EXECUTE, actor=actor, title="started it", note=str(row.execution))
+        note = f"{row.execution}: {reason}" if reason else str(row.execution)
+        move(row, PlanCommand.EXECUTE, actor=actor, title="started it", note=note)
         assert row.execution is not None
         return row.execution
 
-    return under_lock(plan, settle_for_execution, deed)
+    return under_lock(plan, settle_for_execution, command)
 
 
 def _recheck(found: list[Check]) -> None:
@@ -87,9 +90,10 @@ def _recheck(found: list[Check]) -> None:
 
 
 def plan_dry_run(*, plan: Plan, actor: User, tells: bool) -> list[Check]:
-    """Every check against the live state; nothing is touched. `tells`: into the history."""
+    """Run every check against the live state; nothing is touched. `tells` writes it into the
+    history."""
 
-    def deed(row: Plan, now: datetime) -> list[Check]:
+    def command(row: Plan, now: datetime) -> list[Check]:
         if row.state not in UNSETTLED:
             raise _ended(row)
         found = checks(row, ruling_of(row, now), now)
@@ -100,7 +104,7 @@ def plan_dry_run(*, plan: Plan, actor: User, tells: bool) -> list[Check]:
             tell(row, "dry_run", actor=actor, title=title, note=failed)
         return found
 
-    return under_lock(plan, settle_row, deed)
+    return under_lock(plan, settle_row, command)
 
 
 def _ended(row: Plan) -> ApplicationError:

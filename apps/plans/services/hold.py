@@ -1,4 +1,4 @@
-"""Maintenance windows while plans are under way: executions learn when to begin no further step."""
+"""Apply maintenance windows to plans under way: executions learn when to begin no further step."""
 
 import logging
 from datetime import datetime
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 def windows_hold() -> int:
-    """One tick of the coordinator: tell each execution under way what the windows say now.
+    """Run one tick of the coordinator: give each execution under way the windows' present state.
 
     Returns how many learned something new.
     """
@@ -50,7 +50,7 @@ def windows_hold() -> int:
 
 
 def _is_news(execution: Execution, ruling: Ruling, now: datetime) -> bool:
-    """Whether the row says anything else than the windows; a window that closed stays closed."""
+    """Return whether the row differs from the windows; a window that closed stays closed."""
     overridden_at = execution.hold_overridden_at
     if overridden_at is not None:
         return ruling.opened_since(overridden_at)

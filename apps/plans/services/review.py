@@ -1,33 +1,47 @@
-"""Send for review, take back, approve, reject, discard."""
+"""Send plans for review, withdraw, approve, reject and discard them."""
 
 from datetime import datetime
 
 from apps.accounts.models import User
-from apps.accounts.selectors import hands_of
+from apps.accounts.selectors import account_control
 from apps.common.errors import ApplicationError, Conflict, FieldError
 from apps.plans.models import Approval, Decision, Plan
 from apps.plans.selectors.approvals import (
     approved_by_same,
-    author_held,
+    author_controlled,
     is_own,
     made_by_author,
     valid_approvals,
 )
+from apps.plans.selectors.overload import plan_overload
 from apps.plans.selectors.rules import ruling_of
 from apps.plans.services.settle import approve_by_policy, approve_if_enough, settle_row
 from apps.plans.services.transitions import move, under_lock
 from weir.lifecycle.plans import PLANS, PlanCommand, PlanState
 
 
-def plan_submit(*, plan: Plan, actor: User) -> Plan:
-    """Send a draft for review. Where the policy asks nobody, Weir approves it at once."""
+def plan_submit(*, plan: Plan, actor: User, reason: str = "") -> Plan:
+    """Send a draft for review. Where the policy asks nobody, Weir approves it at once.
 
-    def deed(row: Plan, now: datetime) -> Plan:
+    Raises Conflict `would_overload` where it loads more than a capacity and nobody who may approve
+    plans has accepted that: it could never be executed.
+    """
+
+    def command(row: Plan, now: datetime) -> Plan:
+        if row.state == PlanState.DRAFT and not row.accepted_overload:
+            overload = plan_overload(row)
+            if overload:
+                raise Conflict(
+                    "would_overload",
+                    f"{row} cannot be sent for review: {overload}. Somebody who may approve plans "
+                    "can accept that with a reason.",
+                )
         move(
             row,
             PlanCommand.SUBMIT,
             actor=actor,
             title="sent it for review",
+            note=reason,
             submitted_at=now,
             submitted_by=actor,
             waiting_since=now,
@@ -35,20 +49,21 @@ def plan_submit(*, plan: Plan, actor: User) -> Plan:
         approve_by_policy(row, now)
         return row
 
-    return under_lock(plan, settle_row, deed)
+    return under_lock(plan, settle_row, command)
 
 
-def plan_withdraw(*, plan: Plan, actor: User) -> Plan:
-    """Take a plan back from review; decisions made so far end."""
+def plan_withdraw(*, plan: Plan, actor: User, reason: str = "") -> Plan:
+    """Withdraw a plan from review; decisions made so far end."""
 
-    def deed(row: Plan, now: datetime) -> Plan:
-        move(row, PlanCommand.WITHDRAW, actor=actor, title="took it back from review")
+    def command(row: Plan, now: datetime) -> Plan:
+        title = "took it back from review"
+        move(row, PlanCommand.WITHDRAW, actor=actor, title=title, note=reason)
         row.approvals.filter(ended_at=None).update(
             ended_at=now, ended_because=f"{actor.display_name} took the plan back from review."
         )
         return row
 
-    return under_lock(plan, settle_row, deed)
+    return under_lock(plan, settle_row, command)
 
 
 def plan_approve(*, plan: Plan, actor: User, content_hash: str, comment: str = "") -> Plan:
@@ -59,7 +74,7 @@ def plan_approve(*, plan: Plan, actor: User, content_hash: str, comment: str = "
     `already_decided`, `plan_is_stale`, `not_in_this_state`.
     """
 
-    def deed(row: Plan, now: datetime) -> Plan:
+    def command(row: Plan, now: datetime) -> Plan:
         _judge(row, actor, PlanCommand.APPROVE)
         _be_independent(row, actor, now)
         if content_hash != row.content_hash:
@@ -84,11 +99,12 @@ def plan_approve(*, plan: Plan, actor: User, content_hash: str, comment: str = "
         approve_if_enough(row, now, actor=actor, note=comment.strip())
         return row
 
-    return under_lock(plan, settle_row, deed)
+    return under_lock(plan, settle_row, command)
 
 
 def plan_reject(*, plan: Plan, actor: User, comment: str) -> Plan:
-    """Say no and why. One no is enough; an approval of the same person ends with it."""
+    """Reject a plan with a reason. One rejection is enough; an approval of the same person ends
+    with it."""
     said = comment.strip()
     if not said:
         message = "Say what is missing."
@@ -96,7 +112,7 @@ def plan_reject(*, plan: Plan, actor: User, comment: str) -> Plan:
             "invalid", f"comment: {message}", errors=[FieldError(field="comment", message=message)]
         )
 
-    def deed(row: Plan, now: datetime) -> Plan:
+    def command(row: Plan, now: datetime) -> Plan:
         _judge(row, actor, PlanCommand.REJECT)
         row.approvals.filter(person=actor, ended_at=None).update(
             ended_at=now, ended_because=f"{actor.display_name} rejected the plan later."
@@ -112,21 +128,21 @@ def plan_reject(*, plan: Plan, actor: User, comment: str) -> Plan:
         move(row, PlanCommand.REJECT, actor=actor, title="rejected it", note=said)
         return row
 
-    return under_lock(plan, settle_row, deed)
+    return under_lock(plan, settle_row, command)
 
 
 def plan_discard(*, plan: Plan, actor: User, reason: str = "") -> Plan:
-    """Drop a plan that nobody began."""
+    """Drop a plan that was never begun."""
 
-    def deed(row: Plan, now: datetime) -> Plan:
+    def command(row: Plan, now: datetime) -> Plan:
         move(row, PlanCommand.DISCARD, actor=actor, title="discarded it", note=reason.strip())
         return row
 
-    return under_lock(plan, settle_row, deed)
+    return under_lock(plan, settle_row, command)
 
 
 def _judge(row: Plan, actor: User, command: PlanCommand) -> None:
-    """Nobody judges what they made or sent, whatever their roles."""
+    """Refuse a decision about a plan that the person made or sent, whatever their roles."""
     if PLANS.allows(PlanState(row.state), command) and is_own(row, actor.pk):
         raise ApplicationError(
             "author_cannot_approve",
@@ -140,13 +156,13 @@ def _judge(row: Plan, actor: User, command: PlanCommand) -> None:
 
 
 def _be_independent(row: Plan, actor: User, now: datetime) -> None:
-    """Two accounts of which one holds the other are one pair of eyes."""
-    hands = hands_of(actor.pk)
+    """Refuse a decision where one of two accounts controls the other: they may be one person."""
+    control = account_control(actor.pk)
     way_out = (
         "An approver with whom neither of you has anything to do decides, or another "
         "administrator first sets a new password for {} and gives the role anew."
     )
-    maker = made_by_author(row, hands)
+    maker = made_by_author(row, control)
     if maker is not None:
         raise ApplicationError(
             "approver_made_by_author",
@@ -154,7 +170,7 @@ def _be_independent(row: Plan, actor: User, now: datetime) -> None:
             f"password, or an account that did. {way_out.format(actor.display_name)}",
             status=403,
         )
-    held = author_held(row, hands)
+    held = author_controlled(row, control)
     if held is not None:
         raise ApplicationError(
             "approver_made_author",
@@ -162,7 +178,7 @@ def _be_independent(row: Plan, actor: User, now: datetime) -> None:
             f"made set. {way_out.format(held.display_name)}",
             status=403,
         )
-    same = approved_by_same(row, hands, now)
+    same = approved_by_same(row, control, now)
     if same is not None:
         raise ApplicationError(
             "approvers_are_one",

@@ -1,4 +1,4 @@
-"""What happens to plans without anybody's command: time, edits of the model, ended executions.
+"""Update plans without anybody's command: time, edits of the model, ended executions.
 
 `settle_row` runs under the row's lock, before every command and in the coordinator's tick. It is
 idempotent: a second time nothing is left to do.
@@ -11,7 +11,7 @@ from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.common.words import counted
+from apps.common.formatting import counted
 from apps.plans.models import UNSETTLED_NAMES, Approval, Decision, Plan
 from apps.plans.selectors.approvals import enough, no_longer_counting, to_end, valid_approvals
 from apps.plans.selectors.rules import Ruling, ruling_of, rulings
@@ -31,7 +31,7 @@ ENDED_AS = {
 
 
 def plans_settle() -> int:
-    """One tick of the coordinator: settle every plan that is due. Returns how many were."""
+    """Run one tick of the coordinator: settle every plan that is due. Returns how many were."""
     now = timezone.now()
     plans = list(
         Plan.objects.filter(state__in=[*UNSETTLED_NAMES, PlanState.EXECUTING])
@@ -78,7 +78,7 @@ def settle_for_execution(row: Plan, now: datetime) -> None:
 
 
 def settle_row(row: Plan, now: datetime) -> None:
-    """Bring a locked row up to date with its execution, the model, its approvals, the policy."""
+    """Update a locked row by its execution, the model, its approvals and the policy."""
     if row.state == PlanState.EXECUTING:
         _follow_execution(row)
     if row.state not in UNSETTLED_NAMES:
@@ -126,14 +126,15 @@ def _follow_execution(row: Plan) -> None:
         row,
         PlanCommand.BREAK_OFF,
         actor=None,
-        title="broke it off",
+        title="ended the plan",
         note=f"{because}. What is in force may no longer be what the plan starts from: "
         "look at the execution, then make a new plan.",
     )
 
 
 def _end_approvals(row: Plan, now: datetime) -> None:
-    """End what ran out and what people lost, for good: a role that comes back revives nothing."""
+    """End approvals that ran out or that people lost, for good: a role that comes back revives
+    nothing."""
     for approval, because in to_end(row, now):
         approval.ended_at = now
         approval.ended_because = because[:ENDED_LENGTH]
@@ -163,7 +164,7 @@ def approve_by_policy(row: Plan, now: datetime) -> None:
 
 
 def approve_if_enough(row: Plan, now: datetime, *, actor: User, note: str) -> None:
-    """After somebody's approval: it was the last one needed, or the plan goes on waiting."""
+    """Approve after the last approval that was needed, or let the plan go on waiting."""
     ruling = ruling_of(row, now)
     if enough(row, ruling, now):
         _approve(row, now, actor=actor, note=note)

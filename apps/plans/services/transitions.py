@@ -1,4 +1,5 @@
-"""What every command of a plan shares: the lock, the transition with its traces, the refusals."""
+"""Share what every command of a plan needs: the lock, the transition with its traces, the
+refusals."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -21,11 +22,11 @@ T = TypeVar("T")
 
 
 class FoundStale(Exception):
-    """A command found that the plan no longer fits; the message says what moved."""
+    """Signal that a command found a plan that no longer fits; the message says what moved."""
 
 
 def lock_plan(plan: Plan) -> Plan:
-    """The row, locked. Its system's row first, as edits of the model do: one order, no deadlock.
+    """Lock the row, after its system's row as edits of the model do: one order, no deadlock.
 
     Edits wait for us and we for them; what only refers to the system, such as an agent's report
     that moves an execution on, does not (`no_key`).
@@ -41,11 +42,11 @@ def lock_plan(plan: Plan) -> Plan:
 
 
 def under_lock(
-    plan: Plan, settle: Callable[[Plan, datetime], None], deed: Callable[[Plan, datetime], T]
+    plan: Plan, settle: Callable[[Plan, datetime], None], command: Callable[[Plan, datetime], T]
 ) -> T:
-    """Do the deed on the locked row, after what time and others did to it has been settled.
+    """Carry out the command on the locked row, after settling what time and others did to it.
 
-    A refusal undoes the deed but not the settling: whoever executes a stale plan is refused, and
+    A refusal undoes the command but not the settling: whoever executes a stale plan is refused, and
     the plan is stale from then on. Raises ApplicationError.
     """
     refusal: ApplicationError
@@ -55,7 +56,7 @@ def under_lock(
         state = row.state
         try:
             with transaction.atomic():
-                return deed(row, now)
+                return command(row, now)
         except FoundStale as found:
             row.state = state
             go_stale(row, str(found))
@@ -66,12 +67,12 @@ def under_lock(
 
 
 def stale_conflict(plan: Plan) -> Conflict:
-    """The refusal of whatever a stale plan cannot do."""
+    """Return the refusal of a command on a stale plan."""
     return Conflict("plan_is_stale", f"{plan} is stale. {plan.stale_because}")
 
 
 def go_stale(row: Plan, because: str) -> None:
-    """The end of a plan that no longer fits; the sentence says what moved."""
+    """End a plan that no longer fits; the sentence says what moved."""
     move(row, PlanCommand.GO_STALE, actor=None, title="found it stale", note=because)
 
 
@@ -84,7 +85,8 @@ def move(
     note: str = "",
     **columns: Any,
 ) -> None:
-    """Make one transition of a locked row. Raises Conflict where the table has no such way."""
+    """Make one transition of a locked row. Raises Conflict where the table has no such
+    transition."""
     try:
         row.state = PLANS.advance(PlanState(row.state), command)
     except IllegalTransition as error:
@@ -102,7 +104,7 @@ def move(
 
 
 def tell(row: Plan, command: str, *, actor: User | None, title: str, note: str = "") -> None:
-    """Write the event and the audit entry, and tell every browser on commit."""
+    """Write the event and the audit entry, and publish them to browsers on commit."""
     PlanEvent.objects.create(
         plan=row,
         actor_name=actor.display_name if actor else "Weir",

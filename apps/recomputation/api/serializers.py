@@ -1,4 +1,4 @@
-"""Schedules, triggers and firings over REST."""
+"""Describe schedules, triggers and firings over the REST API."""
 
 from typing import Any
 
@@ -7,19 +7,24 @@ from rest_framework import serializers
 
 from apps.accounts.api.permissions import granted
 from apps.accounts.domain.roles import Permission
-from apps.common.api.fields import Amount
+from apps.common.api.fields import Amount, choices, command_list
 from apps.common.api.forms import Form
-from apps.plans.policies.windows import cron_error, timezone_error
+from apps.plans.domain.windows import cron_error, timezone_error
 from apps.recomputation.domain.timing import LEAST_EVERY_S, LONGEST_EVERY_S, in_words
-from apps.recomputation.models import LONGEST_WAIT_S, Firing, Kind, Schedule, Subject, Then
+from apps.recomputation.models import LONGEST_WAIT_S, Firing, Kind, Outcome, Schedule, Then
+from apps.runs.selectors import computations
 from apps.systems.api.entities import SystemReference
 from weir.lifecycle.firings import FiringState
 
+SUBJECTS = [(row.kind, row.title) for row in computations().values() if row.again is not None]
+"""The kinds of computation that can be computed again."""
+
+RULE_COMMANDS = choices("edit", "delete", "run")
 FIRING_STATES = [(state.value, state.value) for state in FiringState]
 
 
 class FiringSerializer(serializers.ModelSerializer[Firing]):
-    """One time that a schedule came due, a trigger fired or a person asked."""
+    """Describe one time that a schedule came due, a trigger fired or a person asked."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
     system = serializers.UUIDField(source="system.public_id", read_only=True)
@@ -29,8 +34,24 @@ class FiringSerializer(serializers.ModelSerializer[Firing]):
     trigger = serializers.UUIDField(
         source="trigger.public_id", read_only=True, allow_null=True, default=None
     )
+    system_name = serializers.CharField(source="system.name", read_only=True)
+    schedule_name = serializers.CharField(
+        source="schedule.name", read_only=True, allow_null=True, default=None
+    )
+    trigger_name = serializers.CharField(
+        source="trigger.name", read_only=True, allow_null=True, default=None
+    )
+    answerable_id = serializers.UUIDField(
+        source="answerable.public_id", read_only=True, allow_null=True, default=None
+    )
+    subject = serializers.ChoiceField(choices=SUBJECTS, read_only=True)
     state = serializers.ChoiceField(choices=FIRING_STATES, read_only=True)
-    outcome = serializers.CharField(read_only=True, help_text="Empty before it is done.")
+    outcome = serializers.ChoiceField(
+        choices=Outcome.choices,
+        allow_blank=True,
+        read_only=True,
+        help_text="Empty before it is done.",
+    )
     answerable = serializers.CharField(
         source="answerable.display_name", read_only=True, allow_null=True, default=None
     )
@@ -50,8 +71,8 @@ class FiringSerializer(serializers.ModelSerializer[Firing]):
     class Meta:
         model = Firing
         fields = [
-            *("id", "system", "schedule", "trigger", "cause", "subject", "why", "value"),
-            "threshold",
+            *("id", "system", "system_name", "schedule", "schedule_name", "trigger"),
+            *("trigger_name", "cause", "subject", "why", "value", "threshold", "answerable_id"),
             *("then", "state", "outcome", "detail", "answerable", "merged_into"),
             *("run", "run_name", "plan", "plan_name", "fired_at", "ended_at"),
         ]
@@ -59,14 +80,14 @@ class FiringSerializer(serializers.ModelSerializer[Firing]):
 
 
 class RuleSerializer(Form[Any]):
-    """What schedules and triggers have in common."""
+    """Describe what schedules and triggers have in common."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
     system = SystemReference()
     name = serializers.CharField(max_length=100)
     enabled = serializers.BooleanField(required=False, help_text="false: paused.")
     subject = serializers.ChoiceField(
-        choices=Subject.choices, required=False, help_text="What is computed again."
+        choices=SUBJECTS, required=False, help_text="What is computed again."
     )
     method = serializers.CharField(
         max_length=64,
@@ -84,6 +105,10 @@ class RuleSerializer(Form[Any]):
         required=False, allow_null=True, min_value=0.1, max_value=86_400
     )
     then = serializers.ChoiceField(choices=Then.choices, required=False)
+    system_name = serializers.CharField(source="system.name", read_only=True)
+    answerable_id = serializers.UUIDField(
+        source="answerable.public_id", read_only=True, allow_null=True, default=None
+    )
     answerable = serializers.CharField(
         source="answerable.display_name",
         read_only=True,
@@ -95,7 +120,8 @@ class RuleSerializer(Form[Any]):
     take_over = serializers.BooleanField(
         write_only=True,
         required=False,
-        help_text="Answer for its plans from now on; without it whoever answers stays the same.",
+        help_text="Take responsibility for its plans from now on; without it the responsible "
+        "person stays the same.",
     )
     last_firing = serializers.SerializerMethodField()
     version = serializers.IntegerField(read_only=True)
@@ -110,7 +136,7 @@ class RuleSerializer(Form[Any]):
     def get_fields(self) -> Any:
         fields = super().get_fields()
         if self.instance is not None:
-            # What a rule belongs to never changes.
+            # The system of a rule never changes.
             fields["system"].read_only = True
         return fields
 
@@ -120,6 +146,7 @@ class RuleSerializer(Form[Any]):
         firing = self.context.get("firings", {}).get(key)
         return FiringSerializer(firing).data if firing else None
 
+    @extend_schema_field(command_list(RULE_COMMANDS))
     def get_allowed_commands(self, rule: Any) -> list[str]:
         request = self.context.get("request")
         may = request is not None and Permission.PROPOSE_PLAN in granted(request)
@@ -127,7 +154,8 @@ class RuleSerializer(Form[Any]):
 
 
 class ScheduleSerializer(RuleSerializer):
-    """Computes again every so often, or at the times of a cron expression."""
+    """Describe a schedule, which computes again at an interval, or at the times of a cron
+    expression."""
 
     every_s = serializers.IntegerField(
         required=False,
@@ -144,7 +172,7 @@ class ScheduleSerializer(RuleSerializer):
     )
     timezone = serializers.CharField(max_length=64, required=False)
     next_at = serializers.DateTimeField(read_only=True, allow_null=True)
-    text = serializers.SerializerMethodField(help_text="When, in plain words.")
+    text = serializers.SerializerMethodField(help_text="The times of the schedule, in plain words.")
     commands = ("edit", "delete", "run")
 
     def get_text(self, schedule: Schedule) -> str:
@@ -164,7 +192,8 @@ class ScheduleSerializer(RuleSerializer):
 
 
 class TriggerSerializer(RuleSerializer):
-    """Computes again when a watched value stays above its threshold for long enough."""
+    """Describe a trigger, which computes again when a watched value stays above its threshold for
+    long enough."""
 
     kind = serializers.ChoiceField(choices=Kind.choices)
     threshold = Amount(
@@ -181,7 +210,7 @@ class TriggerSerializer(RuleSerializer):
         max_value=LONGEST_WAIT_S, required=False, help_text="Least time between two firings."
     )
     value = serializers.FloatField(
-        read_only=True, allow_null=True, help_text="Now; null: it cannot be said."
+        read_only=True, allow_null=True, help_text="The value now; null where it is not known."
     )
     detail = serializers.CharField(read_only=True)
     looked_at = serializers.DateTimeField(read_only=True, allow_null=True)
@@ -190,14 +219,14 @@ class TriggerSerializer(RuleSerializer):
 
 
 class SchedulePreviewSerializer(serializers.Serializer[Any]):
-    """A schedule in plain words and its next times, UTC."""
+    """Describe a schedule in plain words and its next times, UTC."""
 
     text = serializers.CharField()
     next = serializers.ListField(child=serializers.DateTimeField())
 
 
 class SchedulePreviewQuery(Form[Any]):
-    """A schedule that nobody has saved yet."""
+    """Read a schedule that is not saved yet."""
 
     every_s = serializers.IntegerField(
         required=False, allow_null=True, default=None, max_value=LONGEST_EVERY_S

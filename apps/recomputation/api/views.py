@@ -1,7 +1,7 @@
-"""Edit schedules and triggers; read what fired."""
+"""Serve schedules, triggers and firings over the REST API."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
@@ -12,12 +12,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
 from apps.accounts.models import User
-from apps.common.api.filters import FilterSet, NameSearch, Ordering
+from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
+from apps.common.api.forms import changes
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.recomputation.api.serializers import (
     FIRING_STATES,
+    SUBJECTS,
     FiringSerializer,
     SchedulePreviewQuery,
     SchedulePreviewSerializer,
@@ -44,7 +47,7 @@ from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, REASON, reason_
 
 
 class RuleViewSet(viewsets.GenericViewSet[Any]):
-    """What schedules and triggers have in common."""
+    """Serve what schedules and triggers have in common."""
 
     filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
     lookup_field = "public_id"
@@ -70,29 +73,30 @@ class RuleViewSet(viewsets.GenericViewSet[Any]):
         return Response(self._body([fresh], many=False), status=http_status, headers=headers)
 
     def list(self, request: Request) -> Response:
-        """By page."""
+        """List the rows by page."""
         page: Any = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         return self.get_paginated_response(self._body(list(page), many=True))
 
     def retrieve(self, request: Request, id: str) -> Response:
-        """One with its ETag."""
+        """Return one row with its ETag."""
         return self._answer(self.get_object())
 
     @extend_schema(parameters=[IDEMPOTENCY_KEY])
     def create(self, request: Request) -> Response:
-        """Add one to a system."""
+        """Add a schedule or trigger to a system."""
 
         def run() -> Response:
             values, reason = self._checked(request)
             values.pop("take_over", None)
-            row = type(self).make(actor=_person(request), reason=reason, **values)
+            row = type(self).make(actor=actor_of(request), reason=reason, **values)
             return self._answer(row, status.HTTP_201_CREATED)
 
         return once(request, run)
 
     @extend_schema(parameters=[IF_MATCH])
     def partial_update(self, request: Request, id: str) -> Response:
-        """Change what is given; with `take_over` one answers for its plans from then on."""
+        """Change the given members; with `take_over` the caller becomes responsible for its
+        plans."""
         version = expected_version(request)
         row = self.get_object()
         values, reason = self._checked(request, row)
@@ -100,7 +104,7 @@ class RuleViewSet(viewsets.GenericViewSet[Any]):
         return self._answer(
             type(self).change(
                 row,
-                actor=_person(request),
+                actor=actor_of(request),
                 expected_version=version,
                 values=values,
                 take_over=take_over,
@@ -110,10 +114,10 @@ class RuleViewSet(viewsets.GenericViewSet[Any]):
 
     @extend_schema(parameters=[IF_MATCH, REASON])
     def destroy(self, request: Request, id: str) -> Response:
-        """Delete it; the record of its firings stays."""
+        """Delete the rule; the record of its firings stays."""
         rule_delete(
             rule=self.get_object(),
-            actor=_person(request),
+            actor=actor_of(request),
             expected_version=expected_version(request),
             reason=reason_of(request),
         )
@@ -123,28 +127,22 @@ class RuleViewSet(viewsets.GenericViewSet[Any]):
         form = self.get_serializer_class()(
             row, data=request.data, partial=row is not None, context=self.get_serializer_context()
         )
-        form.is_valid(raise_exception=True)
-        values = dict(form.validated_data)
-        return values, values.pop("reason", "")
+        return changes(form)
 
 
-def _person(request: Request) -> User:
-    assert isinstance(request.user, User)
-    return request.user
-
-
-class ScheduleFilter(FilterSet):
-    """By system."""
+class ScheduleFilter(CreatedFilter):
+    """Filter schedules by their system."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
+    subject = filters.ChoiceFilter(choices=SUBJECTS)
 
     class Meta:
         model = Schedule
-        fields = ["enabled", "subject"]
+        fields = ["enabled"]
 
 
 class ScheduleViewSet(RuleViewSet):
-    """Schedules that compute a system again."""
+    """Manage schedules that compute a system again."""
 
     queryset = schedule_rows()
     serializer_class = ScheduleSerializer
@@ -155,21 +153,21 @@ class ScheduleViewSet(RuleViewSet):
 
     @staticmethod
     def make(*, actor: User, reason: str, system: Any, **values: Any) -> Schedule:
-        """Through the service."""
+        """Create a schedule through the service."""
         return schedule_create(system=system, actor=actor, values=values, reason=reason)
 
     @staticmethod
-    def change(row: Schedule, **asked: Any) -> Schedule:
-        """Through the service."""
-        return schedule_update(schedule=row, **asked)
+    def change(row: Schedule, **values: Any) -> Schedule:
+        """Change a schedule through the service."""
+        return schedule_update(schedule=row, **values)
 
     @extend_schema(request=None, responses={202: FiringSerializer}, parameters=[IDEMPOTENCY_KEY])
     @action(detail=True, methods=["post"])
     def run(self, request: Request, id: str) -> Response:
-        """Fire it now; its own times do not move."""
+        """Fire the schedule now; its own times do not move."""
 
         def start() -> Response:
-            firing = schedule_run(schedule=self.get_object(), actor=_person(request))
+            firing = schedule_run(schedule=self.get_object(), actor=actor_of(request))
             body = FiringSerializer(firing_rows().get(pk=firing.pk)).data
             location = {"Location": f"/api/v1/recomputation/firings/{firing.public_id}"}
             return Response(body, status=status.HTTP_202_ACCEPTED, headers=location)
@@ -177,18 +175,19 @@ class ScheduleViewSet(RuleViewSet):
         return once(request, start)
 
 
-class TriggerFilter(FilterSet):
-    """By system and kind."""
+class TriggerFilter(CreatedFilter):
+    """Filter triggers by system and kind."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
+    subject = filters.ChoiceFilter(choices=SUBJECTS)
 
     class Meta:
         model = Trigger
-        fields = ["enabled", "kind", "subject"]
+        fields = ["enabled", "kind"]
 
 
 class TriggerViewSet(RuleViewSet):
-    """Triggers that compute a system again, with what they see now."""
+    """Manage triggers that compute a system again, with the values that they see now."""
 
     queryset = trigger_rows()
     serializer_class = TriggerSerializer
@@ -199,33 +198,37 @@ class TriggerViewSet(RuleViewSet):
 
     @staticmethod
     def make(*, actor: User, reason: str, system: Any, **values: Any) -> Trigger:
-        """Through the service."""
+        """Create a trigger through the service."""
         return trigger_create(system=system, actor=actor, values=values, reason=reason)
 
     @staticmethod
-    def change(row: Trigger, **asked: Any) -> Trigger:
-        """Through the service."""
-        return trigger_update(trigger=row, **asked)
+    def change(row: Trigger, **values: Any) -> Trigger:
+        """Change a trigger through the service."""
+        return trigger_update(trigger=row, **values)
 
 
-class FiringFilter(FilterSet):
-    """By system, schedule, trigger and state."""
+class FiringFilter(CreatedFilter):
+    """Filter firings by system, schedule, trigger and state."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
     schedule = filters.UUIDFilter(field_name="schedule__public_id")
     trigger = filters.UUIDFilter(field_name="trigger__public_id")
     state = filters.MultipleChoiceFilter(choices=FIRING_STATES)
+    subject = filters.ChoiceFilter(choices=SUBJECTS)
 
     class Meta:
         model = Firing
-        fields = ["subject"]
+        fields: list[str] = []
 
 
 class FiringViewSet(
     mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Firing]
 ):
-    """Every time that something was computed again by itself, and what became of it."""
+    """List every time that something was computed again automatically, and its outcome."""
 
+    words: ClassVar[Mapping[str, str]] = {
+        "retrieve": "Return one time that something was computed again automatically."
+    }
     queryset = firing_rows()
     serializer_class = FiringSerializer
     filterset_class = FiringFilter
@@ -239,7 +242,7 @@ class FiringViewSet(
 
 
 class SchedulePreviewView(APIView):
-    """What a schedule would do."""
+    """Preview the times of a schedule."""
 
     @extend_schema(
         operation_id="recomputation_preview_retrieve",
@@ -247,9 +250,9 @@ class SchedulePreviewView(APIView):
         responses=SchedulePreviewSerializer,
     )
     def get(self, request: Request) -> Response:
-        """A schedule in plain words, and its next five times."""
+        """Return a schedule in plain words, and its next five times."""
         form = SchedulePreviewQuery(data=request.query_params)
         form.is_valid(raise_exception=True)
-        asked = form.validated_data
-        found = preview(every_s=asked["every_s"], cron=asked["cron"], zone=asked["timezone"])
-        return Response(SchedulePreviewSerializer(found).data)
+        given = form.validated_data
+        times = preview(every_s=given["every_s"], cron=given["cron"], zone=given["timezone"])
+        return Response(SchedulePreviewSerializer(times).data)

@@ -1,4 +1,5 @@
-"""When a schedule comes due. Pure: all times aware, seconds, cron with a time zone."""
+"""Compute when a schedule comes due: times are aware, intervals in seconds, cron with a time
+zone."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ def upcoming(
     after: datetime,
     anchor: datetime | None = None,
 ) -> Iterator[datetime]:
-    """The times strictly after `after`, UTC. An interval counts from its `anchor`, or `after`."""
+    """Return the times strictly after `after`, UTC. An interval counts from its `anchor`, or
+    `after`."""
     if every_s is None:
         for moment in CronSim(cron, after.astimezone(ZoneInfo(timezone))):
             yield moment.astimezone(UTC)
@@ -30,7 +32,7 @@ def upcoming(
     step = timedelta(seconds=every_s)
     moment = anchor or after
     if moment <= after:
-        # What was missed while nobody looked is missed: one firing makes up for all of it.
+        # Missed times are not repeated: one firing makes up for all of them.
         moment += step * ((after - moment) // step + 1)
     while True:
         yield moment.astimezone(UTC)
@@ -45,13 +47,13 @@ def next_time(
     after: datetime,
     anchor: datetime | None = None,
 ) -> datetime | None:
-    """The first time after `after`; None where the cron expression never comes true."""
+    """Return the first time after `after`; None where the cron expression never comes true."""
     times = upcoming(every_s=every_s, cron=cron, timezone=timezone, after=after, anchor=anchor)
     return next(islice(times, 1), None)
 
 
 def in_words(*, every_s: int | None, cron: str, timezone: str) -> str:
-    """Such as `Every 15 minutes` or `At 02:00 on Monday through Friday, UTC`."""
+    """Return a text such as `Every 15 minutes` or `At 02:00 on Monday through Friday, UTC`."""
     if every_s is not None:
         for seconds, noun in NAMES:
             if every_s % seconds == 0:

@@ -1,4 +1,4 @@
-"""Rules say what they compute again; triggers watch loads and routing of the overlay."""
+"""Store what rules compute again; let triggers watch loads and routing of the overlay."""
 
 from django.conf import settings
 from django.db import migrations, models

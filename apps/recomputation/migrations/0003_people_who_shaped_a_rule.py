@@ -1,4 +1,4 @@
-"""Everybody who changed a schedule or trigger had a hand in the plans that it makes."""
+"""Store everybody who changed a schedule or trigger, since they had a hand in its plans."""
 
 import django.contrib.postgres.fields
 from django.db import migrations, models

@@ -1,4 +1,4 @@
-"""Reads of schedules, triggers and firings."""
+"""Read schedules, triggers and firings."""
 
 from apps.recomputation.selectors.schedules import (
     firing_count_by_rule,

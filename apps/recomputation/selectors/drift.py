@@ -1,4 +1,4 @@
-"""How far the measured load is from what the model predicts for what is in force. Reads only.
+"""Measure how far the load is from what the model predicts for what is in force.
 
 Both sides are loads at the model's costs: predicted at the rates and limits in force, measured at
 the rates that pass the gates and the consumers that are admitted. Their distance says that
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from apps.catalog.selectors import system_problem
-from apps.common.words import percent
+from apps.common.formatting import percent
 from apps.executions.models import Setting
 from apps.systems.models import Edition, System
 from apps.telemetry.selectors.measured import measured
@@ -18,22 +18,22 @@ from weir.errors import InvalidProblem
 from weir.model import Problem, loads
 
 FLOOR = 0.05
-"""Share of the capacity below which a load is not compared with itself but with this."""
+"""Smaller loads are compared with this share of the capacity."""
 
 WINDOW_S = 15.0
-"""Measured rates are means over this time."""
+"""The time over which measured rates are averaged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """The largest relative distance of a load; None where it cannot be said."""
+    """Hold the largest relative distance of a load; None where it is not known."""
 
     value: float | None
     detail: str
 
 
 def load_drift(system: System) -> Drift:
-    """The place whose load is furthest from what was predicted."""
+    """Return the place whose load is furthest from the predicted one."""
     rows = list(Setting.objects.filter(system=system, in_force__isnull=False))
     gates = {
         row.target["flow"]: (row.target["broker"], float(row.in_force["rate_per_s"]))
@@ -64,30 +64,30 @@ def load_drift(system: System) -> Drift:
             for row in problem.classes
         },
     )
-    found = _loads(problem, {flow: seen.passed.get(flow, 0.0) for flow in gates}, seen.admitted)
-    return _largest(problem, predicted, found)
+    load = _loads(problem, {flow: seen.passed.get(flow, 0.0) for flow in gates}, seen.admitted)
+    return _largest(problem, predicted, load)
 
 
 @lru_cache(maxsize=4)
 def _problem(edition: Edition) -> Problem:
-    """The model, read once per edition and process."""
+    """Return the model, read once per edition and process."""
     return problem_from_dict(system_problem(System.objects.get(public_id=edition[0])))
 
 
 def _loads(problem: Problem, rates: object, populations: object) -> dict[str, float]:
     nodes, links = loads(problem, rates, populations)  # type: ignore[arg-type]
-    found = {f"{r} of {node}": load for node, of in nodes.items() for r, load in of.items()}
-    return {**found, **{f"link {link}": load for link, load in links.items()}}
+    by_place = {f"{r} of {node}": load for node, of in nodes.items() for r, load in of.items()}
+    return {**by_place, **{f"link {link}": load for link, load in links.items()}}
 
 
-def _largest(problem: Problem, predicted: dict[str, float], found: dict[str, float]) -> Drift:
+def _largest(problem: Problem, predicted: dict[str, float], measured: dict[str, float]) -> Drift:
     capacities = {
         f"{resource} of {node.id}": capacity
         for node in problem.nodes
         for resource, capacity in node.capacity.items()
     } | {f"link {link.id}": link.capacity for link in problem.links}
     drifts = {
-        place: abs(found[place] - predicted[place]) / base
+        place: abs(measured[place] - predicted[place]) / base
         for place, capacity in capacities.items()
         if (base := max(predicted[place], FLOOR * capacity)) > 0
     }
@@ -97,6 +97,6 @@ def _largest(problem: Problem, predicted: dict[str, float], found: dict[str, flo
     capacity = capacities[place]
     return Drift(
         value=drifts[place],
-        detail=f"{place}: {percent(found[place] / capacity, 1)} of its capacity by what is "
+        detail=f"{place}: {percent(measured[place] / capacity, 1)} of its capacity by what is "
         f"measured, {percent(predicted[place] / capacity, 1)} by what is in force.",
     )

@@ -1,8 +1,8 @@
-"""What triggers of overlays watch: the fullest broker, and what routing costs now. Reads only."""
+"""Read what triggers of overlays watch: the fullest broker, and what routing costs now."""
 
 from dataclasses import dataclass
 
-from apps.common.words import counted, figure, percent
+from apps.common.formatting import counted, figure, percent
 from apps.evaluations.models import Candidate, Evaluation, TrafficSource
 from apps.evaluations.selectors.problem import evaluation_problem
 from apps.evaluations.selectors.traffic import TrafficReading, traffic_now
@@ -15,40 +15,42 @@ from weir.model.evaluation import Routing
 from weir.routing.cost import routing
 
 WINDOW_S = 30.0
-"""Measured rates are means over this time."""
+"""The time over which measured rates are averaged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """A value now; None where it cannot be said, and why in `detail`."""
+    """Hold a value of now; None where it is not known, with the reason in `detail`."""
 
     value: float | None
     detail: str
 
 
 def broker_overload(system: System) -> Seen:
-    """Load of the fullest broker over its capacity, with the traffic that agents measure."""
+    """Return the load of the fullest broker over its capacity, with the traffic that agents
+    measure."""
     now = _now(system)
     if isinstance(now, Seen):
         return now
-    found, _ = now
-    if not found.highest_broker:
+    routed, _ = now
+    if not routed.highest_broker:
         return Seen(value=None, detail="No broker has a capacity that messages can be held to.")
-    others = len(found.overloaded) - 1
+    others = len(routed.overloaded) - 1
     more = f" {counted(others, 'more is', 'more are')} above theirs." if others > 0 else ""
     return Seen(
-        value=found.highest_load,
-        detail=f"{found.highest_broker} handles {percent(found.highest_load, 1)} of its "
+        value=routed.highest_load,
+        detail=f"{routed.highest_broker} handles {percent(routed.highest_load, 1)} of its "
         f"capacity.{more}",
     )
 
 
 def routing_drift(system: System) -> Seen:
-    """How far the messages over links per published one left those of the last evaluation."""
+    """Return how far the messages over links per published one differ from those of the last
+    evaluation."""
     now = _now(system)
     if isinstance(now, Seen):
         return now
-    found, reading = now
+    routed, reading = now
     last = (
         Evaluation.objects.filter(system=system, run__state=RunState.SUCCEEDED)
         .order_by("-id")
@@ -67,7 +69,7 @@ def routing_drift(system: System) -> Seen:
     if reading.published_per_s <= 0:
         return Seen(value=None, detail="Nothing is published now.")
     before = then.traffic_per_s / published
-    after = found.link_messages_per_s / reading.published_per_s
+    after = routed.link_messages_per_s / reading.published_per_s
     return Seen(
         value=abs(after - before) / before,
         detail=f"A published message crosses {figure(after)} links, {figure(before)} at {last}.",
@@ -80,7 +82,7 @@ def _today(system: System) -> frozenset[tuple[str, str]]:
 
 
 def _now(system: System) -> Seen | tuple[Routing, TrafficReading]:
-    """Routing of the overlay in force with measured traffic, or why there is none."""
+    """Return the routing of the overlay in force with measured traffic, or why there is none."""
     today = _today(system)
     if not today:
         return Seen(value=None, detail="No overlay is in force.")

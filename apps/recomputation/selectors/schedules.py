@@ -1,4 +1,4 @@
-"""Reads of schedules, triggers and firings."""
+"""Read schedules, triggers and firings with all that their lists show."""
 
 from datetime import datetime
 from itertools import islice
@@ -8,7 +8,7 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from apps.common.errors import ApplicationError, FieldError
-from apps.plans.policies.windows import cron_error, timezone_error
+from apps.plans.domain.windows import cron_error, timezone_error
 from apps.recomputation.domain.timing import LEAST_EVERY_S, in_words, upcoming
 from apps.recomputation.models import Firing, Schedule, Trigger
 
@@ -23,13 +23,13 @@ def firing_rows() -> QuerySet[Firing]:
 
 
 def firing_count_by_rule() -> dict[tuple[str, str, str], int]:
-    """(system, name the rule had then, state) -> firings that stand there, for metrics."""
+    """Return the number of firings by system, former name of the rule, and state, for metrics."""
     rows = Firing.objects.values_list("system__name", "cause", "state").annotate(n=Count("id"))
     return {(system, rule, state): n for system, rule, state, n in rows.order_by()}
 
 
 def schedule_rows() -> QuerySet[Schedule]:
-    """Schedules, each annotated with the key of its last firing."""
+    """Return the schedules, each annotated with the key of its last firing."""
     last = Firing.objects.filter(schedule=OuterRef("pk")).order_by("-id").values("pk")[:1]
     return Schedule.objects.select_related("system", "answerable").annotate(
         last_firing_pk=Subquery(last)
@@ -37,7 +37,7 @@ def schedule_rows() -> QuerySet[Schedule]:
 
 
 def trigger_rows() -> QuerySet[Trigger]:
-    """Triggers, each annotated with the key of its last firing."""
+    """Return the triggers, each annotated with the key of its last firing."""
     last = Firing.objects.filter(trigger=OuterRef("pk")).order_by("-id").values("pk")[:1]
     return Trigger.objects.select_related("system", "answerable").annotate(
         last_firing_pk=Subquery(last)
@@ -45,7 +45,7 @@ def trigger_rows() -> QuerySet[Trigger]:
 
 
 def last_firings(rows: list[Any]) -> dict[int, Firing]:
-    """The last firings of these schedules or triggers, by their own key; one query."""
+    """Return the last firings of these schedules or triggers, by their own key, in one query."""
     keys = [row.last_firing_pk for row in rows if getattr(row, "last_firing_pk", None)]
     return {firing.pk: firing for firing in firing_rows().filter(pk__in=keys)} if keys else {}
 
@@ -53,7 +53,7 @@ def last_firings(rows: list[Any]) -> dict[int, Firing]:
 def preview(
     *, every_s: int | None, cron: str, zone: str, after: datetime | None = None
 ) -> dict[str, Any]:
-    """A schedule in plain words and its next five times. Raises ApplicationError."""
+    """Return a schedule in plain words and its next five times. Raises ApplicationError."""
     message, field = None, "every_s"
     if (every_s is None) == (not cron):
         message = "Give either an interval or a cron expression."

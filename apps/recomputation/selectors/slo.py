@@ -1,4 +1,4 @@
-"""Service-level objectives against what agents measure. Reads only.
+"""Compare service-level objectives with what agents measure.
 
 An SLO's target must hold in a share of its window. Samples are kept for half an hour, so at most
 the last LONGEST_S of the window are looked at, in steps of STEP_S.
@@ -12,22 +12,23 @@ from datetime import timedelta
 from django.utils import timezone
 
 from apps.catalog.models import Quantity, Slo
-from apps.common.words import figure, percent
+from apps.common.formatting import figure, percent
 from apps.systems.models import System
 from apps.telemetry.models import Sample
 
 STEP_S = 5
 LONGEST_S = 300
 LEAST_STEPS = 3
-"""With fewer measured steps nothing is said."""
+"""With fewer measured steps an objective has no reading."""
 
 SHORT = 1e-3
-"""Relative shortfall of a rate that is not one: counting messages over a second is coarse."""
+"""The relative shortfall of a rate that is tolerated: counting messages over a second is coarse."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SloReading:
-    """One objective; `share_held` None: nobody measures its quantity."""
+    """Hold the reading of one objective; `share_held` is None where its quantity is not
+    measured."""
 
     name: str
     share_held: float | None
@@ -36,13 +37,14 @@ class SloReading:
 
     @property
     def missed(self) -> bool:
-        """The target held in less than the objective's share of what was looked at."""
+        """Return whether the target held in less than the objective's share of the measured
+        time."""
         return self.share_held is not None and self.share_held < self.objective
 
 
 @dataclass(slots=True)
 class _Step:
-    """Rates of one topic in one step, msg/s, summed over brokers."""
+    """Hold the rates of one topic in one step, in msg/s, summed over brokers."""
 
     offered: float = 0.0
     passed: float = 0.0
@@ -50,7 +52,7 @@ class _Step:
 
 
 def slo_readings(system: System) -> list[SloReading]:
-    """Every SLO of the system, by name. Two queries."""
+    """Return every SLO of the system, by name, in two queries."""
     slos = list(Slo.objects.filter(system=system).select_related("topic").order_by("name"))
     if not slos:
         return []
@@ -59,7 +61,7 @@ def slo_readings(system: System) -> list[SloReading]:
 
 
 def _steps(system: System, seconds: int) -> dict[str, dict[int, _Step]]:
-    """Topic -> step, counted back from now -> its rates."""
+    """Return the rates of each topic by step, counted back from now."""
     now = timezone.now()
     rows = Sample.objects.filter(
         broker__system=system, at__gte=now - timedelta(seconds=seconds), at__lte=now
@@ -70,15 +72,15 @@ def _steps(system: System, seconds: int) -> dict[str, dict[int, _Step]]:
         index = int((now - at).total_seconds() // STEP_S)
         count[broker, index] += 1
         kept.append((broker, index, payload.get("flows", {})))
-    found: dict[str, dict[int, _Step]] = defaultdict(lambda: defaultdict(_Step))
+    steps: dict[str, dict[int, _Step]] = defaultdict(lambda: defaultdict(_Step))
     for broker, index, flows in kept:
         share = 1 / count[broker, index]
         for topic, row in flows.items():
-            step = found[topic][index]
+            step = steps[topic][index]
             step.offered += share * float(row.get("offered_per_s") or 0.0)
             step.passed += share * float(row.get("passed_per_s") or 0.0)
             step.shed += share * float(row.get("shed_per_s") or 0.0)
-    return found
+    return steps
 
 
 def _reading(slo: Slo, steps: dict[int, _Step]) -> SloReading:
@@ -101,9 +103,9 @@ def _reading(slo: Slo, steps: dict[int, _Step]) -> SloReading:
 
 
 def _held(slo: Slo, seen: Sequence[_Step]) -> list[bool] | None:
-    """Step by step whether the target held; None where no agent measures the quantity."""
+    """Return step by step whether the target held; None where no agent measures the quantity."""
     if slo.quantity == Quantity.RATE_PER_S:
-        # Who sends less than was promised has what they asked for, as long as all of it passes.
+        # A publisher below the promised rate is served, as long as all its messages pass.
         return [
             step.passed >= slo.target * (1 - SHORT) or step.shed <= SHORT * step.offered
             for step in seen
@@ -114,7 +116,7 @@ def _held(slo: Slo, seen: Sequence[_Step]) -> list[bool] | None:
 
 
 def _loss(step: _Step) -> float:
-    """What the gate sheds is lost: share of the messages offered."""
+    """Return the share of offered messages that the gate sheds, which are lost."""
     return step.shed / step.offered if step.offered > 0 else 0.0
 
 

@@ -1,11 +1,11 @@
-"""What triggers watch, as one number each with a sentence. Reads only."""
+"""Read what triggers watch, as one number each with a sentence."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from apps.catalog.selectors import system_problem
-from apps.common.words import counted, percent
+from apps.common.formatting import counted, percent
 from apps.recomputation.models import Kind
 from apps.recomputation.selectors.drift import load_drift
 from apps.recomputation.selectors.routing import broker_overload, routing_drift
@@ -21,19 +21,19 @@ LOOKED_AT = sorted(
     state.value
     for state in (RunState.QUEUED, RunState.RUNNING, RunState.SUCCEEDED, RunState.INFEASIBLE)
 )
-"""Runs that have seen the model, or will: what they saw needs no other run."""
+"""The runs that have seen the model, or will: what they saw needs no other run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """A value now; None where it cannot be said, and why in `detail`."""
+    """Hold a value of now; None where it is not known, with the reason in `detail`."""
 
     value: float | None
     detail: str
 
 
 def look(kind: str, system: System) -> Look:
-    """What a trigger of this kind sees now."""
+    """Return what a trigger of this kind sees now."""
     return WATCHERS[Kind(kind)](system)
 
 
@@ -70,14 +70,14 @@ def _against_last_run(
 
 @lru_cache(maxsize=16)
 def _problems(snapshot: int, edition: Edition) -> tuple[Problem, Problem]:
-    """What the run saw and the model as it is, read once per edition and process."""
+    """Return what the run saw and the present model, read once per edition and process."""
     payload = Snapshot.objects.values_list("payload", flat=True).get(pk=snapshot)
     row = System.objects.get(public_id=edition[0])
     return problem_from_json(bytes(payload)), problem_from_dict(system_problem(row))
 
 
 def _capacity_change(before: Problem, now: Problem) -> tuple[float, str]:
-    """The largest relative change; what came or went counts 1."""
+    """Return the largest relative change; an added or removed capacity counts 1."""
     old, new = _capacities(before), _capacities(now)
     changes = {name: _relative(old.get(name, 0.0), new.get(name, 0.0)) for name in {**old, **new}}
     moved = {name: share for name, share in changes.items() if share > 0}
@@ -89,16 +89,16 @@ def _capacity_change(before: Problem, now: Problem) -> tuple[float, str]:
 
 
 def _capacities(problem: Problem) -> dict[str, float]:
-    found = {
+    capacities = {
         f"{resource} of {node.id}": capacity
         for node in problem.nodes
         for resource, capacity in node.capacity.items()
     }
-    return {**found, **{f"link {link.id}": link.capacity for link in problem.links}}
+    return {**capacities, **{f"link {link.id}": link.capacity for link in problem.links}}
 
 
 def _population_change(before: Problem, now: Problem) -> tuple[float, str]:
-    """Consumers that came or went, over those that were."""
+    """Return the share of consumers that were added or removed."""
     old = {row.id: row.population_max for row in before.classes}
     new = {row.id: row.population_max for row in now.classes}
     moved = sum(abs(new.get(name, 0) - old.get(name, 0)) for name in {**old, **new})
@@ -126,18 +126,18 @@ def _slo(system: System) -> Look:
 
 
 def _drift(system: System) -> Look:
-    found = load_drift(system)
-    return Look(value=found.value, detail=found.detail)
+    reading = load_drift(system)
+    return Look(value=reading.value, detail=reading.detail)
 
 
 def _overload(system: System) -> Look:
-    found = broker_overload(system)
-    return Look(value=found.value, detail=found.detail)
+    reading = broker_overload(system)
+    return Look(value=reading.value, detail=reading.detail)
 
 
 def _routing(system: System) -> Look:
-    found = routing_drift(system)
-    return Look(value=found.value, detail=found.detail)
+    reading = routing_drift(system)
+    return Look(value=reading.value, detail=reading.detail)
 
 
 WATCHERS: Mapping[Kind, Callable[[System], Look]] = {

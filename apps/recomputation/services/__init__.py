@@ -7,9 +7,9 @@ from apps.recomputation.services.edit import (
     trigger_create,
     trigger_update,
 )
+from apps.recomputation.services.evaluate_triggers import triggers_evaluate
 from apps.recomputation.services.fire import schedule_due, schedule_run, schedules_catch_up
-from apps.recomputation.services.follow import firings_settle, firings_start
-from apps.recomputation.services.look_at_triggers import triggers_look
+from apps.recomputation.services.settle import firings_settle, firings_start
 from apps.recomputation.services.tick import recomputation_tick
 
 __all__ = [
@@ -24,5 +24,5 @@ __all__ = [
     "schedules_catch_up",
     "trigger_create",
     "trigger_update",
-    "triggers_look",
+    "triggers_evaluate",
 ]

@@ -1,8 +1,5 @@
-"""Each schedule's entry in Celery's scheduler (django-celery-beat), which calls when it comes due.
-
-The entry is derived from the row and mended from it: beat writes entries back from memory, so a
-change made in that moment may be lost there, and it forgets its last seconds when it is killed.
-"""
+"""Keep each schedule's entry in Celery's scheduler (django-celery-beat), which calls when it comes
+due."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -26,7 +23,7 @@ BEFORE_CRON = timedelta(seconds=30)
 
 
 def beat_name(schedule: UUID) -> str:
-    """What the entry is called."""
+    """Return what the entry is called."""
     return f"recomputation {schedule}"
 
 
@@ -52,7 +49,8 @@ def beat_forget(schedule: UUID) -> None:
 
 
 def _last_run(schedule: Schedule) -> datetime:
-    """When beat shall believe that it called last: one turn of the clock before `next_at`."""
+    """Return when beat shall believe that it called last: one turn of the clock before
+    `next_at`."""
     now = timezone.now()
     if schedule.next_at is None:
         return now
@@ -64,15 +62,16 @@ def _clock(schedule: Schedule) -> dict[str, Any]:
     # No `get_or_create`: nothing keeps these rows unique, and two are as good as one.
     if schedule.every_s is not None:
         interval = {"every": schedule.every_s, "period": IntervalSchedule.SECONDS}
-        found = IntervalSchedule.objects.filter(**interval).first()
-        return {"interval": found or IntervalSchedule.objects.create(**interval)}
+        interval_row = IntervalSchedule.objects.filter(**interval).first()
+        return {"interval": interval_row or IntervalSchedule.objects.create(**interval)}
     fields = crontab_fields(schedule.cron, schedule.timezone)
     row = CrontabSchedule.objects.filter(**fields).first()
     return {"crontab": row or CrontabSchedule.objects.create(**fields)}
 
 
 def crontab_fields(cron: str, zone: str) -> dict[str, str]:
-    """An entry of Celery's that is due whenever the expression is, and perhaps at other times.
+    """Return an entry of Celery's that is due whenever the expression is, and perhaps at other
+    times.
 
     Celery reads some fields otherwise than cron does (`10/15`), others not at all (`L`, `1#2`);
     there it calls at every value, and the schedule's row says whether it is due.
@@ -94,7 +93,7 @@ def crontab_fields(cron: str, zone: str) -> dict[str, str]:
 
 
 def _covers(name: str, text: str, wanted: set[Any]) -> bool:
-    """Whether Celery reads the field, and finds in it at least what cron does."""
+    """Return whether Celery reads the field, and finds in it at least what cron does."""
     try:
         CrontabSchedule(**{name: text}).full_clean()
         read = getattr(crontab(**{name: text}), name)

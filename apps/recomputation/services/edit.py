@@ -1,6 +1,7 @@
-"""Make, change and delete schedules and triggers; each change has a version and an audit entry."""
+"""Create, change and delete schedules and triggers; each change has a version and an audit
+entry."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError
@@ -9,23 +10,23 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.audit.services import record
-from apps.common.errors import ApplicationError, Conflict, FieldError, PreconditionFailed
+from apps.common.errors import (
+    ApplicationError,
+    Conflict,
+    FieldError,
+    PreconditionFailed,
+    check_version,
+)
 from apps.common.events import publish
-from apps.plans.policies.windows import cron_error, timezone_error
+from apps.plans.domain.windows import cron_error, timezone_error
 from apps.recomputation.domain.timing import next_time
-from apps.recomputation.models import Rule, Schedule, Subject, Trigger
+from apps.recomputation.models import Rule, Schedule, Trigger
 from apps.recomputation.services.beat import beat_forget, beat_sync
+from apps.runs.selectors import computation_of
 from apps.systems.models import System
 from weir.errors import UnknownMethod
-from weir.optimizers import method as find_method
-from weir.topologies import designer
 
 R = TypeVar("R", bound=Rule)
-FINDS: Mapping[Subject, Callable[[str], object]] = {
-    Subject.ALLOCATION: find_method,
-    Subject.OVERLAY: designer,
-}
-"""Where the methods of each subject are known by name."""
 SHARED = ("name", "enabled", "subject", "method", "least_benefit", "time_limit_s", "then")
 FIELDS: dict[type[Rule], tuple[str, ...]] = {
     Schedule: (*SHARED, "every_s", "cron", "timezone"),
@@ -56,7 +57,7 @@ def schedule_update(
     take_over: bool = False,
     reason: str = "",
 ) -> Schedule:
-    """Change what is given. A new time, or being enabled again, counts from now.
+    """Change the given members. A new time, or being enabled again, counts from now.
 
     `take_over`: the actor answers for its plans from then on.
     """
@@ -95,7 +96,7 @@ def trigger_update(
     take_over: bool = False,
     reason: str = "",
 ) -> Trigger:
-    """Change what is given. What was seen so far no longer counts.
+    """Change the given members. What was seen so far no longer counts.
 
     `take_over`: the actor answers for its plans from then on.
     """
@@ -129,13 +130,11 @@ def _latest(rule: R, expected_version: int) -> R:
         .filter(pk=rule.pk)
         .first()
     )
-    if row is None or row.version != expected_version:
-        now = "it is deleted" if row is None else f"the latest is {row.version}"
+    if row is None:
         raise PreconditionFailed(
-            "version_mismatch",
-            f"{rule} was changed meanwhile: you edit version {expected_version}, {now}. "
-            "Reload and apply your change again.",
+            "version_mismatch", f"{rule} was deleted meanwhile. Reload the list."
         )
+    check_version(row, expected_version)
     row.version += 1
     return row
 
@@ -146,7 +145,7 @@ def _set(row: Rule, values: Mapping[str, Any]) -> None:
 
 
 def _rewind(row: Schedule) -> None:
-    """The next time, counted from now."""
+    """Set the next time, counted from now."""
     _check_time(row)
     row.next_at = (
         next_time(every_s=row.every_s, cron=row.cron, timezone=row.timezone, after=timezone.now())
@@ -154,7 +153,7 @@ def _rewind(row: Schedule) -> None:
         else None
     )
     if row.enabled and row.next_at is None:
-        raise _refused("cron", "Never comes true.")
+        raise _refused("cron", "This expression never comes true.")
 
 
 def _check_time(row: Schedule) -> None:
@@ -167,11 +166,18 @@ def _check_time(row: Schedule) -> None:
 
 
 def _save(row: Rule, actor: User, *, takes_over: bool = False) -> None:
-    """Whoever changes it has a hand in its plans and decides about none of them; who answers for
-    them stays the same person, unless the change takes that over."""
+    """Save a rule. Everybody who changes it had a hand in its plans and may not approve them; the
+    responsible person stays the same, unless the change takes that over."""
+    computation = computation_of(row.subject)
+    if row.least_benefit and not computation.weighs_benefit:
+        message = (
+            f"{computation.title} have no net benefit to weigh. Leave this at 0; the policy "
+            "says which of their changes become a plan."
+        )
+        raise _refused("least_benefit", message)
     try:
-        if row.method:
-            FINDS[Subject(row.subject)](row.method)
+        if row.method and computation.find_method is not None:
+            computation.find_method(row.method)
     except UnknownMethod as error:
         raise _refused("method", str(error)) from error
     if row.pk is None or takes_over:
@@ -192,8 +198,8 @@ def _save(row: Rule, actor: User, *, takes_over: bool = False) -> None:
 
 
 def _refused(field: str, message: str) -> ApplicationError:
-    said = f"{field}: {message}" if field else message
-    return ApplicationError("invalid", said, errors=[FieldError(field=field, message=message)])
+    text = f"{field}: {message}" if field else message
+    return ApplicationError("invalid", text, errors=[FieldError(field=field, message=message)])
 
 
 def _plain(row: Rule) -> dict[str, Any]:
@@ -220,7 +226,7 @@ def _name(person: User | None) -> str | None:
     return person.display_name if person else None
 
 
-def _tell(row: Rule, action: str, actor: User, **said: Any) -> None:
+def _tell(row: Rule, action: str, actor: User, **values: Any) -> None:
     record(
         actor=actor,
         action=action,
@@ -228,6 +234,6 @@ def _tell(row: Rule, action: str, actor: User, **said: Any) -> None:
         object_id=row.public_id,
         object_name=row.name,
         system_id=row.system.public_id,
-        **said,
+        **values,
     )
     publish("recomputation", system=row.system.public_id)

@@ -1,4 +1,4 @@
-"""Schedules that came due become firings; a firing that finds another one waiting joins it."""
+"""Turn schedules that came due into firings; a firing that finds another one waiting joins it."""
 
 import logging
 from collections.abc import Iterable
@@ -22,24 +22,24 @@ from weir.lifecycle.firings import FIRINGS, FiringCommand, FiringState
 logger = logging.getLogger(__name__)
 SCHEDULE, TRIGGER = "schedule", "trigger"
 PATIENCE = timedelta(seconds=10)
-"""How late beat's call may come before the coordinator fires in its place."""
+"""How late beat's call may be before the coordinator fires in its place."""
 
 SKEW = timedelta(seconds=1)
-"""A call that comes so early is on time: two machines' clocks differ."""
+"""A call that is early by this much is on time: two machines' clocks differ."""
 
 DRIFT = timedelta(seconds=2)
-"""From so late a call on, beat is set right again."""
+"""A call later than this makes beat's entry be corrected."""
 
 STRENGTH = {Then.NONE: 0, Then.DRAFT: 1, Then.SUBMIT: 2}
 
 
 def lock_system(pk: int) -> System:
-    """The system's row, locked first by everybody: one order, no deadlock."""
+    """Lock the system's row first, everywhere in the same order, so that there is no deadlock."""
     return System.objects.select_for_update().get(pk=pk)
 
 
 def move(firing: Firing, command: FiringCommand, **columns: Any) -> None:
-    """One transition of a firing whose system is locked, with its news."""
+    """Make one transition of a firing whose system is locked, and publish it."""
     firing.state = FIRINGS.advance(FiringState(firing.state), command).value
     if FiringState(firing.state) in FIRINGS.ended:
         columns["ended_at"] = timezone.now()
@@ -58,7 +58,7 @@ def fire(
     value: float | None = None,
     threshold: float | None = None,
 ) -> Firing:
-    """Record a firing of a locked system. `person`: who asked, instead of time or a value.
+    """Record a firing of a locked system. `person` is who asked, instead of time or a value.
 
     Where one of the same subject waits already the two become one: the one that does more with
     what comes out stays.
@@ -87,8 +87,8 @@ def fire(
         firing.save()
     elif STRENGTH[Then(firing.then)] > STRENGTH[Then(waiting.then)]:
         firing.shaped_by = _people([*firing.shaped_by, *waiting.shaped_by], waiting.answerable)
-        # The row that waits is unique: the old one leaves before the new one comes.
-        move(waiting, FiringCommand.MERGE, detail="Joined a later one that waits, too.")
+        # The waiting row is unique: the old one ends before the new one is added.
+        move(waiting, FiringCommand.MERGE, detail="Joined a later firing that also waits.")
         firing.save()
         Firing.objects.filter(pk=waiting.pk).update(merged_into=firing)
     else:
@@ -112,19 +112,19 @@ def fire(
 
 
 def schedule_due(*, public_id: UUID) -> bool:
-    """Beat says that a schedule is due: it fires, unless its row says otherwise.
+    """Handle beat's call that a schedule is due: it fires, unless its row says otherwise.
 
     Such a call may come twice, late, or for a schedule that was paused or deleted meanwhile.
     """
-    found = Schedule.objects.filter(public_id=public_id).values_list("pk", "system_id").first()
-    if found is None:
+    keys = Schedule.objects.filter(public_id=public_id).values_list("pk", "system_id").first()
+    if keys is None:
         beat_forget(public_id)
         return False
-    return _fire_if_due(*found, late=-SKEW)
+    return _fire_if_due(*keys, late=-SKEW)
 
 
 def schedules_catch_up() -> int:
-    """Fire, once, every schedule that came due and that beat did not call for."""
+    """Fire once every schedule that came due without a call of beat."""
     due = list(
         Schedule.objects.filter(enabled=True, next_at__lte=timezone.now() - PATIENCE).values_list(
             "pk", "system_id"
@@ -137,14 +137,14 @@ def schedules_catch_up() -> int:
         except (OperationalError, InterfaceError):
             raise
         except Exception:
-            # One schedule that cannot fire must not keep the others from it.
+            # An error of one schedule must not stop the others.
             logger.exception("schedule %s cannot fire", pk)
     return fired
 
 
 @transaction.atomic
 def _fire_if_due(pk: int, system_pk: int, *, late: timedelta) -> bool:
-    """Fire what is due for at least so long; what was missed meanwhile is made up for once."""
+    """Fire a schedule that has been due for this long; one firing makes up for all missed times."""
     system = lock_system(system_pk)
     row = Schedule.objects.select_for_update(of=("self",)).filter(pk=pk).first()
     now = timezone.now()
@@ -173,20 +173,20 @@ def _fire_if_due(pk: int, system_pk: int, *, late: timedelta) -> bool:
 
 def _why(row: Schedule, due: datetime, now: datetime) -> str:
     words = in_words(every_s=row.every_s, cron=row.cron, timezone=row.timezone)
-    said = f"Due at {due:%Y-%m-%d %H:%M:%S} UTC"
+    text = f"Due at {due:%Y-%m-%d %H:%M:%S} UTC"
     if now - due >= PATIENCE:
-        said += f", found {(now - due).total_seconds():,.0f} s later: the scheduler did not call"
-    return f"{said}. {words}."
+        text += f", found {(now - due).total_seconds():,.0f} s later: the scheduler did not call"
+    return f"{text}. {words}."
 
 
 @transaction.atomic
 def schedule_run(*, schedule: Schedule, actor: User) -> Firing:
-    """Fire a schedule now because somebody asks; its own times do not move."""
+    """Fire a schedule now because a person asks; its own times do not move."""
     system = lock_system(schedule.system_id)
     row = Schedule.objects.get(pk=schedule.pk)
     return fire(rule=row, system=system, why=f"{actor.display_name} asked.", person=actor)
 
 
 def _people(keys: Iterable[int], *more: User | None) -> list[int]:
-    """Keys of all of them, each once."""
+    """Return the keys of all people, each once."""
     return sorted({*keys, *(person.pk for person in more if person is not None)})

@@ -1,4 +1,4 @@
-"""Server-sent events: what is true now, then every change, until the browser leaves."""
+"""Send server-sent events: the present state, then every change, until the browser leaves."""
 
 import asyncio
 import json
@@ -16,11 +16,11 @@ from apps.common.connections import connections_release
 from apps.common.events import hub
 from apps.runs.selectors import active_run_news
 
-# The browser reconnects by itself; a bounded life makes it prove its session again.
+# The browser reconnects by itself; a bounded stream makes it prove its session again.
 LIFE_S = 600.0
 HEARTBEAT_S = 10.0
 ABOUT_SESSIONS = '"kind": "session"'
-"""News for the streams themselves: somebody signed out or may no longer sign in."""
+"""Events for the streams themselves: somebody signed out or may no longer sign in."""
 
 
 def _event(data: str) -> bytes:
@@ -28,7 +28,7 @@ def _event(data: str) -> bytes:
 
 
 def _running_now() -> list[dict[str, Any]]:
-    """What runs; the stream that follows may last minutes and needs the database no more."""
+    """Return what runs; the stream that follows may last minutes and needs the database no more."""
     try:
         return active_run_news()
     finally:
@@ -36,11 +36,11 @@ def _running_now() -> list[dict[str, Any]]:
 
 
 def _signed_in(session_key: str | None) -> bool:
-    """Whether the session still lets its person in; read anew."""
-    asked = HttpRequest()
-    asked.session = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
+    """Return whether the session still lets its person in, read from the database."""
+    request = HttpRequest()
+    request.session = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
     try:
-        return bool(get_user(asked).is_authenticated)
+        return bool(get_user(request).is_authenticated)
     finally:
         connections_release()
 
@@ -49,7 +49,7 @@ async def _stream(session_key: str | None) -> AsyncIterator[bytes]:
     end = time.monotonic() + LIFE_S
     looked_at = time.monotonic()
     yield b"retry: 2000\n\n"
-    # Subscribed before the snapshot is read, so that no change falls between the two.
+    # Subscribe before the snapshot is read, so that no change falls between the two.
     queue = hub.join()
     try:
         runs = await sync_to_async(_running_now)()
@@ -71,9 +71,10 @@ async def _stream(session_key: str | None) -> AsyncIterator[bytes]:
 
 
 async def events(request: HttpRequest) -> HttpResponseBase:
-    """`text/event-stream`; needs a session and ends with it."""
+    """Send `text/event-stream`; needs a session and ends with it."""
     user = await request.auser()
     if not user.is_authenticated:
+        await sync_to_async(connections_release)()
         body = {"type": "urn:weir:problem:not_authenticated", "title": "Sign in first"}
         body |= {"code": "not_authenticated", "detail": "Live events need a session."}
         return JsonResponse(

@@ -1,4 +1,4 @@
-"""Why a run found no allocation, as the API tells it."""
+"""Describe why a run found no allocation."""
 
 from typing import Any
 from uuid import UUID
@@ -8,7 +8,7 @@ from rest_framework import serializers
 from apps.runs.selectors import Named
 
 MAX_CHANGES = 100
-"""Changes of one relaxation that are listed; `change_count` counts them all."""
+"""The number of changes of one relaxation that are listed; `change_count` counts them all."""
 
 
 def _object() -> serializers.UUIDField:
@@ -19,28 +19,32 @@ def _object() -> serializers.UUIDField:
 
 
 class FlowLoadSerializer(serializers.Serializer[dict[str, Any]]):
-    """A flow at a place that is short."""
+    """Describe a flow at a place with too little capacity."""
 
     flow = serializers.CharField()
     object = _object()
-    load = serializers.FloatField(help_text="Of its minimum rate, units of work per second.")
+    load = serializers.FloatField(
+        help_text="Load of the flow's minimum rate, units of work per second."
+    )
 
 
 class ShortageSerializer(serializers.Serializer[dict[str, Any]]):
-    """A node's resource or a link that cannot carry the minimum rates."""
+    """Describe a node's resource or a link that cannot carry the minimum rates."""
 
     kind = serializers.ChoiceField(choices=[("node", "node"), ("link", "link")])
     id = serializers.CharField()
     object = _object()
-    resource = serializers.CharField(allow_null=True, help_text="Of a node; null for a link.")
-    load = serializers.FloatField(help_text="Of the minimum rates, units of work per second.")
+    resource = serializers.CharField(
+        allow_null=True, help_text="Resource of a node; null for a link."
+    )
+    load = serializers.FloatField(help_text="Load of the minimum rates, units of work per second.")
     capacity = serializers.FloatField(help_text="Units of work per second.")
     short = serializers.FloatField(help_text="Load minus capacity.")
-    flows = FlowLoadSerializer(many=True, help_text="Those that load it most, largest first.")
+    flows = FlowLoadSerializer(many=True, help_text="Flows that load it most, largest first.")
 
 
 class RelaxedNumberSerializer(serializers.Serializer[dict[str, Any]]):
-    """One number of the model, as it is and as it would have to be."""
+    """Describe one number of the model, as it is and as it would have to be."""
 
     kind = serializers.ChoiceField(choices=[("node", "node"), ("link", "link"), ("flow", "flow")])
     id = serializers.CharField()
@@ -51,7 +55,7 @@ class RelaxedNumberSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class RelaxationSerializer(serializers.Serializer[dict[str, Any]]):
-    """Changes that together make the problem feasible; no smaller ones of this kind do."""
+    """Describe changes that together make the problem feasible; no smaller ones of this kind do."""
 
     kind = serializers.ChoiceField(
         choices=[(kind, kind) for kind in ("capacities", "all_rates", "few_rates")]
@@ -62,14 +66,14 @@ class RelaxationSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class InfeasibilitySerializer(serializers.Serializer[dict[str, Any]]):
-    """Everything that is short, the worst first, and what would help."""
+    """Describe every shortage, the worst first, and what would help."""
 
     shortages = ShortageSerializer(many=True)
     relaxations = RelaxationSerializer(many=True)
 
 
 def infeasibility_names(stored: dict[str, Any]) -> dict[str, set[str]]:
-    """Of what is shown: kind -> names in the frozen problem."""
+    """Return the names in the frozen problem that are shown, by kind."""
     names: dict[str, set[str]] = {"node": set(), "link": set(), "flow": set()}
     for shortage in stored["shortages"]:
         names[shortage["kind"]].add(shortage["id"])
@@ -81,19 +85,19 @@ def infeasibility_names(stored: dict[str, Any]) -> dict[str, set[str]]:
 
 
 def infeasibility_shown(stored: dict[str, Any], objects: Named) -> dict[str, Any]:
-    """The kernel's record as `InfeasibilitySerializer` describes it."""
+    """Return the kernel's record as `InfeasibilitySerializer` describes it."""
 
-    def found(kind: str, name: str) -> UUID | None:
+    def public_id_of(kind: str, name: str) -> UUID | None:
         return objects.get((kind, name))
 
     return {
         "shortages": [
             {
                 **one,
-                "object": found(one["kind"], one["id"]),
+                "object": public_id_of(one["kind"], one["id"]),
                 "short": one["load"] - one["capacity"],
                 "flows": [
-                    {"flow": flow, "object": found("flow", flow), "load": load}
+                    {"flow": flow, "object": public_id_of("flow", flow), "load": load}
                     for flow, load in one["flows"]
                 ],
             }
@@ -103,7 +107,7 @@ def infeasibility_shown(stored: dict[str, Any], objects: Named) -> dict[str, Any
             {
                 **one,
                 "changes": [
-                    {**change, "object": found(change["kind"], change["id"])}
+                    {**change, "object": public_id_of(change["kind"], change["id"])}
                     for change in one["changes"][:MAX_CHANGES]
                 ],
                 "change_count": len(one["changes"]),

@@ -1,4 +1,4 @@
-"""Addresses to which running jobs post: tokened, for machines only."""
+"""Serve the addresses to which running jobs post; they take a token and are for machines only."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -16,9 +16,9 @@ View = Callable[[HttpRequest], HttpResponse]
 
 
 def machine_post(*, max_body_bytes: int) -> Callable[[Callable[[str, Any], bool]], View]:
-    """A view of what a job sends; the answer says whether it shall go on.
+    """Return a view of what a job sends; its answer says whether the job should go on.
 
-    The token is looked at before the body, and by `config.door` before the body is read.
+    The token is checked before the body, and by `config.request_guard` before the body is read.
     """
 
     def wrap(keep: Callable[[str, Any], bool]) -> View:

@@ -1,8 +1,9 @@
-"""Runs over REST; the address to which jobs report progress; live events."""
+"""Serve runs over the REST API, and the address to which jobs report progress."""
 
 import json
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
@@ -11,10 +12,11 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.api.permissions import granted
+from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
-from apps.accounts.models import User
-from apps.common.api.filters import FilterSet, NameSearch, Ordering
+from apps.common.api.fields import choices, command_list
+from apps.common.api.filters import CreatedFilter, NameSearch, Ordering, Person
+from apps.common.api.forms import Form
 from apps.common.api.preconditions import once
 from apps.common.errors import Conflict
 from apps.runs.api.infeasibility import (
@@ -23,11 +25,17 @@ from apps.runs.api.infeasibility import (
     infeasibility_shown,
 )
 from apps.runs.api.machines import machine_post
-from apps.runs.models import Run, RunEvent
-from apps.runs.selectors import objects_named, run_infeasibility
-from apps.runs.services import run_again, run_cancel, run_progress
+from apps.runs.models import CANCEL_REQUESTED, OPENED, Run, RunEvent
+from apps.runs.selectors import (
+    computed_of,
+    objects_named,
+    run_infeasibility,
+    run_rows,
+)
+from apps.runs.services import run_progress
+from apps.runs.services.computations import computation_cancel, run_again
 from apps.systems.api.entities import IDEMPOTENCY_KEY
-from weir.lifecycle.runs import PersonCommand, RunState, allowed_commands
+from weir.lifecycle.runs import PersonCommand, RunCommand, RunState, allowed_commands
 
 PROGRESS = {
     "iteration": int,
@@ -37,15 +45,17 @@ PROGRESS = {
     "done": int,
     "total": int,
 }
-"""What a job may say of how far it is, all optional; at least one."""
+"""The members of a progress report, all optional; at least one is needed."""
 
 MOST_MOMENTS = 5000
 
+RUN_COMMANDS = choices(*PersonCommand)
+EVENT_COMMANDS = choices(OPENED, CANCEL_REQUESTED, *RunCommand)
 RUN_STATES = [(state.value, state.value) for state in RunState]
 
 
 class RunProgressSerializer(serializers.Serializer[dict[str, Any]]):
-    """How far a run is; empty before its first report."""
+    """Describe the progress of a run; empty before its first report."""
 
     iteration = serializers.IntegerField(required=False)
     utility = serializers.FloatField(required=False)
@@ -55,8 +65,18 @@ class RunProgressSerializer(serializers.Serializer[dict[str, Any]]):
     total = serializers.IntegerField(required=False)
 
 
+class ComputedSerializer(serializers.Serializer[Any]):
+    """Describe what a run is computing or has computed."""
+
+    id = serializers.UUIDField(source="public_id", read_only=True)
+    name = serializers.CharField(source="__str__", read_only=True, help_text="Such as `A-26`.")
+
+
 class RunEventSerializer(serializers.ModelSerializer[RunEvent]):
-    """One transition."""
+    """Describe one transition of a run."""
+
+    command = serializers.ChoiceField(choices=EVENT_COMMANDS, read_only=True)
+    state = serializers.ChoiceField(choices=RUN_STATES, read_only=True)
 
     class Meta:
         model = RunEvent
@@ -64,7 +84,7 @@ class RunEventSerializer(serializers.ModelSerializer[RunEvent]):
 
 
 class RunSerializer(serializers.ModelSerializer[Run]):
-    """A run."""
+    """Describe a run of any kind."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
     number = serializers.IntegerField(source="pk", read_only=True)
@@ -89,14 +109,21 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         help_text="The what-if study whose latest run this is.",
     )
     overlay_evaluation = serializers.UUIDField(
-        source="overlay_evaluation.public_id",
+        source="evaluation.public_id",
         read_only=True,
         allow_null=True,
         default=None,
         help_text="The overlay evaluation whose latest run this is.",
     )
+    computed = serializers.SerializerMethodField()
     asked_by = serializers.CharField(
         source="asked_by.display_name", read_only=True, allow_null=True, default=None
+    )
+    asked_by_id = serializers.UUIDField(
+        source="asked_by.public_id", read_only=True, allow_null=True, default=None
+    )
+    rerun_of_name = serializers.CharField(
+        source="rerun_of", read_only=True, allow_null=True, default=None
     )
     rerun_of = serializers.UUIDField(
         source="rerun_of.public_id", read_only=True, allow_null=True, default=None
@@ -134,8 +161,11 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "allocation",
             "study",
             "overlay_evaluation",
+            "computed",
             "asked_by",
+            "asked_by_id",
             "rerun_of",
+            "rerun_of_name",
             "starts_from",
             "starts_from_name",
             "attempt",
@@ -153,14 +183,25 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         read_only_fields = fields
 
     def get_starts_from_name(self, run: Run) -> str | None:
-        """`A-26`, or the run where it left no allocation."""
+        """Return a name such as `A-26`, or the run where it left no allocation."""
         if run.starts_from is None:
             return None
-        return str(getattr(run.starts_from, "allocation", None) or run.starts_from)
+        return str(computed_of(run.starts_from) or run.starts_from)
+
+    @extend_schema_field(
+        ComputedSerializer(
+            allow_null=True,
+            help_text="Of whatever kind; null where nothing came out, or a newer run took it over.",
+        )
+    )
+    def get_computed(self, run: Run) -> Any:
+        row = computed_of(run)
+        return None if row is None else ComputedSerializer(row).data
 
     def get_cancel_requested(self, run: Run) -> bool:
         return run.cancel_requested_at is not None
 
+    @extend_schema_field(command_list(RUN_COMMANDS))
     def get_allowed_commands(self, run: Run) -> list[str]:
         request = self.context.get("request")
         if request is None or Permission.START_RUN not in granted(request):
@@ -172,7 +213,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
 
 
 class RunDetailSerializer(RunSerializer):
-    """A run with its history and, where nothing fits, the reason."""
+    """Describe a run with its history and, where nothing fits, the reason."""
 
     events = RunEventSerializer(many=True, read_only=True)
     infeasibility = serializers.SerializerMethodField()
@@ -189,11 +230,31 @@ class RunDetailSerializer(RunSerializer):
         return infeasibility_shown(stored, objects_named(run.system, infeasibility_names(stored)))
 
 
-class RunFilter(FilterSet):
-    """By system, state, kind and method."""
+class CancelSerializer(Form[dict[str, Any]]):
+    """Read why somebody cancels a run."""
+
+    reason = serializers.CharField(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=400,
+        help_text="For the run's history and the audit.",
+    )
+
+
+def cancel_reason(request: Request) -> str:
+    """Return the reason of a cancellation, from a body that may be left out."""
+    form = CancelSerializer(data=request.data)
+    form.is_valid(raise_exception=True)
+    return str(form.validated_data["reason"])
+
+
+class RunFilter(CreatedFilter):
+    """Filter runs by system, state, kind, method, person and time."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
     state = filters.MultipleChoiceFilter(choices=RUN_STATES)
+    person = Person("asked_by")
 
     class Meta:
         model = Run
@@ -201,17 +262,12 @@ class RunFilter(FilterSet):
 
 
 class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Run]):
-    """Computations: their state, progress and history."""
+    """List computations: their state, progress and history."""
 
-    queryset = Run.objects.select_related(
-        *("system", "snapshot", "result", "allocation", "asked_by", "rerun_of"),
-        *("starts_from__allocation", "study", "overlay_evaluation"),
-    ).defer(
-        *("snapshot__payload", "result__payload", "study__spec"),
-        *("overlay_evaluation__edges", "overlay_evaluation__subscribers"),
-        *(f"allocation__{name}" for name in ("trace", "bounds", "moments")),
-        *(f"starts_from__allocation__{name}" for name in ("trace", "bounds", "moments")),
-    )
+    words: ClassVar[Mapping[str, str]] = {
+        "retrieve": "Return one run: its state, progress and history."
+    }
+    queryset = run_rows()
     serializer_class = RunSerializer
     filterset_class = RunFilter
     filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
@@ -222,16 +278,17 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
     ordering_fields = ["created_at", "finished_at", "state", "method"]
     ordering = ["-id"]
     needs = {"cancel": Permission.START_RUN, "rerun": Permission.START_RUN}
+    refuses = {"result": (409,)}
 
     def get_serializer_class(self) -> Any:
         return RunDetailSerializer if self.action == "retrieve" else RunSerializer
 
-    @extend_schema(request=None, responses={202: RunSerializer})
+    @extend_schema(request=CancelSerializer, responses={202: RunSerializer})
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, id: str) -> Response:
         """Stop the run and its Spark job; a running one ends within two seconds."""
-        assert isinstance(request.user, User)
-        run_cancel(run=self.get_object(), actor=request.user)
+        reason = cancel_reason(request)
+        computation_cancel(run=self.get_object(), actor=actor_of(request), reason=reason)
         return accepted(self.get_object(), request)
 
     @extend_schema(parameters=[IDEMPOTENCY_KEY], request=None, responses={202: RunSerializer})
@@ -240,8 +297,7 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
         """Open a new run on the same snapshot, with the same method, parameters and seed."""
 
         def start() -> Response:
-            assert isinstance(request.user, User)
-            return accepted(run_again(run=self.get_object(), actor=request.user), request)
+            return accepted(run_again(run=self.get_object(), actor=actor_of(request)), request)
 
         return once(request, start)
 
@@ -250,7 +306,7 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
     )
     @action(detail=True, methods=["get"])
     def result(self, request: Request, id: str) -> Response:
-        """The answer in the file format of `manage.py allocate`."""
+        """Return the answer in the file format of `manage.py allocate`."""
         run = Run.objects.select_related("result").get(pk=self.get_object().pk)
         if not hasattr(run, "result"):
             raise Conflict("no_result", f"{run} is {run.state}: it has no result.")
@@ -268,14 +324,14 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
     )
     @action(detail=True, methods=["get"])
     def snapshot(self, request: Request, id: str) -> Response:
-        """The frozen problem in the file format of `manage.py allocate`."""
+        """Return the frozen problem in the file format of `manage.py allocate`."""
         run = Run.objects.select_related("snapshot").get(pk=self.get_object().pk)
         return Response(json.loads(bytes(run.snapshot.payload)))
 
 
 def accepted(run: Run, request: Request) -> Response:
-    """202 with the address of the run."""
-    fresh = RunViewSet.queryset.get(pk=run.pk)
+    """Return 202 with the address of the run."""
+    fresh = run_rows().get(pk=run.pk)
     return Response(
         RunSerializer(fresh, context={"request": request}).data,
         status=status.HTTP_202_ACCEPTED,
@@ -284,7 +340,8 @@ def accepted(run: Run, request: Request) -> Response:
 
 
 def _moments(body: dict[str, Any]) -> dict[str, list[tuple[int, float]]]:
-    """When iterations ended, seconds since the first began; a job says it when it is done."""
+    """Return when iterations ended, in seconds since the first began; a job reports it at its
+    end."""
     if "moments" not in body:
         return {}
     moments = [(int(iteration), float(at_s)) for iteration, at_s in body["moments"]]
@@ -295,7 +352,8 @@ def _moments(body: dict[str, Any]) -> dict[str, list[tuple[int, float]]]:
 
 @machine_post(max_body_bytes=512 * 1024)
 def report_progress(token: str, body: Any) -> bool:
-    """A job says how far it is. Its token names one attempt of one run and nothing else."""
+    """Store the progress that a job reports. Its token names one attempt of one run and nothing
+    else."""
     progress = {name: number(body[name]) for name, number in PROGRESS.items() if name in body}
     if not progress or not all(math.isfinite(value) for value in progress.values()):
         raise ValueError(progress)

@@ -1,4 +1,7 @@
-"""What commands that compute from a file end with: the exit statuses of docs/formats.md."""
+"""End commands that compute from a file with the exit statuses of docs/formats.md.
+
+Status 3 means that there is no answer; the line that is printed says why.
+"""
 
 import sys
 from collections.abc import Callable
@@ -11,7 +14,8 @@ from weir.errors import InvalidProblem, UnknownMethod, WeirError
 
 
 def exit_with_status(compute: Callable[[], int], *, name: str, stderr: OutputWrapper) -> None:
-    """End the process unless there is an answer; bad input and no answer are told in one line."""
+    """End the process unless there is an answer; print bad input and a missing answer in one
+    line."""
     try:
         status = compute()
     except (Refused, InvalidProblem, UnknownMethod) as error:

@@ -1,4 +1,4 @@
-"""A run may begin where another run's result left off."""
+"""Let a run begin where another run's result left off."""
 
 import django.db.models.deletion
 from django.db import migrations, models

@@ -1,14 +1,17 @@
-"""Carry out one attempt of a run: claim, solve on Spark with a heartbeat, hand the answer over."""
+"""Carry out one attempt of a run: claim it, solve on Spark with heartbeats, store the answer."""
 
 import logging
 import time
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
+from apps.common.errors import ApplicationError
 from apps.runs.models import Run
+from apps.runs.selectors import computation_of
 from apps.runs.services import (
     CancelWasAsked,
     RunTakenAway,
@@ -20,23 +23,18 @@ from apps.runs.services import (
     run_heartbeat,
     run_lost,
 )
+from apps.runs.services.computations import run_job_inputs, run_store
+from apps.runs.services.gateway import JobOrder
 
 logger = logging.getLogger(__name__)
 DATABASE_PATIENCE_S = 60.0
 RETRY_PAUSE_S = 0.5
 HEARTBEAT_EVERY_S = 0.5
 
-Store = Callable[[Run, bytes], None]
-More = Callable[[Run], dict[str, Any]]
-
-
-def nothing_more(run: Run) -> dict[str, Any]:
-    """A job that needs only what every job is told."""
-    return {}
-
 
 def _patiently(action: Callable[[], Any]) -> Any:
-    """Do it, waiting for a Postgres that restarts; its supervisor brings it back in seconds."""
+    """Do the action, waiting for a Postgres that restarts; its supervisor starts it within
+    seconds."""
     deadline = time.monotonic() + DATABASE_PATIENCE_S
     while True:
         try:
@@ -50,7 +48,7 @@ def _patiently(action: Callable[[], Any]) -> Any:
 
 
 class _Pulse:
-    """Heartbeats of one attempt; a database that is briefly away does not stop the job."""
+    """Send the heartbeats of one attempt; a short outage of the database does not stop the job."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -73,35 +71,30 @@ class _Pulse:
         return alive
 
 
-def run_execute(
-    *, run_id: int, task: str, job: str, store: Store, more: More = nothing_more
-) -> None:
-    """One attempt of a run of this task.
-
-    `store` keeps the answer and must call `run_finish` in the same transaction.
-    `more` gives what this kind of job is told beside; it may raise JobFailed with a reason.
-    """
-    run: Run | None = _patiently(lambda: run_claim(run_id=run_id, task=task))
+def run_execute(*, public_id: UUID) -> None:
+    """Carry out one attempt of this run, if it is queued: its kind registered the job and how to
+    store the answer."""
+    run: Run | None = _patiently(lambda: run_claim(run=public_id))
     if run is None:
         return
     try:
         answer = gateway.spark_solve(
-            job=job,
+            job=computation_of(run.kind).job,
             key=f"{run.public_id}-{run.attempt}",
             payload=bytes(run.snapshot.payload),
-            parameters={
-                "method": run.method,
-                "parameters": run.parameters,
-                "seed": run.seed,
-                "time_limit_s": run.time_limit_s,
-                "progress_url": f"{settings.WEIR_WEB_URL}/internal/runs/progress",
-                "progress_token": progress_token(run),
-                **_patiently(lambda: more(run)),
-            },
+            order=JobOrder(
+                method=run.method,
+                parameters=run.parameters,
+                seed=run.seed,
+                time_limit_s=run.time_limit_s,
+                progress_url=f"{settings.WEIR_WEB_URL}/internal/runs/progress",
+                progress_token=progress_token(run),
+                inputs=_patiently(lambda: run_job_inputs(run)),
+            ),
             keep_going=_Pulse(run),
             patience_s=settings.WEIR_SPARK_PATIENCE_S,
         )
-        _patiently(lambda: store(run, answer))
+        _patiently(lambda: run_store(run, answer))
     except RunTakenAway as gone:
         logger.warning("%s: taken away meanwhile, answer dropped", gone)
     except (gateway.JobCancelled, CancelWasAsked):
@@ -109,6 +102,9 @@ def run_execute(
     except gateway.SparkAway as error:
         reason = f"The Spark server did not answer ({error})."
         _end(lambda: run_lost(run=run, code="spark_lost", reason=reason))
+    except ApplicationError as refusal:
+        code, reason = refusal.code, refusal.message
+        _end(lambda: run_fail(run=run, code=code, reason=reason))
     except gateway.JobFailed as error:
         reason = str(error)
         _end(lambda: run_fail(run=run, code="job_failed", reason=reason))

@@ -1,30 +1,56 @@
-"""The door to Spark: the only module of Django that reaches `spark_tasks`."""
+"""Reach Spark: the only module of Django that imports `spark_tasks`."""
 
 import logging
 import shutil
 import threading
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from django.conf import settings
 
-from spark_tasks import entry
-from spark_tasks.entry import SparkAway
+from spark_tasks.order import JobOrder
+from spark_tasks.reach import SparkAway, reachable
 
 logger = logging.getLogger(__name__)
 TICK_S = 0.25
 
-__all__ = ["JobCancelled", "JobFailed", "SparkAway", "spark_solve"]
+__all__ = [
+    "JobCancelled",
+    "JobFailed",
+    "JobOrder",
+    "SparkAway",
+    "client_load",
+    "spark_answers",
+    "spark_solve",
+]
 
 
 class JobCancelled(Exception):
-    """The job was stopped because `keep_going` said so."""
+    """Signal that the job was stopped because `keep_going` returned false."""
 
 
 class JobFailed(Exception):
-    """The job ran and failed; the message is what the kernel or Spark said."""
+    """Signal that the job failed; the message is from the kernel or from Spark."""
+
+
+def spark_answers() -> bool:
+    """Tell whether something listens at the address of Spark."""
+    return reachable(settings.WEIR_SPARK_REMOTE)
+
+
+def _client() -> ModuleType:
+    """Return the module that talks to Spark. It takes seconds and 100 MB to import, so only who
+    starts a job does that, and never where a heartbeat would have to wait for it."""
+    return import_module("spark_tasks.entry")
+
+
+def client_load() -> None:
+    """Import the client of Spark beside what this process does, before its first run needs it."""
+    threading.Thread(target=_client, name="spark-client", daemon=True).start()
 
 
 def _addresses(key: str) -> tuple[str, str, str]:
@@ -35,9 +61,9 @@ def _addresses(key: str) -> tuple[str, str, str]:
 
 
 def _wait_for_spark(keep_going: Callable[[], bool], patience_s: float) -> None:
-    """Give a Spark server that restarts the time it needs. Raises SparkAway or JobCancelled."""
+    """Wait for a Spark server that restarts. Raises SparkAway or JobCancelled."""
     deadline = time.monotonic() + patience_s
-    while not entry.reachable(settings.WEIR_SPARK_REMOTE):
+    while not reachable(settings.WEIR_SPARK_REMOTE):
         if not keep_going():
             raise JobCancelled
         if time.monotonic() > deadline:
@@ -46,7 +72,7 @@ def _wait_for_spark(keep_going: Callable[[], bool], patience_s: float) -> None:
 
 
 def _discard(folder: str) -> None:
-    """Snapshots and results are in Postgres; what travelled to Spark is no longer needed."""
+    """Delete what was exchanged with Spark: snapshots and results are in Postgres."""
     if folder.startswith("file://"):
         shutil.rmtree(folder.removeprefix("file://"), ignore_errors=True)
 
@@ -56,7 +82,7 @@ def spark_solve(
     job: str,
     key: str,
     payload: bytes,
-    parameters: dict[str, Any],
+    order: JobOrder,
     keep_going: Callable[[], bool],
     patience_s: float,
 ) -> bytes:
@@ -72,16 +98,16 @@ def spark_solve(
 
     def work() -> None:
         try:
-            outcome["answer"] = entry.run(
+            outcome["answer"] = _client().run(
                 remote=settings.WEIR_SPARK_REMOTE,
                 job=job,
                 tag=key,
                 payload=payload,
                 input_uri=input_uri,
                 output_uri=output_uri,
-                parameters=parameters,
+                order=order,
             )
-        except Exception as error:  # handed to the thread that waits, which raises it
+        except Exception as error:  # passed to the thread that waits, which raises it
             outcome["error"] = error
 
     thread = threading.Thread(target=work, name=f"spark-{key}", daemon=True)
@@ -92,7 +118,7 @@ def spark_solve(
             if thread.is_alive() and not keep_going():
                 raise JobCancelled
     except BaseException:
-        entry.interrupt(remote=settings.WEIR_SPARK_REMOTE, tag=key)
+        _client().interrupt(remote=settings.WEIR_SPARK_REMOTE, tag=key)
         thread.join(10.0)
         raise
     finally:
@@ -100,7 +126,7 @@ def spark_solve(
     error = outcome.get("error")
     if isinstance(error, SparkAway):
         raise error
-    if isinstance(error, entry.JobError):
+    if isinstance(error, _client().JobError):
         raise JobFailed(str(error)) from error
     if error is not None:
         raise error

@@ -1,4 +1,4 @@
-"""The life of a run. Every transition is made here, under the row's lock, with its event row."""
+"""Run the life of runs. Every transition is made here, under the row's lock, with its event row."""
 
 import hashlib
 import logging
@@ -20,26 +20,27 @@ from apps.audit.services import record
 from apps.common.errors import Conflict
 from apps.common.events import publish
 from apps.common.tasks_by_name import enqueue
-from apps.runs.models import Run, RunEvent, RunResult, Snapshot
+from apps.runs.models import CANCEL_REQUESTED, OPENED, Run, RunEvent, RunResult, Snapshot
 from apps.runs.selectors import run_news
 from apps.systems.models import System
 from weir.errors import IllegalTransition
-from weir.lifecycle.runs import ENDED, RunCommand, RunState, advance
+from weir.lifecycle.runs import ENDED, RUNS, RunCommand, RunState
 
 logger = logging.getLogger(__name__)
+TASK = "runs.execute"
 PROGRESS_SALT = "weir.runs.progress.by-public-id"
 
 
 class RunTakenAway(Exception):
-    """The run was given to another worker, or ended, while this one worked on it."""
+    """Signal that the run was given to another worker, or ended, while this one worked on it."""
 
 
 class CancelWasAsked(Exception):
-    """An answer came after somebody's cancel had been accepted; it is not kept."""
+    """Signal an answer that came after a cancel was accepted; it is not stored."""
 
 
 def snapshot_freeze(*, kind: str, payload: bytes, system: System | None) -> Snapshot:
-    """Keep the canonical bytes of a problem under their hash; the same content is kept once."""
+    """Store the canonical bytes of a problem under their hash; the same content is stored once."""
     digest = hashlib.sha256(payload).hexdigest()
     snapshot, _ = Snapshot.objects.get_or_create(
         system=system,
@@ -54,7 +55,7 @@ def snapshot_freeze(*, kind: str, payload: bytes, system: System | None) -> Snap
 @transaction.atomic
 def run_open(
     *,
-    task: str,
+    kind: str,
     snapshot: Snapshot,
     method: str,
     parameters: dict[str, Any],
@@ -63,15 +64,11 @@ def run_open(
     actor: User | None,
     rerun_of: Run | None = None,
     starts_from: Run | None = None,
-    kind: str = "",
 ) -> Run:
-    """Open a queued run and send its task on commit. `starts_from`: whose result it begins at.
-
-    `kind` is the snapshot's if left out.
-    """
+    """Open a queued run of this kind and send it on commit. `starts_from` is the run whose result
+    it begins at."""
     run = Run.objects.create(
-        kind=kind or snapshot.kind,
-        task=task,
+        kind=kind,
         system=snapshot.system,
         snapshot=snapshot,
         method=method,
@@ -83,7 +80,7 @@ def run_open(
         starts_from=starts_from,
         sent_at=Now(),
     )
-    _note(run, "open")
+    _note(run, OPENED)
     record(
         actor=actor,
         action="start",
@@ -99,16 +96,22 @@ def run_open(
             **({"starts_from": str(starts_from)} if starts_from else {}),
         },
     )
-    enqueue(task, run_id=run.pk)
+    _send(run)
     return run
 
 
-def run_again(*, run: Run, actor: User | None) -> Run:
-    """A new run on the same snapshot with the same method, parameters, seed and start."""
+def _send(run: Run) -> None:
+    """Send the run to the workers by its public id: a message may name a run that a restored
+    database has forgotten, and whose key it uses again."""
+    enqueue(TASK, run=str(run.public_id))
+
+
+def run_repeat(*, run: Run, actor: User | None) -> Run:
+    """Open a new run on the same snapshot with the same method, parameters, seed and start."""
     if run.state not in ENDED:
         raise Conflict("run_is_active", f"{run} is still {run.state}; cancel it or let it end.")
     return run_open(
-        task=run.task,
+        kind=run.kind,
         snapshot=run.snapshot,
         method=run.method,
         parameters=run.parameters,
@@ -117,7 +120,6 @@ def run_again(*, run: Run, actor: User | None) -> Run:
         actor=actor,
         rerun_of=run,
         starts_from=run.starts_from,
-        kind=run.kind,
     )
 
 
@@ -130,7 +132,7 @@ def _note(run: Run, command: str, note: str = "") -> None:
 
 def _move(run: Run, command: RunCommand, note: str = "", **columns: Any) -> None:
     """Make one transition of a locked row."""
-    run.state = advance(RunState(run.state), command)
+    run.state = RUNS.advance(RunState(run.state), command)
     if run.state in ENDED:
         columns["finished_at"] = timezone.now()
     for name, value in columns.items():
@@ -140,49 +142,49 @@ def _move(run: Run, command: RunCommand, note: str = "", **columns: Any) -> None
 
 
 def worker_name() -> str:
-    """This process, for people who look for it."""
+    """Return a name of this process, for people who look for it."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 @transaction.atomic
-def run_claim(*, run_id: int, task: str) -> Run | None:
-    """Take a queued run of this task for this worker; None when there is nothing (left) to do.
+def run_claim(*, run: UUID) -> Run | None:
+    """Take this run for this worker, if it is queued; None when there is nothing (left) to do.
 
     Waits for whoever holds the row. Its message is gone as soon as this returns, so a row that is
     only looked at must not pass for one that is taken; rows that name the run (`no_key`) do not
-    hold it at all. A message may be of a run that a restored database has forgotten, and its key
-    another run's of another task.
+    hold it at all.
     """
-    run = (
+    row = (
         Run.objects.select_for_update(no_key=True, of=("self",))
         .select_related("snapshot", "system")
-        .filter(pk=run_id, task=task, state=RunState.QUEUED)
+        .filter(public_id=run, state=RunState.QUEUED)
         .first()
     )
-    if run is None:
+    if row is None:
         return None
     now = timezone.now()
     _move(
-        run,
+        row,
         RunCommand.START,
         note=worker_name(),
-        attempt=run.attempt + 1,
+        attempt=row.attempt + 1,
         worker=worker_name(),
-        started_at=run.started_at or now,
+        started_at=row.started_at or now,
         heartbeat_at=now,
         progress={},
     )
-    return run
+    return row
 
 
 def _running(run: UUID, attempt: int) -> QuerySet[Run]:
-    """The run, while this attempt owns it. By its public id: a database that has gone back gives
-    keys again, and a worker or a job that outlives that would speak for another run."""
+    """Return the run while this attempt owns it. It is found by its public id: a restored database
+    uses keys again, and a surviving worker or job would act on another run."""
     return Run.objects.filter(public_id=run, attempt=attempt, state=RunState.RUNNING)
 
 
 def run_heartbeat(*, run: Run) -> bool:
-    """Say that this attempt lives. False: somebody asked to cancel. Raises RunTakenAway."""
+    """Record that this attempt lives. Returns False when somebody asked to cancel. Raises
+    RunTakenAway."""
     mine = _running(run.public_id, run.attempt)
     if not mine.update(heartbeat_at=Now()):
         raise RunTakenAway(f"{run} attempt {run.attempt}")
@@ -190,7 +192,7 @@ def run_heartbeat(*, run: Run) -> bool:
 
 
 def _lock_attempt(run: Run) -> Run:
-    """The row, locked, if this attempt still owns it. Raises RunTakenAway."""
+    """Lock the row if this attempt still owns it, and return it. Raises RunTakenAway."""
     row = (
         _running(run.public_id, run.attempt)
         .select_for_update(of=("self",))
@@ -202,6 +204,13 @@ def _lock_attempt(run: Run) -> Run:
     return row
 
 
+def run_hold(run: Run) -> None:
+    """Lock the run for its answer. Raises RunTakenAway, CancelWasAsked like `run_finish`, but
+    before anything of the answer is stored."""
+    if _lock_attempt(run).cancel_requested_at is not None:
+        raise CancelWasAsked(f"{run} attempt {run.attempt}")
+
+
 @transaction.atomic
 def run_finish(
     *,
@@ -211,7 +220,7 @@ def run_finish(
     infeasible_because: str | None,
     progress: dict[str, Any],
 ) -> None:
-    """Keep the kernel's answer and end the run; the caller's rows go into the same transaction.
+    """Store the kernel's answer and end the run; the caller's rows go into the same transaction.
 
     Raises CancelWasAsked where somebody's cancel came first: it was accepted, so it holds, and
     an answer cut short by it is not one that a rerun would give again.
@@ -242,7 +251,8 @@ def run_fail(*, run: Run, code: str, reason: str) -> None:
 
 @transaction.atomic
 def run_lost(*, run: Run, code: str, reason: str) -> None:
-    """This attempt lost its server: queue the run again, or fail it after the last try."""
+    """Handle the loss of this attempt's server: queue the run again, or fail it after the last
+    attempt."""
     _retry_or_fail(_lock_attempt(run), code, reason)
 
 
@@ -254,27 +264,28 @@ def _retry_or_fail(row: Run, code: str, reason: str) -> None:
         _move(row, RunCommand.FAIL, note=reason, failure_code=code, failure=tries)
     else:
         _move(row, RunCommand.RETRY, note=reason, worker="", heartbeat_at=None, sent_at=Now())
-        enqueue(row.task, run_id=row.pk)
+        _send(row)
 
 
 @transaction.atomic
 def run_cancelled(*, run: Run) -> None:
-    """The worker has stopped the job that somebody asked to cancel."""
+    """End a run whose worker has stopped the job because somebody asked to cancel."""
     _move(_lock_attempt(run), RunCommand.CANCEL)
 
 
 @transaction.atomic
-def run_cancel(*, run: Run, actor: User) -> Run:
-    """Ask for an end: a queued run ends now, a running one as soon as its worker has stopped it."""
+def run_cancel(*, run: Run, actor: User, reason: str = "") -> Run:
+    """Ask to cancel: a queued run ends now, a running one as soon as its worker has stopped it."""
     row = Run.objects.select_for_update(of=("self",)).select_related("system").get(pk=run.pk)
+    note = f"{actor.display_name}: {reason}" if reason else actor.display_name
     if row.state == RunState.RUNNING:
         if row.cancel_requested_at is None:
             row.cancel_requested_at = timezone.now()
             row.save(update_fields=["cancel_requested_at", "updated_at"])
-            _note(row, "cancel_requested", note=actor.display_name)
+            _note(row, CANCEL_REQUESTED, note=note)
     else:
         try:
-            _move(row, RunCommand.CANCEL, note=actor.display_name)
+            _move(row, RunCommand.CANCEL, note=note)
         except IllegalTransition as error:
             raise Conflict("run_has_ended", f"{row} has already ended: {row.state}.") from error
     record(
@@ -284,23 +295,26 @@ def run_cancel(*, run: Run, actor: User) -> Run:
         object_id=row.public_id,
         object_name=str(row),
         system_id=row.system.public_id if row.system else None,
+        reason=reason,
     )
     return row
 
 
 def progress_token(run: Run) -> str:
-    """What a job shows when it reports progress of this attempt, and of no other."""
+    """Return the token with which a job reports progress of this attempt, and of no other."""
     return signing.dumps([str(run.public_id), run.attempt], salt=PROGRESS_SALT)
 
 
 def attempt_of_token(token: str) -> tuple[UUID, int]:
-    """The public id of the run and the attempt that a job's token names. Raises BadSignature."""
+    """Return the public id of the run and the attempt that a job's token names. Raises
+    BadSignature."""
     run, attempt = signing.loads(token, salt=PROGRESS_SALT, max_age=7 * 86_400)
     return UUID(run), attempt
 
 
 def run_progress(*, token: str, progress: dict[str, Any]) -> bool:
-    """Keep what a job reports. False tells the job to stop: cancelled, or no longer its run."""
+    """Store what a job reports. Returns False to tell the job to stop: it is cancelled, or no
+    longer owns the run."""
     public_id, attempt = attempt_of_token(token)
     with transaction.atomic():
         mine = _running(public_id, attempt)
@@ -314,7 +328,7 @@ def run_progress(*, token: str, progress: dict[str, Any]) -> bool:
 
 
 def runs_reap() -> int:
-    """Find runs whose worker fell silent and runs that nobody picked up. Returns how many.
+    """Find runs whose worker is silent and runs that no worker took. Returns how many.
 
     Called by two processes that share nothing but Postgres; one of them is enough.
     """
@@ -338,6 +352,6 @@ def runs_reap() -> int:
         for row in unsent:
             # The message may be lost or only late; a second one does no harm: the claim is atomic.
             Run.objects.filter(pk=row.pk).update(sent_at=Now())
-            enqueue(row.task, run_id=row.pk)
+            _send(row)
             reaped += 1
     return reaped

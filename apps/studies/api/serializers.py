@@ -1,22 +1,26 @@
-"""What studies look like over REST."""
+"""Describe studies over the REST API."""
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.accounts.api.permissions import granted
 from apps.accounts.domain.roles import Permission
-from apps.allocations.models import Allocation
+from apps.allocations.api.serializers import STATUSES
+from apps.allocations.models import Allocation, Place
+from apps.common.api.fields import choices, command_list
 from apps.common.api.forms import Form
 from apps.runs.api.views import RUN_STATES, RunSerializer
 from apps.studies.models import Study, StudyKind, StudyPoint
 from apps.studies.services.points import FIELDS
 from apps.systems.api.entities import Reference, SystemReference
 from weir.lifecycle.runs import ENDED, RunState
+from weir.scenarios.outcome import FAILED, INVALID
 
 
 class StudyCheckRequestSerializer(Form[dict[str, Any]]):
-    """Which system, and what to ask of it."""
+    """Read which system to study, and the question."""
 
     system = SystemReference()
     spec = serializers.DictField(help_text="A sweep or a schedule, as docs/what-if.md describes.")
@@ -30,7 +34,7 @@ class StudyCheckRequestSerializer(Form[dict[str, Any]]):
 
 
 class StudyRequestSerializer(StudyCheckRequestSerializer):
-    """Which system, what to ask of it, and what to call the study."""
+    """Read which system to study, the question and the name of the study."""
 
     name = serializers.CharField(
         required=False,
@@ -42,13 +46,13 @@ class StudyRequestSerializer(StudyCheckRequestSerializer):
 
 
 class StudyChangeSerializer(Form[dict[str, Any]]):
-    """What of a study may change."""
+    """Read what of a study may change."""
 
     name = serializers.CharField(max_length=200)
 
 
 class StudyCheckSerializer(serializers.Serializer[Any]):
-    """What a study would need."""
+    """Describe what a study would need."""
 
     points = serializers.IntegerField(help_text="Answers to compute.")
     estimated_s = serializers.FloatField(
@@ -57,8 +61,12 @@ class StudyCheckSerializer(serializers.Serializer[Any]):
     spec = serializers.DictField(help_text="As it would be kept, every default written out.")
 
 
+STUDY_COMMANDS = choices("cancel", "rerun", "rename", "delete")
+POINT_STATUSES = [*STATUSES, *choices(INVALID, FAILED)]
+
+
 class StudySerializer(serializers.ModelSerializer[Study]):
-    """A study without its points."""
+    """Describe a study without its points."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
     system = serializers.UUIDField(source="system.public_id", read_only=True)
@@ -72,6 +80,9 @@ class StudySerializer(serializers.ModelSerializer[Study]):
     )
     allocation_number = serializers.IntegerField(
         source="allocation.number", read_only=True, allow_null=True, default=None
+    )
+    author_id = serializers.UUIDField(
+        source="author.public_id", read_only=True, allow_null=True, default=None
     )
     author = serializers.CharField(
         source="author.display_name", read_only=True, allow_null=True, default=None
@@ -107,6 +118,7 @@ class StudySerializer(serializers.ModelSerializer[Study]):
             "allocation",
             "allocation_number",
             "author",
+            "author_id",
             "model_version",
             "snapshot_hash",
             "result_hash",
@@ -125,6 +137,7 @@ class StudySerializer(serializers.ModelSerializer[Study]):
     def get_cancel_requested(self, study: Study) -> bool:
         return study.run.cancel_requested_at is not None
 
+    @extend_schema_field(command_list(STUDY_COMMANDS))
     def get_allowed_commands(self, study: Study) -> list[str]:
         request = self.context.get("request")
         if request is None or Permission.START_RUN not in granted(request):
@@ -135,7 +148,7 @@ class StudySerializer(serializers.ModelSerializer[Study]):
 
 
 class StudyDetailSerializer(StudySerializer):
-    """A study with what it asks."""
+    """Describe a study with its question."""
 
     spec = serializers.DictField(read_only=True)
 
@@ -145,16 +158,16 @@ class StudyDetailSerializer(StudySerializer):
 
 
 class PriceSerializer(serializers.Serializer[dict[str, Any]]):
-    """What one more unit of a resource is worth."""
+    """Describe the value of one more unit of a resource."""
 
-    kind = serializers.CharField(help_text="node or link")
+    kind = serializers.ChoiceField(choices=Place.choices)
     id = serializers.CharField()
     resource = serializers.CharField(allow_null=True)
     price = serializers.FloatField()
 
 
 class GroupCountSerializer(serializers.Serializer[dict[str, Any]]):
-    """Admitted over wanted of one group of classes."""
+    """Describe how many consumers of one group of classes are admitted."""
 
     name = serializers.CharField()
     admitted = serializers.IntegerField()
@@ -162,8 +175,9 @@ class GroupCountSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class StudyPointSerializer(serializers.ModelSerializer[StudyPoint]):
-    """The answer to one scenario with one method."""
+    """Describe the answer to one scenario with one method."""
 
+    status = serializers.ChoiceField(choices=POINT_STATUSES, read_only=True)
     coordinates = serializers.ListField(
         child=serializers.JSONField(),
         read_only=True,

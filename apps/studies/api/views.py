@@ -1,4 +1,4 @@
-"""Studies and their points over REST."""
+"""Serve studies and their points over the REST API."""
 
 from typing import Any
 
@@ -14,10 +14,11 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
-from apps.accounts.models import User
-from apps.common.api.filters import FilterSet, NameSearch, Ordering
-from apps.common.api.preconditions import etag, expected_version, once
+from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
+from apps.common.api.preconditions import expected_version, once
+from apps.runs.api.computed import ComputedViewSet, computed_schema
 from apps.runs.api.views import RUN_STATES
 from apps.studies.api.serializers import (
     StudyChangeSerializer,
@@ -31,11 +32,9 @@ from apps.studies.api.serializers import (
 from apps.studies.models import Study, StudyKind, StudyPoint
 from apps.studies.selectors import study_points_in_order, study_rows
 from apps.studies.services import (
-    study_cancel,
     study_check,
     study_delete,
     study_rename,
-    study_rerun,
     study_start,
 )
 from apps.studies.services.points import row_of
@@ -44,14 +43,14 @@ from weir.scenarios import study_csv, study_from_dict
 
 
 class CsvRenderer(JSONRenderer):
-    """Lets a client ask for text/csv; what it renders itself are only problem documents."""
+    """Let a client ask for text/csv; it renders only problem documents itself."""
 
     media_type = "text/csv"
     format = "csv"
 
 
-class StudyFilter(FilterSet):
-    """By system, kind, state and allocation."""
+class StudyFilter(CreatedFilter):
+    """Filter studies by system, kind, state and allocation."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
     allocation = filters.UUIDFilter(field_name="allocation__public_id")
@@ -64,40 +63,35 @@ class StudyFilter(FilterSet):
         fields: list[str] = []
 
 
-class StudyViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Study]):
-    """What-if studies."""
+@computed_schema(StudyDetailSerializer)
+class StudyViewSet(ComputedViewSet):
+    """Manage the what-if studies of systems."""
 
     queryset = study_rows()
     serializer_class = StudySerializer
+    words = {
+        "cancel": "Stop the study and its Spark job; the answers so far stay.",
+        "rerun": "Solve the same study on the same snapshot again.",
+    }
+    detail_serializer = StudyDetailSerializer
+    address = "/api/v1/studies"
     filterset_class = StudyFilter
     filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
-    lookup_field = "public_id"
-    lookup_url_kwarg = "id"
-    lookup_value_converter = "uuid"
     search_fields = ["name", "author__username", "run__method"]
     ordering_fields = ["created_at", "number", "name", "points_total"]
-    ordering = ["-id"]
     needs = {
-        "create": Permission.START_RUN,
-        "check": Permission.START_RUN,
-        "partial_update": Permission.START_RUN,
-        "destroy": Permission.START_RUN,
-        "cancel": Permission.START_RUN,
-        "rerun": Permission.START_RUN,
+        **ComputedViewSet.needs,
+        **dict.fromkeys(["check", "partial_update", "destroy"], Permission.START_RUN),
     }
+    refuses = {"check": (422,)}
 
-    def _answer(self, study: Study, http_status: int = status.HTTP_200_OK) -> Response:
-        fresh = study_rows().get(pk=study.pk)
-        body = StudyDetailSerializer(fresh, context=self.get_serializer_context()).data
-        headers = {"ETag": etag(fresh.version)}
-        if http_status == status.HTTP_202_ACCEPTED:
-            headers["Location"] = f"/api/v1/studies/{fresh.public_id}"
-        return Response(body, status=http_status, headers=headers)
+    def rows(self) -> QuerySet[Study]:
+        return study_rows()
 
     @extend_schema(responses=StudyDetailSerializer)
     def retrieve(self, request: Request, id: str) -> Response:
-        """One study with what it asks."""
-        return self._answer(self.get_object())
+        """Return one study with its question."""
+        return self.answer(self.get_object())
 
     @extend_schema(
         request=StudyRequestSerializer,
@@ -108,18 +102,17 @@ class StudyViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Study]):
         """Freeze the system's model, or take an allocation's, and start the study on it."""
 
         def start() -> Response:
-            assert isinstance(request.user, User)
             form = StudyRequestSerializer(data=request.data)
             form.is_valid(raise_exception=True)
-            study = study_start(actor=request.user, **form.validated_data)
-            return self._answer(study, status.HTTP_202_ACCEPTED)
+            study = study_start(actor=actor_of(request), **form.validated_data)
+            return self.answer(study, status.HTTP_202_ACCEPTED)
 
         return once(request, start)
 
     @extend_schema(request=StudyCheckRequestSerializer, responses=StudyCheckSerializer)
     @action(detail=False, methods=["post"])
     def check(self, request: Request) -> Response:
-        """Whether the study fits the model, how many answers it has, how long it may take."""
+        """Check whether the study fits the model, how many answers it has, how long it may take."""
         form = StudyCheckRequestSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         return Response(StudyCheckSerializer(study_check(**form.validated_data)).data)
@@ -129,51 +122,27 @@ class StudyViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Study]):
     )
     def partial_update(self, request: Request, id: str) -> Response:
         """Give the study another name."""
-        assert isinstance(request.user, User)
         version = expected_version(request)
         form = StudyChangeSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         study = study_rename(
             study=self.get_object(),
-            actor=request.user,
+            actor=actor_of(request),
             expected_version=version,
             **form.validated_data,
         )
-        return self._answer(study)
+        return self.answer(study)
 
     @extend_schema(responses={204: None}, parameters=[IF_MATCH])
     def destroy(self, request: Request, id: str) -> Response:
-        """Throw the study and its points away; its runs stay in the record."""
-        assert isinstance(request.user, User)
+        """Delete the study and its points; its runs stay in the record."""
         version = expected_version(request)
-        study_delete(study=self.get_object(), actor=request.user, expected_version=version)
+        study_delete(study=self.get_object(), actor=actor_of(request), expected_version=version)
         return Response(status=status.HTTP_204_NO_CONTENT)
-
-    @extend_schema(request=None, responses={202: StudyDetailSerializer})
-    @action(detail=True, methods=["post"])
-    def cancel(self, request: Request, id: str) -> Response:
-        """Stop the study and its Spark job; the answers so far stay."""
-        assert isinstance(request.user, User)
-        study = study_cancel(study=self.get_object(), actor=request.user)
-        return self._answer(study, status.HTTP_202_ACCEPTED)
-
-    @extend_schema(
-        request=None, responses={202: StudyDetailSerializer}, parameters=[IDEMPOTENCY_KEY]
-    )
-    @action(detail=True, methods=["post"])
-    def rerun(self, request: Request, id: str) -> Response:
-        """Solve the same study on the same snapshot again."""
-
-        def start() -> Response:
-            assert isinstance(request.user, User)
-            study = study_rerun(study=self.get_object(), actor=request.user)
-            return self._answer(study, status.HTTP_202_ACCEPTED)
-
-        return once(request, start)
 
 
 class StudyPointViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[StudyPoint]):
-    """The answers of one study, also while it runs."""
+    """List the answers of one study, also while it runs."""
 
     queryset = StudyPoint.objects.all()
     serializer_class = StudyPointSerializer
@@ -190,7 +159,7 @@ class StudyPointViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[StudyPoin
         return rows.filter(study=get_object_or_404(Study, public_id=self.kwargs["study_id"]))
 
     @extend_schema(
-        # Whatever a client asks for, the answer is CSV: the framework's own parameter says else.
+        # The answer is always CSV; the framework's own parameter would say otherwise.
         parameters=[OpenApiParameter("format", exclude=True)],
         responses={(200, "text/csv"): OpenApiResponse(OpenApiTypes.STR, "One line per point.")},
         filters=False,
@@ -203,7 +172,7 @@ class StudyPointViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[StudyPoin
         renderer_classes=[JSONRenderer, CsvRenderer],
     )
     def csv(self, request: Request, study_id: str) -> HttpResponse:
-        """All points as CSV (RFC 4180), numbers in full precision."""
+        """Return all points as CSV (RFC 4180), numbers in full precision."""
         study = get_object_or_404(Study, public_id=study_id)
         rows: list[dict[str, Any]] = [row_of(point) for point in study_points_in_order(study)]
         text = study_csv(study_from_dict(study.spec), rows)

@@ -1,4 +1,4 @@
-"""What-if studies and their points."""
+"""Create the tables of what-if studies and their points."""
 
 import uuid
 

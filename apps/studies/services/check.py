@@ -1,28 +1,32 @@
-"""What a request asks, held against the model that it asks about."""
+"""Check a request against the model that it asks about."""
+
+from dataclasses import dataclass
+from typing import Any
 
 from apps.allocations.models import Allocation
 from apps.calibration.selectors import calibrated_problem
 from apps.common.errors import ApplicationError, FieldError
 from apps.runs.models import Snapshot
+from apps.studies.selectors import study_estimate_s
 from apps.systems.models import System
 from weir.codec import problem_from_dict, problem_from_json
 from weir.errors import InvalidProblem
 from weir.model import Problem
-from weir.scenarios import check, study_from_dict
+from weir.scenarios import check, count_cases, study_from_dict, study_to_dict
 from weir.scenarios.spec import Study as Asked
 
 
 def study_asked(spec: object, problem: Problem) -> Asked:
-    """The study, if it is well-formed and fits the problem."""
+    """Return the study, if it is well-formed and fits the problem."""
     try:
-        asked = study_from_dict(spec, "spec")
+        study = study_from_dict(spec, "spec")
     except InvalidProblem as error:
         raise _refusal(error) from error
     try:
-        check(asked, problem)
+        check(study, problem)
     except InvalidProblem as error:
         raise _refusal(error.below("spec")) from error
-    return asked
+    return study
 
 
 def _refusal(error: InvalidProblem) -> ApplicationError:
@@ -56,7 +60,7 @@ def _frozen_model(system: System) -> Problem:
 def studied_problem(
     system: System, allocation: Allocation | None
 ) -> tuple[Problem, Snapshot | None]:
-    """What the study varies: the allocation's own snapshot, or the model as it is now."""
+    """Return what the study varies: the allocation's own snapshot, or the present model."""
     if allocation is None:
         return _frozen_model(system), None
     if allocation.system_id != system.pk:
@@ -66,3 +70,24 @@ def studied_problem(
         )
     snapshot = allocation.run.snapshot
     return problem_from_json(bytes(snapshot.payload)), snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """Hold a study that fits its problem, with what it will need."""
+
+    spec: dict[str, Any]
+    points: int
+    estimated_s: float | None
+
+
+def study_check(*, system: System, spec: object, allocation: Allocation | None = None) -> Checked:
+    """Return how large the study is and how long it may take. Raises ApplicationError where it is
+    wrong."""
+    problem, _ = studied_problem(system, allocation)
+    study = study_asked(spec, problem)
+    return Checked(
+        spec=study_to_dict(study),
+        points=count_cases(study),
+        estimated_s=study_estimate_s(system=system, question=study),
+    )

@@ -1,4 +1,4 @@
-"""A row of the kernel's engine as a StudyPoint, and back."""
+"""Convert a row of the kernel's engine to a StudyPoint, and back."""
 
 from typing import Any
 
@@ -16,7 +16,8 @@ LENGTHS = {
 
 
 def point_of(study: Study, row: dict[str, Any]) -> StudyPoint:
-    """A point that is not saved yet. Raises KeyError, TypeError or ValueError for no such row."""
+    """Return a point that is not saved yet. Raises KeyError, TypeError or ValueError for an invalid
+    row."""
     values = {name: row[name] for name in FIELDS}
     if not 0 <= int(values["index"]) < study.points_total:
         raise ValueError(f"{study} has no point {values['index']}")
@@ -31,12 +32,12 @@ def point_of(study: Study, row: dict[str, Any]) -> StudyPoint:
 
 
 def row_of(point: StudyPoint) -> dict[str, Any]:
-    """The row that `point_of` was given."""
+    """Return the row that `point_of` was given."""
     return {name: getattr(point, name) for name in FIELDS}
 
 
 def keep_points(study: Study, rows: list[dict[str, Any]]) -> None:
-    """Write the rows; one that is there already is replaced by the same answer."""
+    """Write the rows; the same answer replaces a row that is there already."""
     StudyPoint.objects.bulk_create(
         [point_of(study, row) for row in rows],
         batch_size=BATCH,

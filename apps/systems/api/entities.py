@@ -1,4 +1,4 @@
-"""The one way a system's objects reach the API: serializer base, references, viewset base."""
+"""Serve the objects of a system over the API: serializer base, references, viewset base."""
 
 from typing import Any, Generic, TypeVar
 
@@ -11,11 +11,10 @@ from rest_framework import serializers, status, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.api.permissions import granted
+from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
-from apps.accounts.models import User
-from apps.common.api.fields import Amount, PublicId
-from apps.common.api.filters import FilterSet, NameSearch, Ordering
+from apps.common.api.fields import Amount, PublicId, choices, command_list
+from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
 from apps.common.api.forms import ModelForm
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.systems.models import Entity, System
@@ -27,7 +26,13 @@ IF_MATCH = OpenApiParameter(
     "If-Match", str, OpenApiParameter.HEADER, required=True, description="ETag of what you edit."
 )
 IDEMPOTENCY_KEY = OpenApiParameter(
-    "Idempotency-Key", str, OpenApiParameter.HEADER, description="Makes a repeat harmless."
+    "Idempotency-Key",
+    {"type": "string", "maxLength": 200},
+    OpenApiParameter.HEADER,
+    description="Any text that the account has not sent yet, such as a UUID. A repeat of the same "
+    "method, address and body with it changes nothing and answers as the first did, with "
+    "`Idempotency-Replayed: true`; another request with it is refused "
+    "(`idempotency_key_reused`). Requests that failed are not remembered.",
 )
 REASON = OpenApiParameter(
     "reason", str, OpenApiParameter.QUERY, description="Why; kept in the history."
@@ -36,7 +41,7 @@ REASON = OpenApiParameter(
 
 @extend_schema_field(OpenApiTypes.UUID)
 class Reference(PublicId):
-    """Another object of the same system, by its public id."""
+    """Accept another object of the same system by its public id."""
 
     where = " in this system"
 
@@ -54,15 +59,18 @@ class Reference(PublicId):
 
 @extend_schema_field(OpenApiTypes.UUID)
 class SystemReference(PublicId):
-    """A system, by its public id."""
+    """Accept a system by its public id."""
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("queryset", System.objects.all())
         super().__init__(**kwargs)
 
 
+OBJECT_COMMANDS = choices("edit", "delete")
+
+
 def object_commands(request: Request | None) -> list[str]:
-    """What the caller may do with an object of a model now."""
+    """Return the commands that the caller may give an object of a model now."""
     may = request is not None and Permission.EDIT_MODEL in granted(request)
     return ["edit", "delete"] if may else []
 
@@ -72,7 +80,7 @@ AMOUNTS = {**serializers.ModelSerializer.serializer_field_mapping, models.FloatF
 
 
 class RowSerializer(ModelForm[R], Generic[R]):
-    """A row of a child list. Lists are replaced as a whole, so a row is whole in an edit too."""
+    """Read a row of a child list. Lists are replaced as a whole, so an edit gives whole rows."""
 
     serializer_field_mapping = AMOUNTS
 
@@ -89,10 +97,11 @@ class RowSerializer(ModelForm[R], Generic[R]):
 
 
 class EntitySerializer(ModelForm[E], Generic[E]):
-    """Base of every entity's serializer: id, system, name, version, commands, reason."""
+    """Serialize id, system, name, version, commands and reason of every entity."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
     system = SystemReference(help_text="Cannot be changed later.")
+    system_name = serializers.CharField(source="system.name", read_only=True)
     version = serializers.IntegerField(read_only=True)
     allowed_commands = serializers.SerializerMethodField()
     reason = serializers.CharField(
@@ -105,12 +114,13 @@ class EntitySerializer(ModelForm[E], Generic[E]):
 
     serializer_field_mapping = AMOUNTS
 
-    # The view's context is one mutable dict; what is found out while reading goes into it.
+    # The view's context is one mutable dict, which also holds what reading computes.
     context: dict[str, Any]
 
     BASE_FIELDS = (
         "id",
         "system",
+        "system_name",
         "name",
         "version",
         "created_at",
@@ -119,6 +129,7 @@ class EntitySerializer(ModelForm[E], Generic[E]):
         "reason",
     )
 
+    @extend_schema_field(command_list(OBJECT_COMMANDS))
     def get_allowed_commands(self, instance: E) -> list[str]:
         return object_commands(self.context.get("request"))
 
@@ -148,20 +159,20 @@ class EntitySerializer(ModelForm[E], Generic[E]):
         return []
 
 
-class EntityFilter(FilterSet):
-    """Every list of entities can be narrowed to one system."""
+class EntityFilter(CreatedFilter):
+    """Narrow a list of entities to one system."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
     name = filters.CharFilter(field_name="name")
 
 
 def reference_filter(path: str) -> filters.UUIDFilter:
-    """Narrow to the rows that refer to the object with this public id."""
+    """Narrow a list to the rows that refer to the object with this public id."""
     return filters.UUIDFilter(field_name=f"{path}__public_id")
 
 
 class EntityViewSet(viewsets.GenericViewSet[E], Generic[E]):
-    """List, create, read, change, delete; edits need If-Match and EDIT_MODEL."""
+    """List, create, read, change and delete entities; edits need If-Match and EDIT_MODEL."""
 
     lookup_field = "public_id"
     lookup_url_kwarg = "id"
@@ -201,12 +212,12 @@ class EntityViewSet(viewsets.GenericViewSet[E], Generic[E]):
         """Refuse an object that must not be added now. Raises ApplicationError."""
 
     def list(self, request: Request) -> Response:
-        """All objects of this kind, by page."""
+        """List all objects of this kind, by page."""
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     def retrieve(self, request: Request, id: str) -> Response:
-        """One object, with its ETag."""
+        """Return one object, with its ETag."""
         return self._answer(self.get_object())
 
     @extend_schema(parameters=[IDEMPOTENCY_KEY])
@@ -222,7 +233,7 @@ class EntityViewSet(viewsets.GenericViewSet[E], Generic[E]):
             instance = entity_create(
                 model=self._model(),
                 system=system,
-                actor=_actor(request),
+                actor=actor_of(request),
                 values=values,
                 children=children,
                 reason=reason,
@@ -241,7 +252,7 @@ class EntityViewSet(viewsets.GenericViewSet[E], Generic[E]):
         values, children, reason = self._split(dict(serializer.validated_data))
         changed = entity_update(
             instance=instance,
-            actor=_actor(request),
+            actor=actor_of(request),
             expected_version=version,
             values=values,
             children=children,
@@ -254,7 +265,7 @@ class EntityViewSet(viewsets.GenericViewSet[E], Generic[E]):
         """Delete the object; refused while others refer to it."""
         entity_delete(
             instance=self.get_object(),
-            actor=_actor(request),
+            actor=actor_of(request),
             expected_version=expected_version(request),
             reason=reason_of(request),
         )
@@ -266,12 +277,7 @@ class _Reason(serializers.Serializer[dict[str, str]]):
 
 
 def reason_of(request: Request) -> str:
-    """Why something is deleted, from the address."""
+    """Return the reason of a deletion from the address."""
     form = _Reason(data={"reason": request.query_params.get("reason", "")})
     form.is_valid(raise_exception=True)
     return str(form.validated_data["reason"])
-
-
-def _actor(request: Request) -> User:
-    assert isinstance(request.user, User)
-    return request.user

@@ -1,4 +1,4 @@
-"""What the command that sets a system's retention takes."""
+"""Read the body of the command that sets a system's retention."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from apps.systems.models import LEAST_RETENTION_S, MOST_RETENTION_S
 
 
 class RetentionSerializer(Form[dict[str, Any]]):
-    """For how long brokers keep delivered reliable messages."""
+    """Read how long brokers keep delivered reliable messages."""
 
     retention_s = serializers.IntegerField(
         min_value=LEAST_RETENTION_S, max_value=MOST_RETENTION_S, help_text="In seconds."

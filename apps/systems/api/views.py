@@ -1,19 +1,19 @@
-"""Systems over REST."""
+"""Serve systems over the REST API."""
 
 from typing import Any
 
 from django_filters import rest_framework as filters
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.api.permissions import granted
+from apps.accounts.api.permissions import actor_of, granted
 from apps.accounts.domain.roles import Permission
-from apps.accounts.models import User
-from apps.common.api.filters import FilterSet, NameSearch, Ordering
-from apps.common.api.forms import Form, ModelForm
+from apps.common.api.fields import choices, command_list
+from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
+from apps.common.api.forms import Form, ModelForm, changes
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, REASON, object_commands, reason_of
 from apps.systems.api.retention import RetentionSerializer
@@ -26,12 +26,19 @@ from apps.systems.services import (
     unmanaged_set,
 )
 
+SYSTEM_COMMANDS = choices("edit", "delete", "add", "optimize", "set_access", "set_retention")
+
 
 class SystemSerializer(ModelForm[System]):
-    """A system; `allowed_commands` also says whether one may add objects to it and optimize it."""
+    """Describe a system; `allowed_commands` also says whether the caller may add objects to it and
+    optimize it."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
     product_name = serializers.CharField(source="get_product_display", read_only=True)
+    model_only = serializers.BooleanField(
+        read_only=True,
+        help_text="No agent has a driver for the product: plans cannot be carried out.",
+    )
     allowed_commands = serializers.SerializerMethodField()
     reason = serializers.CharField(
         write_only=True, required=False, allow_blank=True, max_length=500
@@ -45,6 +52,7 @@ class SystemSerializer(ModelForm[System]):
             "description",
             "product",
             "product_name",
+            "model_only",
             "resources",
             "model_version",
             "version",
@@ -57,6 +65,7 @@ class SystemSerializer(ModelForm[System]):
         ]
         read_only_fields = ["model_version", "version", "unmanaged", "retention_s"]
 
+    @extend_schema_field(command_list(SYSTEM_COMMANDS))
     def get_allowed_commands(self, system: System) -> list[str]:
         request = self.context.get("request")
         commands = object_commands(request)
@@ -75,7 +84,7 @@ class SystemSerializer(ModelForm[System]):
 
 
 class AccessSerializer(Form[dict[str, Any]]):
-    """What clients that belong to no consumer class may do at the brokers."""
+    """Read what clients that belong to no consumer class may do at the brokers."""
 
     unmanaged = serializers.ChoiceField(choices=UnmanagedAccess.choices)
     confirm = serializers.BooleanField(
@@ -84,8 +93,8 @@ class AccessSerializer(Form[dict[str, Any]]):
     reason = serializers.CharField(required=False, allow_blank=True, max_length=500, default="")
 
 
-class SystemFilter(FilterSet):
-    """By product."""
+class SystemFilter(CreatedFilter):
+    """Filter the list of systems by product."""
 
     class Meta:
         model = System
@@ -93,7 +102,7 @@ class SystemFilter(FilterSet):
 
 
 class SystemViewSet(viewsets.GenericViewSet[System]):
-    """Managed messaging systems."""
+    """Create, list, change and delete messaging systems."""
 
     queryset = System.objects.all()
     serializer_class = SystemSerializer
@@ -118,35 +127,35 @@ class SystemViewSet(viewsets.GenericViewSet[System]):
         return Response(self.get_serializer(system).data, status=http_status, headers=headers)
 
     def list(self, request: Request) -> Response:
-        """All systems, by page."""
+        """List all systems, by page."""
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     def retrieve(self, request: Request, id: str) -> Response:
-        """One system."""
+        """Return one system with its ETag."""
         return self._answer(self.get_object())
 
     @extend_schema(parameters=[IDEMPOTENCY_KEY])
     def create(self, request: Request) -> Response:
-        """Start managing a system."""
+        """Start to manage a system."""
 
         def run() -> Response:
             values, reason = self._checked(request)
-            system = system_create(actor=self._actor(), values=values, reason=reason)
+            system = system_create(actor=actor_of(request), values=values, reason=reason)
             return self._answer(system, status.HTTP_201_CREATED)
 
         return once(request, run)
 
     @extend_schema(parameters=[IF_MATCH])
     def partial_update(self, request: Request, id: str) -> Response:
-        """Rename, describe, or change the resources."""
+        """Rename or describe a system, or change its resources."""
         version = expected_version(request)
         system = self.get_object()
         values, reason = self._checked(request, system)
         return self._answer(
             system_update(
                 system=system,
-                actor=self._actor(),
+                actor=actor_of(request),
                 expected_version=version,
                 values=values,
                 reason=reason,
@@ -156,7 +165,7 @@ class SystemViewSet(viewsets.GenericViewSet[System]):
     @extend_schema(request=AccessSerializer, responses=SystemSerializer, parameters=[IF_MATCH])
     @action(detail=True, methods=["put"])
     def access(self, request: Request, id: str) -> Response:
-        """Say what unmanaged clients may do, in force at once. None of them ever hears Weir's
+        """Set what unmanaged clients may do, in force at once. None of them ever receives Weir's
         subjects, and a wrong password is always refused."""
         version = expected_version(request)
         form = AccessSerializer(data=request.data)
@@ -164,7 +173,7 @@ class SystemViewSet(viewsets.GenericViewSet[System]):
         given = form.validated_data
         system = unmanaged_set(
             system=self.get_object(),
-            actor=self._actor(),
+            actor=actor_of(request),
             expected_version=version,
             unmanaged=given["unmanaged"],
             confirmed=given["confirm"],
@@ -175,15 +184,15 @@ class SystemViewSet(viewsets.GenericViewSet[System]):
     @extend_schema(request=RetentionSerializer, responses=SystemSerializer, parameters=[IF_MATCH])
     @action(detail=True, methods=["put"])
     def retention(self, request: Request, id: str) -> Response:
-        """Keep delivered reliable messages for so long, in force at once. A consumer that is away
-        for longer misses messages."""
+        """Set how long brokers keep delivered reliable messages, in force at once. A consumer that
+        is away for longer misses messages."""
         version = expected_version(request)
         form = RetentionSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         given = form.validated_data
         system = retention_set(
             system=self.get_object(),
-            actor=self._actor(),
+            actor=actor_of(request),
             expected_version=version,
             retention_s=given["retention_s"],
             confirmed=given["confirm"],
@@ -196,7 +205,7 @@ class SystemViewSet(viewsets.GenericViewSet[System]):
         """Stop managing the system and delete its model, runs and allocations."""
         system_delete(
             system=self.get_object(),
-            actor=self._actor(),
+            actor=actor_of(request),
             expected_version=expected_version(request),
             reason=reason_of(request),
         )
@@ -206,10 +215,4 @@ class SystemViewSet(viewsets.GenericViewSet[System]):
         self, request: Request, system: System | None = None
     ) -> tuple[dict[str, Any], str]:
         form = self.get_serializer(system, data=request.data, partial=system is not None)
-        form.is_valid(raise_exception=True)
-        values = dict(form.validated_data)
-        return values, values.pop("reason", "")
-
-    def _actor(self) -> User:
-        assert isinstance(self.request.user, User)
-        return self.request.user
+        return changes(form)

@@ -1,8 +1,5 @@
-"""What refers to each other belongs to one system; later migrations put the trigger on their tables.
-
-Arguments of the trigger: how to find the row's own system ('self', '' or a parent's column and table),
-then pairs of a referring column and the table it refers to.
-"""
+"""Require that objects which refer to each other belong to one system; later migrations put the
+trigger on their tables."""
 
 from django.db import migrations
 

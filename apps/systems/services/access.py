@@ -1,16 +1,17 @@
-"""What unmanaged clients may do at a system's brokers: a setting of access, not of the model."""
+"""Set what unmanaged clients may do at a system's brokers: a setting of access, not of the
+model."""
 
 from django.db import transaction
 
 from apps.accounts.models import User
 from apps.audit.services import record
-from apps.common.errors import Conflict, PreconditionFailed
+from apps.common.errors import Conflict, check_version
 from apps.common.events import publish
 from apps.systems.models import System, UnmanagedAccess
 from apps.systems.services.edit import lock
 
 OPENNESS = (UnmanagedAccess.REFUSE, UnmanagedAccess.REPORT, UnmanagedAccess.ALLOW)
-"""From the strictest on."""
+"""The settings from the strictest to the most open."""
 CONSEQUENCES = {
     UnmanagedAccess.REFUSE: "clients that name no consumer class are turned away",
     UnmanagedAccess.REPORT: "anybody who reaches a broker may use subjects of their own there, and "
@@ -36,10 +37,7 @@ def unmanaged_set(
     somebody changed the system meanwhile.
     """
     row = lock(system)
-    if row.version != expected_version:
-        raise PreconditionFailed(
-            "version_mismatch", f"{row} was changed meanwhile (version {row.version}). Reload."
-        )
+    check_version(row, expected_version)
     wanted, before = UnmanagedAccess(unmanaged), UnmanagedAccess(row.unmanaged)
     if wanted == before:
         return row

@@ -1,4 +1,4 @@
-"""What every edit of a system has: its lock, one new model version, and an entry in the record."""
+"""Run every edit of a system with its lock, one new model version, and an audit entry."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from apps.systems.models import Entity, System
 
 
 def lock(system: System) -> System:
-    """The system's row, locked: edits of one system happen one after another."""
+    """Lock the system's row, so that edits of one system happen one after another."""
     return System.objects.select_for_update().get(pk=system.pk)
 
 
@@ -24,7 +24,7 @@ _in_one_edit: ContextVar[set[int] | None] = ContextVar("in_one_edit", default=No
 
 @contextmanager
 def one_edit() -> Iterator[None]:
-    """Everything inside is one edit: one transaction, and one new model version per system."""
+    """Make everything inside one edit: one transaction, and one new model version per system."""
     advanced: set[int] = set()
     token = _in_one_edit.set(advanced)
     try:
@@ -35,8 +35,8 @@ def one_edit() -> Iterator[None]:
 
 
 def advance(system: System, changed: type[Entity] | None = None) -> int:
-    """A new model version. `changed`: the only kind of object that this edit touches, for browsers
-    that ask again; a batch names none."""
+    """Advance the model version. `changed` is the only kind of object that this edit touches, for
+    browsers that read it again; a batch names none."""
     advanced = _in_one_edit.get()
     if advanced is not None:
         if system.pk in advanced:
@@ -52,7 +52,7 @@ def advance(system: System, changed: type[Entity] | None = None) -> int:
 def difference(
     before: dict[str, Any] | None, after: dict[str, Any] | None
 ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """Only what differs, when both sides exist."""
+    """Return only the members that differ, when both sides exist."""
     if before is None or after is None:
         return before, after
     names = [name for name in after if before.get(name) != after[name]]
@@ -62,7 +62,7 @@ def difference(
 def entry_of(
     action: str, instance: Entity, system: System, actor: User | None, reason: str, **states: Any
 ) -> AuditEntry:
-    """What the record says of an edit of an object; `states`: `before`, `after` or both."""
+    """Return the audit entry of an edit of an object; `states` holds `before`, `after` or both."""
     before, after = difference(states.get("before"), states.get("after"))
     return entry(
         actor=actor,

@@ -1,4 +1,4 @@
-"""Make, change and delete one object of a system."""
+"""Create, change and delete one object of a system."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from django.db import models, transaction
 
 from apps.accounts.models import User
 from apps.audit.services import record_all
-from apps.common.errors import Conflict, PreconditionFailed
+from apps.common.errors import Conflict, PreconditionFailed, check_version
 from apps.systems.models import Entity, System
 from apps.systems.selectors import entity_state, with_references
 from apps.systems.services.edit import advance, entry_of, lock
@@ -77,12 +77,12 @@ def entity_update(
 
 
 class _NothingChanged(Exception):
-    """What was written equals what was there: the writing is taken back."""
+    """Signal that an edit equals the stored object, to roll the writing back."""
 
 
 @dataclass(slots=True)
 class Change(Generic[E]):
-    """A locked row being changed, and what the record shall say of it."""
+    """Hold a locked row that is being changed, and what its audit entry should say."""
 
     row: E
     before: dict[str, Any] = field(default_factory=dict)
@@ -91,9 +91,9 @@ class Change(Generic[E]):
 
 @contextmanager
 def entity_change(instance: E, *, actor: User | None, reason: str) -> Iterator[Change[E]]:
-    """One edit of an object's rows by our own hand: the caller writes, we lock, check, record.
+    """Edit an object's rows programmatically: the caller writes, this locks, checks and records.
 
-    For changes that nobody typed into a form, so there is no version to compare; the caller fills
+    It is for changes without a form, so there is no version to compare; the caller fills
     in `before` and `after`. Raises Conflict naming the constraint that was broken.
     """
     with transaction.atomic():
@@ -137,10 +137,5 @@ def _latest(instance: E, expected_version: int) -> E:
     row = type(instance)._default_manager.select_for_update().filter(pk=instance.pk).first()
     if row is None:
         raise PreconditionFailed("gone", f"{instance} was deleted meanwhile. Reload the list.")
-    if row.version != expected_version:
-        raise PreconditionFailed(
-            "version_mismatch",
-            f"{row} was changed meanwhile: you edit version {expected_version}, "
-            f"the latest is {row.version}. Reload and apply your change again.",
-        )
+    check_version(row, expected_version)
     return row

@@ -1,14 +1,14 @@
-"""Edits of the model that would contradict what agents were told: refused, naming what that is.
+"""Refuse edits of the model that would contradict the settings of agents, and name those settings.
 
-What agents carry, serve and limit is kept by name, because that is how brokers and clients know
-it. An edit may add to the model and take from it: that changes with the next plan. It may not give
-another name to what is in force, nor delete what agents run beside.
+What agents carry, serve and limit is identified by name, because brokers and clients know it by
+name. An edit may add to the model and remove from it: the next plan carries that out. It may not
+rename what is in force, nor delete a broker beside which an agent runs.
 """
 
 from django.db.models import Q
 
 from apps.common.errors import Conflict, FieldError
-from apps.common.words import counted
+from apps.common.formatting import counted
 from apps.systems.models import Entity, System
 from weir.lifecycle.executions import ACTIVE
 from weir.lifecycle.plans import PlanState
@@ -32,7 +32,7 @@ SHOWN = 3
 
 
 def refuse_rename(row: Entity, name: str) -> None:
-    """Raise Conflict `in_force` where agents know the object by the name that it has now."""
+    """Raise Conflict `in_force` where agents know the object by its present name."""
     if row.enforced_as and name != row.name:
         what = _in_force(row)
         if what:
@@ -56,8 +56,8 @@ def refuse_delete(row: Entity) -> None:
 
 
 def _in_force(row: Entity) -> str:
-    """What agents are told under the object's name, such as `tides is carried`; nothing where no
-    agent is enrolled in the whole system."""
+    """Return the settings of agents that name the object, such as `tides is carried`; empty where
+    the system has no enrolled agent."""
     member, name = row.enforced_as, row.name
     sentences: list[str] = []
     agents = row.system.agents.filter(revoked_at=None)

@@ -1,4 +1,4 @@
-"""Make many objects of a system at once, in a handful of statements."""
+"""Create many objects of a system at once, in a handful of statements."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ E = TypeVar("E", bound=Entity)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Draft:
-    """An object that is not in the database yet, with the rows of its child tables."""
+    """Hold an object that is not in the database yet, with the rows of its child tables."""
 
     instance: Entity
     children: Children
@@ -31,13 +31,13 @@ class _Draft:
 
 @dataclass(slots=True)
 class Drafts:
-    """Objects of one system to be made together; a later one may refer to an earlier one."""
+    """Collect objects of one system to create together; a later one may refer to an earlier one."""
 
     system: System
     rows: list[_Draft] = field(default_factory=list)
 
     def add(self, model: type[E], children: Children | None = None, **values: Any) -> E:
-        """The new object; it has no key before `entities_create`."""
+        """Add an object and return it; it has no key before `entities_create`."""
         instance = model(system=self.system, **values)
         self.rows.append(_Draft(instance=instance, children=children or {}))
         return instance
@@ -45,16 +45,16 @@ class Drafts:
 
 @transaction.atomic
 def entities_create(*, drafts: Drafts, actor: User | None, reason: str = "") -> None:
-    """Add all of them as one edit: the rows, versions and entries that `entity_create` makes in
-    the same order. Raises its ApplicationError for the first that is refused; then nothing is made.
-    """
+    """Add all of them as one edit, with the rows, versions and entries that `entity_create` makes
+    in the same order. Raises its ApplicationError for the first that is refused; then nothing is
+    created."""
     locked = lock(drafts.system)
     try:
         with integrity("system", drafts.system.name):
             for group in _by_model(drafts):
                 _insert(group)
     except (ValidationError, Conflict):
-        # One by one: the flawed one is refused by name.
+        # Create them one by one, so that the error names the wrong one.
         with one_edit():
             for draft in drafts.rows:
                 _create_alone(draft, actor, reason)
@@ -65,14 +65,14 @@ def entities_create(*, drafts: Drafts, actor: User | None, reason: str = "") -> 
         for group in _by_model(drafts)
         for fresh in _stored(group)
     }
-    found = [states[type(draft.instance), draft.instance.pk] for draft in drafts.rows]
+    created = [states[type(draft.instance), draft.instance.pk] for draft in drafts.rows]
     record_all(
-        [entry_of("create", fresh, locked, actor, reason, after=state) for fresh, state in found]
+        [entry_of("create", fresh, locked, actor, reason, after=state) for fresh, state in created]
     )
 
 
 def _by_model(drafts: Drafts) -> Iterator[list[_Draft]]:
-    """The drafts of each model, models that are referred to before those that refer."""
+    """Return the drafts of each model, referred models before those that refer to them."""
     groups: dict[type[Entity], list[_Draft]] = {}
     for draft in drafts.rows:
         groups.setdefault(type(draft.instance), []).append(draft)
@@ -82,7 +82,7 @@ def _by_model(drafts: Drafts) -> Iterator[list[_Draft]]:
 
 
 def _mentioned(model: type[Entity]) -> set[Any]:
-    """The models that its rows and its child rows refer to."""
+    """Return the models that its rows and its child rows refer to."""
     children = [getattr(model, name).rel.related_model for name in model.children]
     return {f.related_model for each in (model, *children) for f in each._meta.concrete_fields}
 
@@ -100,7 +100,7 @@ def _insert(group: list[_Draft]) -> None:
 
 
 def _stored(group: list[_Draft]) -> list[Entity]:
-    """As the database has them, with what `entity_state` reads."""
+    """Return the objects as the database has them, with what `entity_state` reads."""
     model = type(group[0].instance)
     rows = model._default_manager.filter(pk__in=[draft.instance.pk for draft in group])
     return list(with_children(with_references(rows)))
@@ -120,6 +120,6 @@ def _create_alone(draft: _Draft, actor: User | None, reason: str) -> None:
         children=draft.children,
         reason=reason,
     )
-    # Those that come later refer to this very object.
+    # Later drafts refer to this very object.
     instance.pk = made.pk
     instance._state.adding = False

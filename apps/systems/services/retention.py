@@ -1,10 +1,10 @@
-"""For how long brokers keep delivered reliable messages: a setting, not a part of the model."""
+"""Set how long brokers keep delivered reliable messages: a setting, not a part of the model."""
 
 from django.db import transaction
 
 from apps.accounts.models import User
 from apps.audit.services import record
-from apps.common.errors import ApplicationError, Conflict, FieldError, PreconditionFailed
+from apps.common.errors import ApplicationError, Conflict, FieldError, check_version
 from apps.common.events import publish
 from apps.systems.models import LEAST_RETENTION_S, MOST_RETENTION_S, System
 from apps.systems.services.edit import lock
@@ -33,10 +33,7 @@ def retention_set(
         where = FieldError(field="retention_s", message=message)
         raise ApplicationError("invalid", message, errors=[where])
     row = lock(system)
-    if row.version != expected_version:
-        raise PreconditionFailed(
-            "version_mismatch", f"{row} was changed meanwhile (version {row.version}). Reload."
-        )
+    check_version(row, expected_version)
     before = row.retention_s
     if retention_s == before:
         return row

@@ -1,7 +1,7 @@
-"""Write an object with its child rows; what is refused is named by its field.
+"""Write an object with its child rows, and name the field of every error.
 
-The database holds every rule, so it is asked first and once. Only when it refuses does Django ask
-again, rule by rule, which field is to blame: that takes a query for each rule and each reference.
+The database holds every rule, so it is asked first and once. Only when it refuses does Django check
+rule by rule which field is wrong: that takes a query for each rule and each reference.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,8 @@ Children = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def _field_of(name: str, error: ValidationError) -> str:
-    """The field to blame; of a pair that must be unique in its system the other one."""
+    """Return the wrong field; of a pair that must be unique in its system the one that is not the
+    system."""
     if name != NON_FIELD_ERRORS:
         return name
     pair = (error.params or {}).get("unique_check", ())
@@ -37,7 +38,7 @@ def _field_errors(error: ValidationError) -> list[FieldError]:
 
 
 def refusal(error: ValidationError) -> ApplicationError:
-    """The same for people: each field with what is wrong with it."""
+    """Return the error for people: each field with what is wrong with it."""
     errors = _field_errors(error)
     first = errors[0]
     detail = f"{first.field}: {first.message}" if first.field else first.message
@@ -46,11 +47,12 @@ def refusal(error: ValidationError) -> ApplicationError:
 
 @contextmanager
 def integrity(kind: str, name: str) -> Iterator[None]:
-    """Name the constraint that the database says was broken. Raises Conflict."""
+    """Return the name the constraint that the database reports as broken. Raises Conflict."""
     try:
         with transaction.atomic():
             yield
-            # Deferred checks (an overlay must be a tree) speak now, while we can still name them.
+            # Run deferred checks (an overlay must be a tree) now, while their names are still
+            # known.
             with transaction.get_connection().cursor() as cursor:
                 cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
     except models.ProtectedError:
@@ -70,14 +72,14 @@ def _references(row: models.Model) -> set[str]:
 
 
 def clean(row: models.Model) -> None:
-    """What needs no query: each value by itself, and what the object says of them together.
-    Raises ValidationError."""
+    """Check what needs no query: each value by itself, and the object's own rules. Raises
+    ValidationError."""
     row.clean_fields(exclude=_references(row))
     row.clean()
 
 
 def child_rows(instance: Entity, name: str, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """The rows of one child table, ready to be written. Raises ValidationError."""
+    """Return the rows of one child table, ready to be written. Raises ValidationError."""
     related: Any = getattr(type(instance), name)
     model, parent = related.rel.related_model, related.rel.field.name
     made = [model(**{parent: instance}, **row) for row in rows]
@@ -108,7 +110,7 @@ def save(instance: Entity, children: Children, *, new: bool = False) -> None:
 
 
 def _blame(instance: Entity, children: Children) -> None:
-    """Raise what Django finds wrong, with its field; nothing where it finds nothing."""
+    """Raise the error that Django finds, with its field; do nothing where it finds none."""
     try:
         instance.full_clean(validate_unique=True)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Make, change and delete a system as a whole."""
+"""Create, change and delete a system as a whole."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from django.db import models, transaction
 
 from apps.accounts.models import User
 from apps.audit.services import record
-from apps.common.errors import Conflict, FieldError, PreconditionFailed
+from apps.common.errors import Conflict, FieldError, check_version
 from apps.common.events import publish
 from apps.systems.models import Entity, System
 from apps.systems.services.edit import advance, difference, lock
@@ -53,10 +53,7 @@ def system_update(
     """Rename or describe a system, or change its resources; an edit that changes nothing leaves no
     trace. Raises Conflict where agents know it by its name."""
     row = lock(system)
-    if row.version != expected_version:
-        raise PreconditionFailed(
-            "version_mismatch", f"{row} was changed meanwhile (version {row.version}). Reload."
-        )
+    check_version(row, expected_version)
     before: dict[str, Any] | None = {name: getattr(row, name) for name in values}
     if before == dict(values):
         return row
@@ -89,7 +86,7 @@ def system_update(
 
 
 def _check_resources_unused(system: System, removed: set[str]) -> None:
-    """A resource that capacities or costs still name cannot be taken away."""
+    """Refuse to remove a resource that capacities or costs still name."""
     for model in _entity_models() if removed else []:
         for name in model.children:
             rows: Any = model._meta.get_field(name)
@@ -120,10 +117,7 @@ def system_delete(
     Raises Conflict while an agent is enrolled, an execution runs or a plan is under way.
     """
     row = lock(system)
-    if row.version != expected_version:
-        raise PreconditionFailed(
-            "version_mismatch", f"{row} was changed meanwhile (version {row.version}). Reload."
-        )
+    check_version(row, expected_version)
     refuse_system_delete(row)
     record(
         actor=actor,
@@ -133,7 +127,7 @@ def system_delete(
         object_name=row.name,
         system_id=row.public_id,
         model_version=row.model_version,
-        # The plans go with the system; what was executed stays on record here.
+        # The plans are deleted with the system; the audit record keeps what was executed.
         before={"name": row.name, "product": row.product, "plans": _plans(row)},
         reason=reason,
     )
@@ -151,7 +145,7 @@ def _plans(system: System) -> list[dict[str, str]]:
 
 
 def _delete_contents(system: System) -> None:
-    """Delete a system's objects, users before what they use, so that no PROTECT objects."""
+    """Delete a system's objects, users before what they use, so that no PROTECT stops it."""
     remaining = [m for m in _entity_models() if m._default_manager.filter(system=system).exists()]
     while remaining:
         blocked = []

@@ -1,4 +1,4 @@
-"""Agents and measurements as the API shows them."""
+"""Describe agents and measurements over the REST API."""
 
 from typing import Any
 
@@ -8,29 +8,32 @@ from rest_framework import serializers
 
 from apps.accounts.api.permissions import granted
 from apps.accounts.domain.roles import Permission
-from apps.common.api.fields import instant
+from apps.common.api.fields import choices, command_list, instant
 from apps.common.api.forms import Form
 from apps.systems.api.entities import SystemReference
 from apps.systems.models import Product
 from apps.telemetry.domain.addresses import LONGEST, address_fault
+from apps.telemetry.domain.backlog import Backlog, Growth, Limit
 from apps.telemetry.models import AGENT_STATES, Agent, Loss, Sample
 from apps.telemetry.services.losses import REASONS
 from apps.topology.models import Broker
 
+AGENT_COMMANDS = choices("enrol", "edit", "revoke")
+
 
 class GateSerializer(serializers.Serializer[dict[str, Any]]):
-    """A token bucket: at most burst + rate x t messages in any t seconds."""
+    """Describe a token bucket: at most burst + rate x t messages pass in any t seconds."""
 
     rate_per_s = serializers.FloatField()
     burst = serializers.FloatField()
 
 
 class ObservedSerializer(serializers.Serializer[dict[str, Any]]):
-    """What is really in force at the broker, by its agent's own look."""
+    """Describe what is in force at the broker, as its agent observes it."""
 
     version = serializers.CharField(allow_blank=True)
     number = serializers.IntegerField(
-        required=False, default=0, help_text="Of the document that it goes by."
+        required=False, default=0, help_text="Number of the document that the agent enforces."
     )
     gates = serializers.DictField(child=GateSerializer())
     limits = serializers.DictField(child=serializers.IntegerField())
@@ -41,10 +44,11 @@ class ObservedSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class AgentSerializer(serializers.ModelSerializer[Agent]):
-    """An agent; `state` is as of now, the lease included."""
+    """Describe an agent; `state` is as of now, including its lease."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
     system = serializers.UUIDField(source="system.public_id", read_only=True)
+    system_name = serializers.CharField(source="system.name", read_only=True)
     broker = serializers.UUIDField(source="broker.public_id", read_only=True)
     broker_name = serializers.CharField(source="broker.name", read_only=True)
     state = serializers.SerializerMethodField()
@@ -75,6 +79,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
         fields = [
             "id",
             "system",
+            "system_name",
             "broker",
             "broker_name",
             "state",
@@ -105,6 +110,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
     def get_state(self, agent: Agent) -> str:
         return agent.state(timezone.now()).value
 
+    @extend_schema_field(command_list(AGENT_COMMANDS))
     def get_allowed_commands(self, agent: Agent) -> list[str]:
         request = self.context.get("request")
         if request is None or Permission.ADMINISTER not in granted(request):
@@ -114,7 +120,7 @@ class AgentSerializer(serializers.ModelSerializer[Agent]):
 
 
 class NewAgentSerializer(AgentSerializer):
-    """An agent just enrolled: the only time that its credential is shown."""
+    """Describe a new agent, the only time that its credential is shown."""
 
     credential = serializers.CharField(read_only=True)
 
@@ -124,7 +130,7 @@ class NewAgentSerializer(AgentSerializer):
 
 
 class EnrolSerializer(Form[dict[str, Any]]):
-    """Which broker the agent runs beside."""
+    """Read the broker beside which the agent runs."""
 
     broker = SystemReference(queryset=Broker.objects.select_related("system"))
     address = serializers.CharField(
@@ -147,7 +153,7 @@ class EnrolSerializer(Form[dict[str, Any]]):
 
 
 class AgentAddressSerializer(Form[dict[str, Any]]):
-    """Where neighbours' agents reach the broker."""
+    """Read where neighbours' agents reach the broker."""
 
     address = serializers.CharField(max_length=LONGEST)
     reason = serializers.CharField(required=False, allow_blank=True, max_length=500, default="")
@@ -164,12 +170,22 @@ def _no_fault(address: str) -> str:
 
 
 class FlowSampleSerializer(serializers.Serializer[dict[str, Any]]):
-    """One flow at its ingress gate, over the last interval."""
+    """Describe one flow at its ingress gate, over the last interval."""
 
     offered_per_s = serializers.FloatField(required=False)
     passed_per_s = serializers.FloatField(required=False)
     shed_per_s = serializers.FloatField(required=False)
     backlog = serializers.FloatField(required=False, help_text="Messages that wait at the gate.")
+    backlog_bytes = serializers.FloatField(required=False, help_text="As the broker stores them.")
+    most_messages = serializers.FloatField(
+        required=False, help_text="How many may wait; absent where no such limit is known."
+    )
+    most_bytes = serializers.FloatField(
+        required=False, help_text="How many bytes may wait; absent where no such limit is known."
+    )
+    keep_s = serializers.FloatField(
+        required=False, help_text="How old a waiting message may become; absent: any age."
+    )
     message_bytes = serializers.FloatField(required=False, help_text="Mean size of a message.")
     ack_s = serializers.FloatField(
         required=False,
@@ -177,8 +193,42 @@ class FlowSampleSerializer(serializers.Serializer[dict[str, Any]]):
     )
 
 
+class BacklogSerializer(serializers.Serializer[Backlog]):
+    """Describe the messages of one reliable topic that wait at their gate, and when they are
+    full."""
+
+    topic = serializers.CharField()
+    topic_id = serializers.UUIDField()
+    broker = serializers.CharField(help_text="Where they wait; of several, where they end first.")
+    waiting = serializers.IntegerField(help_text="Messages.")
+    slope_per_s = serializers.FloatField(
+        allow_null=True,
+        help_text="Messages per second by which they grow, over the last two minutes; null: it "
+        "cannot be told yet.",
+    )
+    full_in_s = serializers.FloatField(
+        allow_null=True, help_text="Seconds until the first known limit is reached; null: see why."
+    )
+    limit = serializers.ChoiceField(
+        choices=[limit.value for limit in Limit],
+        allow_null=True,
+        help_text="The limit that is reached first: messages or bytes of the stream before the "
+        "gate, the age at which the broker drops them, or its storage.",
+    )
+    most = serializers.FloatField(
+        allow_null=True, help_text="That limit, in messages, bytes or seconds."
+    )
+    why = serializers.CharField(help_text="Why no time can be told; empty where one is.")
+    growth = serializers.ChoiceField(
+        choices=[growth.value for growth in Growth],
+        help_text="alarm: they are full, or grew for the whole two minutes and are full within "
+        "an hour. unknown: too few samples since the agent began.",
+    )
+    sentence = serializers.CharField(help_text="All of it in words.")
+
+
 class ClassSampleSerializer(serializers.Serializer[dict[str, Any]]):
-    """One consumer class at the broker."""
+    """Describe one consumer class at the broker."""
 
     admitted = serializers.IntegerField(required=False)
     waiting = serializers.IntegerField(required=False)
@@ -186,7 +236,7 @@ class ClassSampleSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class LinkSampleSerializer(serializers.Serializer[dict[str, Any]]):
-    """One link, as the agent at this end sees it."""
+    """Describe one link, as the agent at this end sees it."""
 
     sent_per_s = serializers.FloatField(required=False)
     received_per_s = serializers.FloatField(required=False)
@@ -194,7 +244,7 @@ class LinkSampleSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class BrokerLoadSerializer(serializers.Serializer[dict[str, Any]]):
-    """The broker process itself."""
+    """Describe the load of the broker process."""
 
     connections = serializers.IntegerField(required=False)
     in_msgs_per_s = serializers.FloatField(required=False)
@@ -202,6 +252,10 @@ class BrokerLoadSerializer(serializers.Serializer[dict[str, Any]]):
     cpu_ratio = serializers.FloatField(required=False, help_text="1 is one core in full use.")
     cores = serializers.FloatField(required=False, help_text="Cores that the broker may use.")
     memory_bytes = serializers.FloatField(required=False)
+    stored_bytes = serializers.FloatField(required=False, help_text="Of all stored messages.")
+    most_stored_bytes = serializers.FloatField(
+        required=False, help_text="What it may store; absent where no such limit is known."
+    )
     unmanaged = serializers.ListField(
         child=serializers.CharField(), help_text="Clients that name no consumer class."
     )
@@ -211,7 +265,7 @@ class BrokerLoadSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class AgentLoadSerializer(serializers.Serializer[dict[str, Any]]):
-    """The agent process itself, since it started."""
+    """Describe the load of the agent process since it started."""
 
     cpu_s = serializers.FloatField(required=False)
     forwarded = serializers.FloatField(required=False, help_text="Messages.")
@@ -230,7 +284,7 @@ PARTS = ("flows", "classes", "links", "broker", "agent")
 
 
 class LossSerializer(serializers.ModelSerializer[Loss]):
-    """Messages of one flow that were lost at one broker, for one reason; all that are known of."""
+    """Describe all known messages of one flow that were lost at one broker for one reason."""
 
     broker = serializers.UUIDField(source="broker.public_id")
     broker_name = serializers.CharField(source="broker.name")
@@ -250,17 +304,16 @@ class LossSerializer(serializers.ModelSerializer[Loss]):
 
 
 class LossListSerializer(serializers.Serializer[Any]):
-    """All that was lost in a system, the latest first."""
+    """List all losses of a system, the latest first."""
 
     results = LossSerializer(many=True)
 
 
 class PointSerializer(serializers.Serializer[Sample]):
-    """What one broker's agent measured at one moment.
+    """Describe what one broker's agent measured at one moment."""
 
-    The fields are what the schema says; a sample was checked member by member when it came in, so
-    it is handed on as it is stored. A page asks for thousands of them.
-    """
+    # A sample was checked member by member when it came in and is returned as it is stored: a page
+    # asks for thousands of them.
 
     at = serializers.DateTimeField()
     interval_s = serializers.FloatField(source="payload.interval_s")
@@ -269,11 +322,20 @@ class PointSerializer(serializers.Serializer[Sample]):
     links = serializers.DictField(child=LinkSampleSerializer(), source="payload.links")
     broker_load = BrokerLoadSerializer(source="payload.broker")
     agent = AgentLoadSerializer(source="payload.agent")
+    suspect = serializers.CharField(
+        help_text="Why the measurements cannot be true; empty: nothing speaks against them. Those"
+        " that contradict each other are left out.",
+    )
 
     def to_representation(self, instance: Sample) -> dict[str, Any]:
         only = self.context.get("only")
         payload = instance.payload
         part = {name: payload.get(name, {}) if only in (None, name) else {} for name in PARTS}
+        if "suspect" in payload:
+            part["classes"] = {
+                name: {member: row[member] for member in row if member != "delivered_per_s"}
+                for name, row in part["classes"].items()
+            }
         return {
             "at": instant(instance.at),
             "interval_s": payload["interval_s"],
@@ -282,11 +344,12 @@ class PointSerializer(serializers.Serializer[Sample]):
             "links": part["links"],
             "broker_load": part["broker"] or {"unmanaged": [], "sync_always": None},
             "agent": part["agent"],
+            "suspect": payload.get("suspect", ""),
         }
 
 
 class TelemetrySerializer(PointSerializer):
-    """The newest measurements of one broker."""
+    """Describe the newest measurements of one broker."""
 
     broker = serializers.UUIDField(source="broker.public_id")
     broker_name = serializers.CharField(source="broker.name")
@@ -297,8 +360,9 @@ class TelemetrySerializer(PointSerializer):
 
 
 class BrokerLevelsSerializer(serializers.Serializer[dict[str, Any]]):
-    """What one broker handled, cell by cell."""
+    """Describe what one broker handled, cell by cell."""
 
+    broker = serializers.UUIDField()
     broker_name = serializers.CharField()
     handled_per_s = serializers.ListField(
         child=serializers.FloatField(allow_null=True),
@@ -308,7 +372,8 @@ class BrokerLevelsSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class LevelsSerializer(serializers.Serializer[dict[str, Any]]):
-    """What brokers handled over a span of time, in cells of equal length; the last one runs."""
+    """Describe what brokers handled over a span of time, in cells of equal length; the last one is
+    still running."""
 
     cell_s = serializers.IntegerField()
     since = serializers.DateTimeField()
@@ -317,7 +382,7 @@ class LevelsSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class SeriesSerializer(serializers.Serializer[dict[str, Any]]):
-    """The measurements of one broker, oldest first."""
+    """List the measurements of one broker, oldest first."""
 
     broker = serializers.UUIDField()
     broker_name = serializers.CharField()

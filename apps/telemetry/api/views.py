@@ -1,7 +1,10 @@
-"""Agents and measurements over REST."""
+"""Serve agents and measurements over the REST API."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
+from django.db.models import QuerySet
+from django.utils import timezone
 from django_filters import rest_framework as filters
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -10,9 +13,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from apps.accounts.api.permissions import actor_of
 from apps.accounts.domain.roles import Permission
-from apps.accounts.models import User
-from apps.common.api.filters import FilterSet, NameSearch, Ordering
+from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
 from apps.common.api.forms import Form
 from apps.systems.api.entities import SystemReference
 from apps.telemetry.api.serializers import (
@@ -25,7 +28,7 @@ from apps.telemetry.api.serializers import (
     SeriesSerializer,
     TelemetrySerializer,
 )
-from apps.telemetry.models import Agent
+from apps.telemetry.models import AGENT_STATES, Agent, in_states
 from apps.telemetry.selectors import latest_samples, series
 from apps.telemetry.services import agent_address_set, agent_enrol, agent_revoke
 from apps.telemetry.services.levels import SPANS, levels
@@ -34,13 +37,15 @@ from apps.topology.models import Broker
 
 SYSTEM = OpenApiParameter("system", OpenApiTypes.UUID, required=True)
 MOST_LEVELS = 50
-SPAN = OpenApiParameter("span", OpenApiTypes.STR, enum=list(SPANS), description="hour by default.")
+SPAN = OpenApiParameter(
+    "span", OpenApiTypes.STR, enum=list(SPANS), description="`hour`, the default, `day` or `week`."
+)
 BROKERS = OpenApiParameter(
     "broker",
     OpenApiTypes.UUID,
     many=True,
     required=True,
-    description="Again and again; 50 at most.",
+    description="Repeat the parameter for several brokers; at most 50.",
 )
 BROKER = OpenApiParameter("broker", OpenApiTypes.UUID, required=True)
 MINUTES = OpenApiParameter(
@@ -52,26 +57,36 @@ ONLY = OpenApiParameter(
     "only",
     OpenApiTypes.STR,
     enum=["links"],
-    description="Tell of links alone; all other measurements are left empty.",
+    description="`links`: return links only; all other measurements are empty.",
 )
 
 
-class AgentFilter(FilterSet):
-    """By system and broker."""
+class AgentFilter(CreatedFilter):
+    """Filter agents by system, broker and whether they answer."""
 
     system = filters.UUIDFilter(field_name="system__public_id")
     broker = filters.UUIDFilter(field_name="broker__public_id")
+    state = filters.MultipleChoiceFilter(choices=AGENT_STATES, method="filter_state")
 
     class Meta:
         model = Agent
         fields = ["product"]
 
+    def filter_state(
+        self, agents: QuerySet[Agent], name: str, states: list[str]
+    ) -> QuerySet[Agent]:
+        """Return the agents in these states now."""
+        return agents.filter(in_states(states, timezone.now())) if states else agents
+
 
 class AgentViewSet(
     mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Agent]
 ):
-    """The agents beside the brokers: who they are, whether they answer, what they see."""
+    """Manage the agents of brokers, and show whether they answer and what they observe."""
 
+    words: ClassVar[Mapping[str, str]] = {
+        "retrieve": "Return the agent of one broker: whether it answers and what it observes."
+    }
     queryset = Agent.objects.select_related("system", "broker")
     serializer_class = AgentSerializer
     filterset_class = AgentFilter
@@ -87,12 +102,11 @@ class AgentViewSet(
     @extend_schema(request=EnrolSerializer, responses={201: NewAgentSerializer})
     def create(self, request: Request) -> Response:
         """Enrol the agent of a broker; the answer holds its credential, once."""
-        assert isinstance(request.user, User)
         form = EnrolSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         agent, secret = agent_enrol(
             broker=form.validated_data["broker"],
-            actor=request.user,
+            actor=actor_of(request),
             address=form.validated_data.get("address"),
         )
         return Response(
@@ -103,20 +117,18 @@ class AgentViewSet(
 
     @extend_schema(request=AgentAddressSerializer, responses=AgentSerializer)
     def partial_update(self, request: Request, id: str) -> Response:
-        """Fix where neighbours' agents reach the broker; they connect there at once."""
-        assert isinstance(request.user, User)
+        """Set where neighbours' agents reach the broker; they connect there at once."""
         form = AgentAddressSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         agent = agent_address_set(
-            agent=self.get_object(), actor=request.user, **form.validated_data
+            agent=self.get_object(), actor=actor_of(request), **form.validated_data
         )
         return Response(self.get_serializer(agent).data)
 
     def destroy(self, request: Request, id: str) -> Response:
-        """Revoke the credential at once: neighbours end their links with the broker, and what is
-        reliable waits for it. The broker itself goes on as it was told last."""
-        assert isinstance(request.user, User)
-        agent_revoke(agent=self.get_object(), actor=request.user)
+        """Revoke the credential at once: neighbours end their links with the broker, and reliable
+        messages for it wait. The broker itself goes on unchanged."""
+        agent_revoke(agent=self.get_object(), actor=actor_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -125,11 +137,12 @@ class _OfSystem(Form[dict[str, Any]]):
 
 
 class TelemetryView(APIView):
-    """What is measured now."""
+    """Show what agents measure now."""
 
     @extend_schema(parameters=[SYSTEM], responses=TelemetrySerializer(many=True))
     def get(self, request: Request) -> Response:
-        """The newest measurements of every broker of a system that measured something lately."""
+        """Return the newest measurements of every broker of a system that measured something
+        lately."""
         form = _OfSystem(data=request.query_params)
         form.is_valid(raise_exception=True)
         samples = latest_samples(form.validated_data["system"])
@@ -138,11 +151,12 @@ class TelemetryView(APIView):
 
 
 class LossesView(APIView):
-    """What was lost, ever."""
+    """Show all losses that agents have reported."""
 
     @extend_schema(operation_id="losses_list", parameters=[SYSTEM], responses=LossListSerializer)
     def get(self, request: Request) -> Response:
-        """Messages that agents took and could not hand on, by broker, flow and reason."""
+        """Return the messages that agents took and could not forward, by broker, flow and
+        reason."""
         form = _OfSystem(data=request.query_params)
         form.is_valid(raise_exception=True)
         rows = losses(form.validated_data["system"].pk)
@@ -156,11 +170,11 @@ class _OfBroker(Form[dict[str, Any]]):
 
 
 class TelemetrySeriesView(APIView):
-    """What was measured in the last minutes."""
+    """Show what was measured in the last minutes."""
 
     @extend_schema(parameters=[BROKER, MINUTES, ONLY], responses=SeriesSerializer)
     def get(self, request: Request) -> Response:
-        """One broker's measurements, about one a second, oldest first."""
+        """Return one broker's measurements, about one a second, oldest first."""
         form = _OfBroker(data=request.query_params)
         form.is_valid(raise_exception=True)
         broker, minutes = form.validated_data["broker"], form.validated_data["minutes"]
@@ -180,13 +194,14 @@ class _Levels(_OfSystem):
 
 
 class TelemetryLevelsView(APIView):
-    """What brokers handled over the last hour, day or week."""
+    """Show what brokers handled over the last hour, day or week."""
 
     @extend_schema(parameters=[SYSTEM, SPAN, BROKERS], responses=LevelsSerializer)
     def get(self, request: Request) -> Response:
-        """Means a cell: 60 of a minute, 96 of a quarter of an hour, or 84 of two hours."""
+        """Return one mean per cell: 60 of a minute, 96 of a quarter of an hour, or 84 of two
+        hours."""
         form = _Levels(data=request.query_params)
         form.is_valid(raise_exception=True)
         given = form.validated_data
-        found = levels(given["system"], given["broker"], SPANS[given["span"]])
-        return Response(LevelsSerializer(found).data)
+        cells = levels(given["system"], given["broker"], SPANS[given["span"]])
+        return Response(LevelsSerializer(cells).data)

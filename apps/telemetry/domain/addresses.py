@@ -1,4 +1,5 @@
-"""Addresses under which neighbours' agents reach a broker: fixed by a person, never by an agent."""
+"""Check the addresses at which neighbours' agents reach a broker: set by a person, never by an
+agent."""
 
 from urllib.parse import quote, urlsplit
 
@@ -10,12 +11,12 @@ EXAMPLE = "nats://10.1.2.3:4222 or tls://broker-1.example.org:4222"
 
 
 def simulated_address(broker: str) -> str:
-    """Where a simulated fleet keeps this broker."""
+    """Return where a simulated fleet has this broker."""
     return f"sim://{quote(broker, safe='')}"
 
 
 def address_fault(text: str) -> str:
-    """What is wrong with an address, as a sentence; empty when nothing is."""
+    """Return what is wrong with an address, as a sentence; empty when nothing is."""
     if not text:
         return f"An address is needed, such as {EXAMPLE}."
     if len(text) > LONGEST:
@@ -43,7 +44,7 @@ def address_fault(text: str) -> str:
 
 
 def address_checked(text: str) -> str:
-    """The address, if it is one. Raises ApplicationError naming the field."""
+    """Return the address, if it is valid. Raises ApplicationError naming the field."""
     fault = address_fault(text)
     if fault:
         field = FieldError(field="address", message=fault)

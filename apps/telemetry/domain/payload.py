@@ -1,19 +1,26 @@
-"""What a telemetry message may hold; anything else is refused by name or left out.
+"""Check what a telemetry message may hold; everything else is refused by name or left out.
 
 All rates are per second over the last interval. Unknown members are dropped, so that a newer
 agent can report to an older control plane.
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from weir.errors import InvalidProblem
 
 MAX_ENTRIES = 20_000
-FLOW = ("offered_per_s", "passed_per_s", "shed_per_s", "backlog", "message_bytes", "ack_s")
+FLOW = (
+    *("offered_per_s", "passed_per_s", "shed_per_s", "message_bytes", "ack_s"),
+    *("backlog", "backlog_bytes", "most_messages", "most_bytes", "keep_s"),
+)
 CLASS = ("admitted", "waiting", "delivered_per_s")
 LINK = ("sent_per_s", "received_per_s", "backlog")
-LOAD = ("connections", "in_msgs_per_s", "out_msgs_per_s", "cpu_ratio", "cores", "memory_bytes")
+LOAD = (
+    *("connections", "in_msgs_per_s", "out_msgs_per_s", "cpu_ratio", "cores", "memory_bytes"),
+    *("stored_bytes", "most_stored_bytes"),
+)
 AGENT = ("began_at", "cpu_s", "forwarded", "waiting_bytes", "memory_bytes")
 LOST = (
     "broker_away",
@@ -25,11 +32,18 @@ LOST = (
     "unreadable",
     "unheard",
 )
-"""Reasons for which messages did not get further; by flow, as totals since the agent began."""
+"""The reasons for lost messages; counts are by flow, as totals since the agent began."""
+
+TIMING_SHARE = 0.25
+"""The relative tolerance of the comparison of classes with their broker."""
+TIMING_PER_S = 20.0
+"""The absolute tolerance in messages a second: an agent reads the counts of consumers a moment
+before the broker's own."""
 
 
 def storable(text: str) -> bool:
-    """Whether Postgres takes it: no zero character, no half of a surrogate pair."""
+    """Return whether Postgres takes the text: it holds no zero character and no half of a surrogate
+    pair."""
     return "\x00" not in text and not any("\ud800" <= c <= "\udfff" for c in text)
 
 
@@ -62,7 +76,7 @@ def _table(plain: object, names: tuple[str, ...], path: str) -> dict[str, dict[s
 
 
 def telemetry_checked(plain: object) -> dict[str, Any]:
-    """The known part of a telemetry message. Raises InvalidProblem naming the member."""
+    """Return the known part of a telemetry message. Raises InvalidProblem naming the member."""
     known = _object(plain, "telemetry")
     load = _object(known.get("broker", {}), "telemetry.broker")
     broker: dict[str, Any] = dict(_amounts(load, LOAD, "telemetry.broker"))
@@ -77,7 +91,7 @@ def telemetry_checked(plain: object) -> dict[str, Any]:
     if sync_always is not None and not isinstance(sync_always, bool):
         raise InvalidProblem("telemetry.broker.sync_always", "must be true, false or null")
     broker["sync_always"] = sync_always
-    return {
+    sample = {
         "interval_s": _amount(known.get("interval_s", 1.0), "telemetry.interval_s"),
         "flows": _table(known.get("flows", {}), FLOW, "telemetry.flows"),
         "classes": _table(known.get("classes", {}), CLASS, "telemetry.classes"),
@@ -86,3 +100,20 @@ def telemetry_checked(plain: object) -> dict[str, Any]:
         "broker": broker,
         "agent": _amounts(known.get("agent", {}), AGENT, "telemetry.agent"),
     }
+    suspect = contradiction(sample)
+    return {**sample, "suspect": suspect} if suspect else sample
+
+
+def contradiction(sample: Mapping[str, Any]) -> str:
+    """Return why a sample cannot be true, as a sentence; empty where nothing contradicts it.
+
+    Whatever the broker gives to consumers is among the messages that it sends.
+    """
+    sent = sample["broker"].get("out_msgs_per_s")
+    delivered = sum(row.get("delivered_per_s", 0.0) for row in sample["classes"].values())
+    if sent is None or delivered <= (1 + TIMING_SHARE) * sent + TIMING_PER_S:
+        return ""
+    return (
+        f"Its classes were given {delivered:,.0f} messages a second, and the broker sent"
+        f" {sent:,.0f} in all."
+    )

@@ -1,4 +1,4 @@
-"""An agent runs beside a broker of its own system."""
+"""Require that an agent runs beside a broker of its own system."""
 
 from django.db import migrations
 

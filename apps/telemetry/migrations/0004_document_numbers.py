@@ -1,4 +1,5 @@
-"""Which documents an agent was sent and has obeyed; the place of its newest observation."""
+"""Store which documents an agent was sent and has obeyed, and the place of its newest
+observation."""
 
 from django.db import migrations, models
 

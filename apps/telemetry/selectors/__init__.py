@@ -1,4 +1,4 @@
-"""Reads of agents and of what they measured."""
+"""Read agents and what they measured."""
 
 from apps.telemetry.selectors.agents import (
     agents_ahead,
@@ -6,7 +6,6 @@ from apps.telemetry.selectors.agents import (
     held_by_removed,
     latest_samples,
     latest_samples_everywhere,
-    live_agents,
     removed_brokers,
     series,
     systems_without,
@@ -18,7 +17,6 @@ __all__ = [
     "held_by_removed",
     "latest_samples",
     "latest_samples_everywhere",
-    "live_agents",
     "removed_brokers",
     "series",
     "systems_without",

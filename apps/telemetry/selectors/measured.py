@@ -1,7 +1,7 @@
-"""What agents measured over the last seconds, summed over a system's brokers."""
+"""Sum what agents measured over the last seconds over a system's brokers."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -11,33 +11,33 @@ from apps.systems.models import System
 from apps.telemetry.models import Sample
 
 WINDOW_S = 5.0
-"""Means over this time: one second of a slow flow says little about its rate."""
+"""The time of the means: one second of a slow flow says little about its rate."""
 
 LEAST_GROWTH = 20
-"""Messages by which an outbox must have grown in the window to count as growing ..."""
+"""The messages by which an outbox must have grown in the window to count as growing."""
 
 GROWTH_SHARE = 0.1
-"""... and share of what was sent over the link meanwhile."""
+"""The share of the messages sent over the link by which it must have grown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """Means over the window; rates in msg/s. Only brokers that reported in it are counted."""
+    """Hold means over the window; rates in msg/s. Only brokers that reported in it are counted."""
 
     offered: Mapping[str, float]
     passed: Mapping[str, float]
     shed: Mapping[str, float]
     backlog: Mapping[str, int]
-    """The latest, messages."""
+    """The latest backlog of each link, in messages."""
     admitted: Mapping[str, int]
-    """The latest, by class."""
+    """The latest number of admitted consumers, by class."""
     brokers: frozenset[str]
     growing: frozenset[tuple[str, str]]
-    """(broker, neighbour) whose outbox fills faster than the neighbour takes from it."""
+    """The pairs (broker, neighbour) whose outbox fills faster than the neighbour reads it."""
 
 
 def measured(system: System, *, window_s: float = WINDOW_S) -> Measured:
-    """One query; an empty answer where no agent reported lately."""
+    """Return the measurements in one query; empty where no agent reported lately."""
     since = timezone.now() - timedelta(seconds=window_s)
     by_broker: dict[str, list[Sample]] = defaultdict(list)
     rows = Sample.objects.filter(broker__system=system, at__gte=since).select_related("broker")
@@ -51,7 +51,7 @@ def measured(system: System, *, window_s: float = WINDOW_S) -> Measured:
     growing: set[tuple[str, str]] = set()
     for broker, samples in by_broker.items():
         for name, total in rates.items():
-            for flow, mean in _means(samples, name).items():
+            for flow, mean in means(samples, "flows", name).items():
                 total[flow] += mean
         latest = samples[-1].payload
         for flow, row in latest.get("flows", {}).items():
@@ -70,27 +70,42 @@ def measured(system: System, *, window_s: float = WINDOW_S) -> Measured:
     )
 
 
-def _means(samples: list[Sample], name: str) -> dict[str, float]:
-    """Mean of a rate per flow, weighted by how long each sample measured."""
+def means(samples: Iterable[Sample], table: str, name: str) -> dict[str, float]:
+    """Return the mean of a rate per entry, weighted by how long each sample measured.
+
+    An entry that a sample lacks had rate 0; one without the rate was not measured meanwhile, and
+    suspect samples are left out.
+    """
     total: dict[str, float] = defaultdict(float)
+    unmeasured_s: dict[str, float] = defaultdict(float)
     seconds = 0.0
     for sample in samples:
+        if "suspect" in sample.payload:
+            continue
         interval_s = float(sample.payload.get("interval_s") or 1.0)
         seconds += interval_s
-        for flow, row in sample.payload.get("flows", {}).items():
-            total[flow] += float(row.get(name) or 0.0) * interval_s
-    return {flow: amount / seconds for flow, amount in total.items()}
+        for key, row in sample.payload.get(table, {}).items():
+            rate = row.get(name)
+            if rate is None:
+                unmeasured_s[key] += interval_s
+            else:
+                total[key] += float(rate) * interval_s
+    return {
+        key: amount / (seconds - unmeasured_s[key])
+        for key, amount in total.items()
+        if seconds > unmeasured_s[key]
+    }
 
 
 def _growing(samples: list[Sample]) -> set[str]:
-    """The neighbours whose outbox grew from the first to the last sample, beyond chance."""
+    """Return the neighbours whose outbox grew from the first to the last sample, beyond chance."""
     first, last = (sample.payload.get("links", {}) for sample in (samples[0], samples[-1]))
     seconds = sum(float(s.payload.get("interval_s") or 1.0) for s in samples[1:])
-    found = set()
+    neighbours = set()
     for neighbour, row in last.items():
         before = float(first.get(neighbour, {}).get("backlog") or 0.0)
         grown = float(row.get("backlog") or 0.0) - before
         sent = float(row.get("sent_per_s") or 0.0) * seconds
         if grown > max(LEAST_GROWTH, GROWTH_SHARE * sent):
-            found.add(neighbour)
-    return found
+            neighbours.add(neighbour)
+    return neighbours

@@ -1,4 +1,4 @@
-"""Who has been silent for how long, and what a silent broker held when it was heard last."""
+"""Find out which brokers are silent, for how long, and what they held when they were last heard."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,53 +13,56 @@ from apps.topology.models import Broker
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Silence:
-    """One broker whose agent came at least once."""
+    """Describe how long one broker is silent whose agent connected at least once."""
 
     broker: str
     since: datetime
-    """When its agent was heard last."""
+    """When its agent was last heard."""
     seconds: float
-    """For how long it has been silent; 0 while it holds its lease."""
+    """How long it has been silent; 0 while it holds its lease."""
 
 
 def silences(system: System, now: datetime) -> list[Silence]:
-    """Every broker whose agent ever came, by name; an agent that was revoked counts as silent."""
+    """Return every broker whose agent ever connected, by name; an agent that was revoked counts as
+    silent."""
     rows = Agent.objects.filter(system=system, incarnation__gt=0).select_related("broker")
-    found = []
+    result = []
     for row in rows.order_by("broker__name"):
         since = row.last_report_at or row.enrolled_at
         live = row.revoked_at is None and row.lease_until is not None and row.lease_until > now
         seconds = 0.0 if live else max(0.0, (now - since).total_seconds())
-        found.append(Silence(broker=row.broker.name, since=since, seconds=seconds))
-    return found
+        result.append(Silence(broker=row.broker.name, since=since, seconds=seconds))
+    return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Messages that only this broker held, as measured last: so many at least are lost with it.
+    """Hold the messages that only this broker held, as measured last: at least these are lost with
+    it.
 
-    At least, since it went on after it measured; and what its neighbours have not seen settled is
-    counted here and saved all the same.
+    They may be more, since the broker went on after the measurement; and some may be saved, since
+    messages count here that its neighbours have not seen settled.
     """
 
     broker: str
     at: datetime | None
-    """When it was measured; None: never."""
+    """When it was measured; None means never."""
     flows: Mapping[str, int]
     """Flow -> messages that waited before its gate."""
     links: Mapping[str, int]
     """Neighbour -> messages of any flow that waited for it."""
     unknown: tuple[str, ...]
-    """Flows that come in here of which nothing was measured."""
+    """Flows that enter here without any measurement."""
 
     @property
     def total(self) -> int:
-        """All messages that are known of."""
+        """Return the number of all known messages."""
         return sum(self.flows.values()) + sum(self.links.values())
 
     @property
     def sentence(self) -> str:
-        """Such as `At least 1,204 messages of customs were at b4 alone, measured 10:03:12 UTC.`"""
+        """Return a sentence such as `At least 1,204 messages of customs were at b4 alone, measured
+        10:03:12 UTC.`"""
         parts = [f"{n:,} of {flow}" for flow, n in sorted(self.flows.items()) if n]
         parts += [f"{n:,} on their way to {name}" for name, n in sorted(self.links.items()) if n]
         unknown = f" Nothing is known of {', '.join(self.unknown)}." if self.unknown else ""
@@ -74,7 +77,7 @@ class Held:
         return f"{self.broker} alone held at least {listed}, {when}.{unknown}"
 
     def plain(self) -> dict[str, Any]:
-        """As it is kept."""
+        """Return the object as plain data for storing."""
         return {
             "at": None if self.at is None else self.at.isoformat(),
             "flows": dict(self.flows),
@@ -84,7 +87,7 @@ class Held:
 
 
 def held_last(broker: Broker) -> Held:
-    """What the broker's newest sample says of messages that wait there."""
+    """Return what the broker's newest sample says about messages that wait there."""
     sample = Sample.objects.filter(broker=broker).order_by("-at", "-id").first()
     sources = Topic.objects.filter(source=broker).order_by("name").values_list("name", flat=True)
     payload = {} if sample is None else sample.payload

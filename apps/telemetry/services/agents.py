@@ -29,13 +29,14 @@ SECRET_PREFIX = "weira_"
 LEASE_S = 10.0
 TELEMETRY_NEWS_EVERY_S = 1.0
 LEAST_PAYLOAD_BYTES = 65_536
-"""Of any broker: its size bounds what publishers of its whole system may send."""
+"""The smallest limit of any broker: it bounds the messages of publishers in its whole system."""
 LARGEST_CLAIM = 2_000_000_000
-"""The largest session that an agent may remember and we not: it leaves numbers for all to come."""
+"""The largest session that an agent may claim beyond ours: it leaves numbers for all future
+ones."""
 
 
 class Fenced(Conflict):
-    """A newer session speaks for the broker; this one must stop acting in its name."""
+    """Signal that a newer session acts for the broker; this one must stop acting."""
 
     def __init__(self, agent: Agent, incarnation: int) -> None:
         super().__init__(
@@ -46,7 +47,7 @@ class Fenced(Conflict):
 
 
 class SessionUnknown(Conflict):
-    """A session that this database never opened: it has gone back since."""
+    """Signal a session that this database never opened: it was restored since."""
 
     def __init__(self, agent: Agent, incarnation: int) -> None:
         super().__init__(
@@ -57,19 +58,19 @@ class SessionUnknown(Conflict):
 
 
 def not_mine(agent: Agent, incarnation: int) -> Conflict:
-    """Why a session may not speak for the agent, which has another one."""
+    """Return why a session may not act for the agent, which has another one."""
     kind = SessionUnknown if incarnation > agent.incarnation > 0 else Fenced
     return kind(agent, incarnation)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Introduction:
-    """What an agent says of itself when it opens a session."""
+    """Describe the agent as it introduces itself in a new session."""
 
     agent_version: str
     product: str
     address: str
-    """Where it says that it is reached; empty when it says nothing."""
+    """Where it says that neighbours reach it; empty when it says nothing."""
     facts: Mapping[str, Any]
     capabilities: Mapping[str, Any]
     incarnation: int = 0
@@ -77,16 +78,17 @@ class Introduction:
     number: int = 0
     """The largest number of a document that it has obeyed."""
     key: str = ""
-    """The public key by which neighbours' agents shall know it."""
+    """The public key by which neighbours' agents identify it."""
 
 
 def secret_digest(secret: str) -> str:
-    """What is stored of a credential: it has 256 random bits, so one plain hash is enough."""
+    """Return what is stored of a credential: it has 256 random bits, so one plain hash is
+    enough."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def agent_by_secret(secret: str) -> Agent | None:
-    """The agent with this credential, unless it was revoked; its system and broker with it."""
+    """Return the agent with this credential, unless it was revoked, with its system and broker."""
     return (
         Agent.objects.select_related("system", "broker")
         .filter(digest=secret_digest(secret), revoked_at=None)
@@ -94,14 +96,15 @@ def agent_by_secret(secret: str) -> Agent | None:
     )
 
 
-def _tell(agent: Agent) -> None:
-    """Publish the agent's state when people were told another one last; the row is locked."""
+def _publish_state(agent: Agent) -> None:
+    """Publish the agent's state if it has changed since it was last published; the row is
+    locked."""
     state = agent.state()
     if agent.told_state == state:
         return
     agent.told_state = state.value
     agent.save(update_fields=["told_state", "updated_at"])
-    _publish(agent)
+    _wake_listeners(agent)
 
 
 def _record(
@@ -126,8 +129,8 @@ def _record(
     )
 
 
-def _publish(agent: Agent) -> None:
-    """Whoever waits for documents looks again."""
+def _wake_listeners(agent: Agent) -> None:
+    """Wake the listeners that wait for documents."""
     publish(
         "agent",
         id=agent.public_id,
@@ -167,20 +170,21 @@ def agent_enrol(
         agent.prefix, agent.digest = credential["prefix"], credential["digest"]
         agent.enrolled_at, agent.revoked_at, agent.lease_until = timezone.now(), None, None
         agent.said_address, agent.public_key = "", ""
-        # Whoever still acts under the old credential is fenced, should it come by another way.
+        # Fence a process that acts under the old credential, in case it connects in another way.
         agent.incarnation += 1 if agent.incarnation else 0
     agent.edits += 1
     agent.save()
     Removal.objects.filter(broker=broker, over_at=None).update(over_at=timezone.now())
     after = {"prefix": agent.prefix, "address": agent.address}
     _record(agent, actor, "enrol", before=before, after=after)
-    _tell(agent)
+    _publish_state(agent)
     return agent, secret
 
 
 @transaction.atomic
 def agent_address_set(*, agent: Agent, actor: User | None, address: str, reason: str = "") -> Agent:
-    """Fix where neighbours' agents reach the broker. Raises ApplicationError for no address."""
+    """Set where neighbours' agents reach the broker. Raises ApplicationError for an invalid
+    address."""
     fixed = address_checked(address)
     row = _locked(agent.pk)
     before = row.address
@@ -196,14 +200,14 @@ def agent_address_set(*, agent: Agent, actor: User | None, address: str, reason:
             after={"address": fixed},
             reason=reason,
         )
-        _publish(row)
+        _wake_listeners(row)
     return row
 
 
 @transaction.atomic
 def agent_revoke(*, agent: Agent, actor: User | None) -> Agent:
-    """End the credential: neighbours end their links with the broker, which goes on by itself as
-    it was told last. Revoking twice is harmless."""
+    """End the credential: neighbours end their links with the broker, which goes on unchanged.
+    Revoking twice is harmless."""
     row = _locked(agent.pk)
     if row.revoked_at is None:
         row.revoked_at, row.lease_until = timezone.now(), None
@@ -217,15 +221,15 @@ def agent_revoke(*, agent: Agent, actor: User | None) -> Agent:
             ]
         )
         _record(row, actor, "revoke", after={"prefix": row.prefix})
-        _tell(row)
+        _publish_state(row)
     return row
 
 
 @transaction.atomic
 def broker_remove(*, broker: Broker, reason: str) -> Removal:
-    """Nobody waits for a broker that is gone for good, and its agent's credential ends.
+    """Stop waiting for a broker that is gone for good, and end its agent's credential.
 
-    Keeps what the broker held when it was heard last: so much at least is lost with it.
+    It stores what the broker held when it was last heard: at least that is lost with it.
     """
     held = held_last(broker)
     agent = Agent.objects.filter(broker=broker).first()
@@ -263,10 +267,10 @@ def agent_session(*, agent: Agent, introduction: Introduction) -> Agent:
     row.agent_version, row.product = introduction.agent_version, introduction.product
     row.said_address, row.public_key = introduction.address, introduction.key
     row.facts, row.capabilities = dict(introduction.facts), dict(introduction.capabilities)
-    # What the former process saw says nothing about what this one has found.
+    # Observations of the former process say nothing about this one.
     row.observed, row.observed_at = None, None
     row.save()
-    _tell(row)
+    _publish_state(row)
     return row
 
 
@@ -280,14 +284,15 @@ def _check_size(claimed: object) -> None:
 
 
 def is_size(value: object) -> TypeGuard[int]:
-    """Whether this is what a broker may say of the largest message that it takes, in bytes."""
+    """Return whether a broker may report this as its largest message, in bytes."""
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def agent_serve(*, agent: Agent, incarnation: int, number: int) -> bool:
-    """Remember, before it is sent, which document an agent is sent. Raises Fenced.
+    """Record, before sending it, which document an agent is sent. Raises Fenced.
 
-    False: it may not be sent, since the agent has obeyed one that this database knows nothing of.
+    Returns False when it must not be sent, since the agent has obeyed one that this database does
+    not know.
     """
     mine = Agent.objects.filter(pk=agent.pk, incarnation=incarnation, revoked_at=None)
     known = mine.filter(obeyed_number__lte=F("served_number"))
@@ -299,7 +304,8 @@ def agent_serve(*, agent: Agent, incarnation: int, number: int) -> bool:
 
 
 def agent_obeyed(*, agent: Agent, number: int) -> bool:
-    """Keep which document it has obeyed. True: this database has just turned out to be older."""
+    """Record which document it has obeyed. Returns True when this shows that the database was
+    restored."""
     if number <= agent.obeyed_number:
         return False
     rows = Agent.objects.filter(pk=agent.pk, served_number__lt=number, obeyed_number__lt=number)
@@ -307,7 +313,7 @@ def agent_obeyed(*, agent: Agent, number: int) -> bool:
 
 
 def agents_adopt(*, system: System) -> int:
-    """Forget what agents have obeyed that this database does not know. Returns the largest number
+    """Accept what agents have obeyed that this database does not know. Returns the largest number
     among it; 0 when there was none."""
     ahead = agents_ahead(system.pk).select_for_update(of=("self",))
     numbers = [agent.obeyed_number for agent in ahead]
@@ -325,7 +331,8 @@ def agent_report(
     observed: Mapping[str, Any] | None,
     telemetry: Mapping[str, Any] | None,
 ) -> bool:
-    """Renew the lease, keep what was observed and measured. True: the observed state changed.
+    """Renew the lease, store what was observed and measured. Returns whether the observed state
+    changed.
 
     Call it in a transaction, with the row as it was just read (`agent_by_secret`).
 
@@ -340,7 +347,7 @@ def agent_report(
         "last_report_at": now,
         "updated_at": now,
     }
-    # One statement checks and locks: a newer session waits for us, or we find it here.
+    # One statement checks and locks: a newer session waits for this one, or is found here.
     mine = Agent.objects.filter(pk=agent.pk, incarnation=incarnation, revoked_at=None)
     if incarnation < 1 or not mine.update(**columns):
         raise not_mine(Agent.objects.select_related("broker").get(pk=agent.pk), incarnation)
@@ -360,12 +367,12 @@ def agent_report(
             system=agent.system.public_id,
         )
     if agent.told_state != AgentState.LIVE:
-        _tell(_locked(agent.pk))
+        _publish_state(_locked(agent.pk))
     return changed
 
 
 def agents_lapse() -> int:
-    """Tell of the agents whose lease has run out since somebody looked. Returns how many."""
+    """Publish the agents whose lease has ended since the last call. Returns how many."""
     with transaction.atomic():
         lapsed = list(
             Agent.objects.select_for_update(of=("self",), skip_locked=True)
@@ -373,13 +380,13 @@ def agents_lapse() -> int:
             .filter(told_state=AgentState.LIVE.value, lease_until__lte=timezone.now())
         )
         for agent in lapsed:
-            _tell(agent)
+            _publish_state(agent)
     return len(lapsed)
 
 
 def samples_prune() -> int:
-    """Forget what is older than half an hour. Returns how many rows went."""
-    # The last word of a broker that fell silent says what is lost if it never comes back.
+    """Delete samples older than half an hour. Returns how many rows were deleted."""
+    # The last sample of a silent broker says what is lost if it never returns.
     last = Sample.objects.order_by("broker_id", "-at", "-id").distinct("broker_id").values("pk")
     old = Sample.objects.filter(at__lt=timezone.now() - KEEP_SAMPLES).exclude(pk__in=last)
     return old.delete()[0]

@@ -1,4 +1,4 @@
-"""What brokers handled over hours and days: cells of a mean each, coarser the further back.
+"""Compute what brokers handled over hours and days: means per cell, coarser the further back.
 
 Samples are kept for half an hour. `levels_roll` sums them up into minutes, minutes into quarters
 of an hour, these into cells of two hours; each size is kept as long as its page shows it, about
@@ -27,14 +27,14 @@ BATCH = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A stretch of time that a page shows, and the length of its cells."""
+    """Describe a stretch of time that a page shows, and the length of its cells."""
 
     seconds: int
     cell_s: int
 
     @property
     def cells(self) -> int:
-        """How many there are."""
+        """Return the number of cells."""
         return self.seconds // self.cell_s
 
 
@@ -46,13 +46,13 @@ SPANS = {
 
 
 def levels_roll(now: datetime | None = None) -> None:
-    """Bring the cells up to date, the running ones included, and forget the oldest."""
+    """Update the cells, including the running ones, and delete the oldest."""
     at = now or timezone.now()
     finer: Span | None = None
     for span in SPANS.values():
         newest = Level.objects.filter(cell_s=span.cell_s).aggregate(at=Max("at"))["at"] or EPOCH
         if finer is None:
-            # A minute that samples reach only in part keeps what it had.
+            # A minute that samples cover only in part keeps its value.
             reach = _start(at - KEEP_SAMPLES, span.cell_s) + timedelta(seconds=span.cell_s)
             _store(span, _of_samples(span, max(newest, reach)))
         else:
@@ -64,7 +64,7 @@ def levels_roll(now: datetime | None = None) -> None:
 
 
 def _start(at: datetime, cell_s: int) -> datetime:
-    """Of the cell that holds a moment."""
+    """Return the start of the cell that holds a moment."""
     seconds = int(at.timestamp())
     return datetime.fromtimestamp(seconds - seconds % cell_s, tz=UTC)
 
@@ -80,7 +80,7 @@ def _cell(span: Span) -> Func:
 
 
 class _Total(Func):
-    """The sum of a member over the entries of a table of a sample's payload, 0 without entries."""
+    """Sum a member over the entries of a table of a sample's payload, 0 without entries."""
 
     template = (
         "(SELECT COALESCE(SUM((entry.value ->> '%(member)s')::float8), 0)"
@@ -93,12 +93,21 @@ class _Total(Func):
         super().__init__(KeyTransform(table, "payload"), member=member)
 
 
+class _Unmeasured(Func):
+    """Test whether a payload holds a class without its rate."""
+
+    function = "jsonb_path_exists"
+    template = "%(function)s(%(expressions)s, '$.classes.* ? (!exists(@.delivered_per_s))')"
+    arity = 1
+    output_field = models.BooleanField()
+
+
 Rows = Iterable[tuple[int, datetime, float, float]]
-"""Broker, start of the cell, messages, seconds in which they were counted."""
+"""Broker, start of the cell, messages, and the seconds in which they were counted."""
 
 
 def _of_samples(span: Span, since: datetime) -> Rows:
-    # What the map's tanks count: messages of the model, not acknowledgements and agents' own ones.
+    # The map's tanks count messages of the model, not acknowledgements or those of agents.
     handled = (
         _Total("flows", "passed_per_s")
         + _Total("links", "received_per_s")
@@ -107,6 +116,8 @@ def _of_samples(span: Span, since: datetime) -> Rows:
     interval = Cast(KeyTextTransform("interval_s", "payload"), models.FloatField())
     seconds = Coalesce(interval, 0.0)
     rows = Sample.objects.filter(at__gte=since).annotate(cell=_cell(span)).order_by()
+    # Seconds without a count of consumers' messages are not measured.
+    rows = rows.exclude(payload__has_key="suspect").filter(~_Unmeasured("payload"))
     return (
         rows.values("broker_id", "cell")
         .annotate(messages=Sum(handled * seconds), measured_s=Sum(seconds))
@@ -148,14 +159,15 @@ def _store(span: Span, rows: Rows) -> None:
 def levels(
     system: System, brokers: Sequence[UUID], span: Span, *, now: datetime | None = None
 ) -> dict[str, Any]:
-    """Cells of the brokers asked for, oldest first; None where nothing was measured.
+    """Return the cells of the brokers, oldest first; None where nothing was measured.
 
     The last cell is the running one. Brokers of other systems are left out.
     """
     last = _start(now or timezone.now(), span.cell_s)
     first = last - timedelta(seconds=span.seconds - span.cell_s)
-    asked = Broker.objects.filter(system=system, public_id__in=brokers)
-    names = dict(asked.values_list("pk", "name"))
+    selected = Broker.objects.filter(system=system, public_id__in=brokers)
+    rows = {row["pk"]: row for row in selected.values("pk", "public_id", "name")}
+    names = {pk: row["name"] for pk, row in rows.items()}
     cells: dict[int, list[float | None]] = {pk: [None] * span.cells for pk in names}
     known = Level.objects.filter(broker__in=names, cell_s=span.cell_s, at__gte=first, at__lte=last)
     for pk, at, rate in known.values_list("broker_id", "at", "handled_per_s"):
@@ -165,7 +177,11 @@ def levels(
         "since": first,
         "until": last + timedelta(seconds=span.cell_s),
         "brokers": [
-            {"broker_name": names[pk], "handled_per_s": cells[pk]}
+            {
+                "broker": rows[pk]["public_id"],
+                "broker_name": names[pk],
+                "handled_per_s": cells[pk],
+            }
             for pk in sorted(names, key=lambda pk: names[pk])
         ],
     }

@@ -1,4 +1,5 @@
-"""Messages that agents took and could not hand on: kept for ever, and in the record.
+"""Count messages that agents took and could not forward: stored for ever, and in the audit
+record.
 
 Agents count since they began; what is kept here goes on over their restarts. Whatever an agent lost
 after its last report and before it died is not known: all counts are "at least".
@@ -23,30 +24,30 @@ REASONS: Mapping[str, str] = {
     "unreadable": "not written by Weir",
     "unheard": "best-effort, sent before a neighbour had said whether it wants it",
 }
-"""What the agents' words mean."""
+"""The meaning of the agents' reasons."""
 
 RECORD_EVERY = timedelta(minutes=10)
-"""A loss that goes on is in the record that often, with what came in between."""
+"""How often a continuing loss is added to the record, with the count since the last entry."""
 
 
 def losses_keep(*, agent: Agent, telemetry: Mapping[str, Any], now: datetime) -> None:
     """Add what the agent counted since its last report. Call it in the report's transaction: the
-    agent's row is locked, so nobody else adds for this broker."""
-    said = {
+    agent's row is locked, so no other process adds for this broker."""
+    counted = {
         (flow, reason): int(count)
         for flow, reasons in telemetry.get("lost", {}).items()
         for reason, count in reasons.items()
         if count
     }
-    if not said:
+    if not counted:
         return
     life = float(telemetry.get("agent", {}).get("began_at", 0.0))
     kept = {(row.flow, row.reason): row for row in Loss.objects.filter(broker=agent.broker_id)}
-    for key, count in said.items():
+    for key, count in counted.items():
         row = kept.get(key) or Loss(
             broker=agent.broker, flow=key[0], reason=key[1], life=life, first_at=now, last_at=now
         )
-        # An agent that does not say when it began: a counter that fell began anew.
+        # For an agent that does not say when it began, a counter that fell has started again.
         anew = life != row.life if life else count < row.seen
         grown = count if anew else count - row.seen
         if grown <= 0:
@@ -59,13 +60,13 @@ def losses_keep(*, agent: Agent, telemetry: Mapping[str, Any], now: datetime) ->
 
 
 def losses(system_pk: int) -> QuerySet[Loss]:
-    """Of a system, the latest first."""
+    """Return the losses of a system, the latest first."""
     rows = Loss.objects.filter(broker__system=system_pk).select_related("broker")
     return rows.order_by("-last_at", "broker__name", "flow", "reason")
 
 
 def losses_everywhere() -> QuerySet[Loss]:
-    """Of all systems, by system and broker."""
+    """Return the losses of all systems, by system and broker."""
     rows = Loss.objects.select_related("broker__system")
     return rows.order_by("broker__system__name", "broker__name", "flow", "reason")
 

@@ -1,4 +1,4 @@
-"""Brokers, links and overlays over REST."""
+"""Serve brokers, links and overlays over the REST API."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ from apps.topology.services import LEADS_MESSAGES, overlay_edit_check
 
 
 class BrokerCapacitySerializer(RowSerializer[BrokerCapacity]):
-    """Capacity of one resource."""
+    """Describe a broker's capacity of one resource."""
 
     class Meta:
         model = BrokerCapacity
@@ -31,7 +31,7 @@ class BrokerCapacitySerializer(RowSerializer[BrokerCapacity]):
 
 
 class BrokerSerializer(EntitySerializer[Broker]):
-    """A broker with its capacities."""
+    """Describe a broker with its capacities."""
 
     capacities = BrokerCapacitySerializer(many=True)
 
@@ -58,7 +58,7 @@ def check_resources(rows: list[dict[str, Any]], system: Any, field: str) -> None
 
 
 class LinkSerializer(EntitySerializer[Link]):
-    """A link between two brokers."""
+    """Describe a link between two brokers."""
 
     source = Reference(Broker)  # type: ignore[assignment]
     target = Reference(Broker)
@@ -86,7 +86,7 @@ class LinkSerializer(EntitySerializer[Link]):
 
 
 class OverlayEdgeSerializer(RowSerializer[OverlayEdge]):
-    """One edge of a tree."""
+    """Describe one edge of a tree."""
 
     a = Reference(Broker)
     b = Reference(Broker)
@@ -100,7 +100,7 @@ class OverlayEdgeSerializer(RowSerializer[OverlayEdge]):
 
 
 class OverlaySerializer(EntitySerializer[Overlay]):
-    """A tree of brokers."""
+    """Describe a tree of brokers."""
 
     edges = OverlayEdgeSerializer(many=True)
 
@@ -126,7 +126,7 @@ class OverlaySerializer(EntitySerializer[Overlay]):
 
 
 class LinkFilter(EntityFilter):
-    """By broker at either end."""
+    """Filter links by the broker at either end."""
 
     source = reference_filter("source")
     target = reference_filter("target")
@@ -137,7 +137,7 @@ class LinkFilter(EntityFilter):
 
 
 class OverlayFilter(EntityFilter):
-    """By purpose."""
+    """Filter overlays by their purpose."""
 
     class Meta:
         model = Overlay
@@ -145,7 +145,7 @@ class OverlayFilter(EntityFilter):
 
 
 class BrokerFilter(EntityFilter):
-    """By region."""
+    """Filter brokers by their region."""
 
     class Meta:
         model = Broker
@@ -153,7 +153,7 @@ class BrokerFilter(EntityFilter):
 
 
 class BrokerViewSet(EntityViewSet[Broker]):
-    """Brokers (nodes of the model) with capacities per resource."""
+    """Manage brokers (nodes of the model) with capacities per resource."""
 
     queryset = Broker.objects.select_related("system").prefetch_related("capacities")
     serializer_class = BrokerSerializer
@@ -163,7 +163,7 @@ class BrokerViewSet(EntityViewSet[Broker]):
 
 
 class LinkViewSet(EntityViewSet[Link]):
-    """Links with their capacities."""
+    """Manage links with their capacities."""
 
     queryset = Link.objects.select_related("system", "source", "target")
     serializer_class = LinkSerializer
@@ -173,7 +173,8 @@ class LinkViewSet(EntityViewSet[Link]):
 
 
 def _moved(overlay: Overlay, data: Any) -> set[str]:
-    """Members of an edit that say something else than the overlay; what is odd counts as such."""
+    """Return the members of an edit that differ from the overlay; malformed ones count as
+    different."""
     if not isinstance(data, dict):
         return set()
     moved = {
@@ -192,7 +193,7 @@ def _moved(overlay: Overlay, data: Any) -> set[str]:
 
 
 class OverlayViewSet(EntityViewSet[Overlay]):
-    """Overlays (versioned trees) and goal topologies."""
+    """Manage overlays (versioned trees) and goal topologies."""
 
     queryset = Overlay.objects.select_related("system").prefetch_related("edges__a", "edges__b")
     serializer_class = OverlaySerializer
@@ -201,7 +202,8 @@ class OverlayViewSet(EntityViewSet[Overlay]):
     ordering_fields = ["name", "purpose", "updated_at", "created_at"]
 
     def check_new(self, system: System, values: dict[str, Any]) -> None:
-        """Agents route by a tree that a plan brought."""
+        """Refuse a new overlay in force while agents are enrolled: they route by a tree that a plan
+        brought."""
         if values.get("in_force"):
             overlay_edit_check(system, None, ["in_force"])
 
@@ -214,7 +216,7 @@ class OverlayViewSet(EntityViewSet[Overlay]):
 
     @extend_schema(parameters=[IF_MATCH, REASON])
     def destroy(self, request: Request, id: str) -> Response:
-        """Delete the overlay; refused where agents route by it."""
+        """Delete the overlay; refused while agents route by it."""
         overlay = self.get_object()
         overlay_edit_check(overlay.system, overlay, LEADS_MESSAGES - {"in_force"})
         return super().destroy(request, id)

@@ -1,4 +1,4 @@
-"""The edges of an overlay form one tree; checked when the transaction ends."""
+"""Require that the edges of an overlay form one tree; checked when the transaction ends."""
 
 from django.db import migrations
 

@@ -1,4 +1,4 @@
-"""An edge stays in its overlay: moved away, it would leave pieces behind that nobody checks."""
+"""Forbid moving an edge to another overlay: it would leave pieces behind that nobody checks."""
 
 from django.db import migrations
 

@@ -1,4 +1,4 @@
-"""The parts of the stack, in the order in which they start: one file per kind of server."""
+"""List the parts of the stack, in the order in which they start: one file per kind of server."""
 
 from collections.abc import Mapping
 
@@ -27,9 +27,9 @@ _FLEET = {part.name for part in fleet.PARTS}
 
 
 def default_parts(given: Mapping[str, str]) -> tuple[str, ...]:
-    """What `up` starts unless told: everything, or without the demo's brokers and agents.
+    """Return what `up` starts by default: everything, or without the demo's brokers and agents.
 
-    Who names a broker of his own (NATS_URL) has no use for the demo's. Raises StackError when
+    A user with an own broker (NATS_URL) has no use for the demo's. Raises StackError when
     WEIR_FLEET is neither `on` nor `off`.
     """
     wish = given.get("WEIR_FLEET", "").strip().lower()

@@ -1,4 +1,4 @@
-"""What the launcher needs to know about a part."""
+"""Describe what the launcher needs to know about a part."""
 
 import signal
 import socket
@@ -18,7 +18,7 @@ SETTLED_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program, and what its process does between fork and exec."""
+    """Name a program, and what its process does between fork and exec."""
 
     arguments: list[str]
     environment: dict[str, str] = field(default_factory=dict)
@@ -40,16 +40,16 @@ def _no_address(site: Site) -> dict[str, str]:
 
 
 class Layer(IntEnum):
-    """Parts start layer by layer and stop the other way round."""
+    """Order the parts: they start layer by layer and stop in the opposite order."""
 
     STORE = 0
-    """Our tables and our queue: `migrate` needs them."""
+    """Our tables and our queue, which `migrate` needs."""
     SERVER = 1
-    """What our processes use but can start without."""
+    """Servers that our processes use but can start without."""
     OWN = 2
-    """Our code on our database."""
+    """Our code, on our database."""
     FLEET = 3
-    """Our code beside the brokers: it has to be enrolled with the layer below."""
+    """Our code beside the brokers, which must be enrolled with the layer below."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +60,13 @@ class Part:
     layer: Layer
     command: Callable[[Site], Command]
     ready: Callable[[Site], str | None]
-    """None when it answers, else what is in the way. Works on the user's own server too."""
+    """A function that returns None when the part answers, else what is wrong. It works on the
+    user's own server, too."""
     advice: str
     """What to do when it does not start."""
     needs: tuple[str, ...] = ()
     ports: Mapping[str, int] = field(default_factory=dict)
-    """Port name -> preferred number; the first is the one the part is known by."""
+    """Port name -> preferred number; the first identifies the part."""
     address: Callable[[Site], dict[str, str]] = _no_address
     """The variables by which others find it, when it runs in the stack."""
     replaced_by: str | None = None
@@ -74,9 +75,10 @@ class Part:
     stop: StopSteps = ((signal.SIGTERM, 5.0),)
     start_timeout_s: float = 60.0
     group: str | None = None
-    """Told as one with the other members: `up` and `down` print one line for all of them."""
+    """The group of parts that `up` and `down` print in one line."""
     outdated: Callable[[Site], bool] = _never
-    """Whether it runs with another configuration than it would be started with now."""
+    """A function that returns whether its configuration differs from what it would be started with
+    now."""
 
     @property
     def stop_s(self) -> float:
@@ -93,7 +95,7 @@ def connect(url: str, default_port: int) -> socket.socket:
 
 
 def settled(site: Site, part: str) -> str | None:
-    """For a part that answers nobody, but ends at once when something is wrong."""
+    """Check a part that answers nobody, but ends at once when something is wrong."""
     if site.process(part) is None:
         return "not running"
     started = float(site.record(part).get("started_unix", 0.0))

@@ -1,4 +1,4 @@
-"""Our own processes: web server, task workers, scheduler, and the coordinator of executions."""
+"""Run our own processes: web server, task workers, scheduler, and the coordinator of executions."""
 
 import signal
 import sys
@@ -42,7 +42,7 @@ def _celery_worker(site: Site, part: str, *options: str) -> Command:
         [
             *(sys.executable, "-m", "celery", "-A", "config.celery", "worker"),
             *("--loglevel", "INFO", "--hostname", f"{part}@{site.id}", *options),
-            # Workers ask nothing of each other; looking for neighbours costs every start a second.
+            # Workers need nothing of each other; looking for neighbours costs every start a second.
             *("--without-gossip", "--without-mingle"),
         ]
     )
@@ -129,7 +129,7 @@ WORKER = Part(
     start_timeout_s=90.0,
     advice=_ADVICE,
 )
-# Apart from the workers: however many runs wait for a slot, the reaper finds the lost ones.
+# A worker of its own: however many runs wait for a slot, the reaper finds the lost ones.
 CONTROL = Part(
     name="control",
     layer=Layer.OWN,
@@ -150,7 +150,7 @@ BEAT = Part(
     start_timeout_s=60.0,
     advice=_ADVICE,
 )
-# Carries executions out: several may run, they meet at the rows that they lock.
+# Carries executions out; several may run, since they lock the rows that they work on.
 COORDINATOR = Part(
     name="coordinator",
     layer=Layer.OWN,

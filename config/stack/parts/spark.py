@@ -1,4 +1,4 @@
-"""Spark Connect: one Java process that serves every client, on the wheels' own Java."""
+"""Run Spark Connect: one Java process that serves every client, on the wheels' own Java."""
 
 import importlib.util
 import shutil
@@ -47,7 +47,7 @@ logger.native.level = error
 
 
 def settings(home: Path, *, master: str, bind: str, port: int) -> dict[str, str]:
-    """What the server is told, here and in its container."""
+    """Return the server's settings, here and in its container."""
     return {
         "spark.master": master,
         "spark.app.name": "weir",
@@ -69,7 +69,7 @@ def settings(home: Path, *, master: str, bind: str, port: int) -> dict[str, str]
 
 
 def java(chosen: str | None) -> Path:
-    """The wheel's Java; or the program or Java home that was chosen instead."""
+    """Return the wheel's Java; or the program or Java home that was chosen instead."""
     if chosen:
         path = Path(chosen)
         program = path / "bin" / "java" if path.is_dir() else path
@@ -84,14 +84,14 @@ def java(chosen: str | None) -> Path:
 
 
 def spark_home() -> Path:
-    found = importlib.util.find_spec("pyspark")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
         raise PartError("`pyspark` is missing: run `make install`")
-    return Path(found.origin).parent
+    return Path(spec.origin).parent
 
 
 def write_files(home: Path, values: dict[str, str]) -> None:
-    """Make the server's directory; nothing in it is worth keeping over a restart."""
+    """Create the server's directory; nothing in it is worth keeping over a restart."""
     # Left by a server that was killed; a running one never shares it.
     for name in ("local", "tmp", "artifacts"):
         shutil.rmtree(home / name, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Valkey from the wheel: broker of the tasks and channel of live progress."""
+"""Run Valkey from the wheel: broker of the tasks and channel of live progress."""
 
 import signal
 from urllib.parse import unquote, urlsplit
@@ -74,7 +74,7 @@ def _ready(site: Site) -> str | None:
 
 
 def _ready_by_client(url: str) -> str | None:
-    """TLS and sockets: let the client library do it."""
+    """Check by the client library, which handles TLS and sockets."""
     import redis
 
     try:

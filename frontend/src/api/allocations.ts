@@ -159,9 +159,13 @@ export const previewDrafts = (
     }),
   );
 
+const OVERVIEW_MS = 30_000;
+
 export const overviewQuery = queryOptions({
   queryKey: keys.overview,
   queryFn: ({ signal }) => take(client.GET("/api/v1/overview", { signal })),
+  // Loads and waiting messages change without news.
+  refetchInterval: OVERVIEW_MS,
 });
 
 export const optimizersQuery = queryOptions({

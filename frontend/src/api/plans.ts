@@ -104,11 +104,12 @@ export const modelStateQuery = (query: ModelStateQuery, version: number) =>
     queryFn: ({ signal }) => take(client.GET("/api/v1/model-state", { params: { query }, signal })),
   });
 
-/** A draft of the way back from an executed plan; it needs approvals of its own. */
-export function useUndoPlan(id: string) {
+/** A draft that rolls an executed plan back; it needs approvals of its own. */
+export function useRollBackPlan(id: string) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: () => take(client.POST("/api/v1/plans/{id}/undo", at(id))),
+    mutationFn: (body: { reason: string; accept_overload: boolean }) =>
+      take(client.POST("/api/v1/plans/{id}/roll-back", { ...at(id), body })),
     onSettled: () => queries.invalidateQueries({ queryKey: keys.plans.all }),
   });
 }
@@ -117,7 +118,7 @@ export type PlanCommand =
   | { command: "submit" | "withdraw" }
   | { command: "approve"; comment: string; content_hash: string }
   | { command: "reject"; comment: string }
-  | { command: "discard"; reason: string };
+  | { command: "discard" | "accept-overload"; reason: string };
 
 function give(id: string, { command, ...body }: PlanCommand): Promise<PlanDetail> {
   const given = { ...at(id), body: body as never };
@@ -132,6 +133,8 @@ function give(id: string, { command, ...body }: PlanCommand): Promise<PlanDetail
       return take(client.POST("/api/v1/plans/{id}/reject", given));
     case "discard":
       return take(client.POST("/api/v1/plans/{id}/discard", given));
+    case "accept-overload":
+      return take(client.POST("/api/v1/plans/{id}/accept-overload", given));
   }
 }
 

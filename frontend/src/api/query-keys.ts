@@ -7,6 +7,8 @@ export const keys = {
     all: ["systems"] as const,
     list: (query: ListQuery) => ["systems", "list", query] as const,
     one: (id: string) => ["systems", "one", id] as const,
+    checklist: (id: string, version: number) =>
+      ["systems", "one", id, "checklist", version] as const,
   },
   catalog: {
     all: ["catalog"] as const,
@@ -15,6 +17,7 @@ export const keys = {
     whole: (kind: CatalogKind, query: ListQuery) => ["catalog", kind, "whole", query] as const,
     one: (kind: CatalogKind, id: string) => ["catalog", kind, "one", id] as const,
   },
+  processes: ["processes"] as const,
   runs: {
     all: ["runs"] as const,
     list: (query: ListQuery) => ["runs", "list", query] as const,

@@ -41,3 +41,14 @@ export function useRerun() {
     onSettled: () => queries.invalidateQueries({ queryKey: keys.runs.all }),
   });
 }
+
+const LOOK_AWAY_MS = 4_000;
+const LOOK_MS = 30_000;
+
+/** Whether what computes runs answers; looked at often while something does not. */
+export const processesQuery = queryOptions({
+  queryKey: keys.processes,
+  queryFn: async ({ signal }) => (await take(client.GET("/api/v1/processes", { signal }))).results,
+  refetchInterval: (query) =>
+    query.state.data?.every((process) => process.answers) ? LOOK_MS : LOOK_AWAY_MS,
+});

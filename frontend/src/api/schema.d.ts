@@ -11,10 +11,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The agents beside the brokers: who they are, whether they answer, what they see. */
+        /**
+         * Manage the agents of brokers, and show whether they answer and what they observe
+         * @description Manage the agents of brokers, and show whether they answer and what they observe.
+         *
+         *     Role: any.
+         */
         get: operations["agents_list"];
         put?: never;
         /**
+         * Enrol the agent of a broker
          * @description Enrol the agent of a broker; the answer holds its credential, once.
          *
          *     Role: admin.
@@ -33,13 +39,19 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The agents beside the brokers: who they are, whether they answer, what they see. */
+        /**
+         * Return the agent of one broker: whether it answers and what it observes
+         * @description Return the agent of one broker: whether it answers and what it observes.
+         *
+         *     Role: any.
+         */
         get: operations["agents_retrieve"];
         put?: never;
         post?: never;
         /**
-         * @description Revoke the credential at once: neighbours end their links with the broker, and what is
-         *     reliable waits for it. The broker itself goes on as it was told last.
+         * Revoke the credential at once: neighbours end their links with the broker, and reliable messages for it wait
+         * @description Revoke the credential at once: neighbours end their links with the broker, and reliable
+         *     messages for it wait. The broker itself goes on unchanged.
          *
          *     Role: admin.
          */
@@ -47,7 +59,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * @description Fix where neighbours' agents reach the broker; they connect there at once.
+         * Set where neighbours' agents reach the broker
+         * @description Set where neighbours' agents reach the broker; they connect there at once.
          *
          *     Role: admin.
          */
@@ -61,10 +74,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Rates, admitted consumers and prices that runs have found. */
+        /**
+         * List rates, admitted consumers and prices that runs have computed
+         * @description List rates, admitted consumers and prices that runs have computed.
+         *
+         *     Role: any.
+         */
         get: operations["allocations_list"];
         put?: never;
         /**
+         * Optimize a system: freeze its model and open a run on it
          * @description Optimize a system: freeze its model and open a run on it.
          *
          *     Role: editor.
@@ -83,7 +102,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Load per node and link against capacity, with prices. */
+        /**
+         * List the load of each node and link against its capacity, with prices
+         * @description List the load of each node and link against its capacity, with prices.
+         *
+         *     Role: any.
+         */
         get: operations["allocations_loads_list"];
         put?: never;
         post?: never;
@@ -100,7 +124,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Admitted over wanted per class. */
+        /**
+         * List how many consumers of each class are admitted
+         * @description List how many consumers of each class are admitted.
+         *
+         *     Role: any.
+         */
         get: operations["allocations_populations_list"];
         put?: never;
         post?: never;
@@ -117,7 +146,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Rate per flow against its bounds. */
+        /**
+         * List the rate of each flow against its bounds
+         * @description List the rate of each flow against its bounds.
+         *
+         *     Role: any.
+         */
         get: operations["allocations_rates_list"];
         put?: never;
         post?: never;
@@ -134,7 +168,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One allocation with the utility of each iteration. */
+        /**
+         * Return one allocation with the utility of each iteration
+         * @description Return one allocation with the utility of each iteration.
+         *
+         *     Role: any.
+         */
         get: operations["allocations_retrieve"];
         put?: never;
         post?: never;
@@ -154,7 +193,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Run other methods on the same snapshot: default parameters, same seed, from cold.
+         * Run other methods on the same snapshot, with default parameters, the same seed and a cold start
+         * @description Run other methods on the same snapshot, with default parameters, the same seed and a cold
+         *     start.
          *
          *     Role: editor.
          */
@@ -172,7 +213,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description This allocation against what is in force, else the one before, or what `with` names. */
+        /**
+         * Compare this allocation with the one in force, else with the previous one, or with the one that `with` names
+         * @description Compare this allocation with the one in force, else with the previous one, or with the
+         *     one that `with` names.
+         *
+         *     Role: any.
+         */
         get: operations["allocations_comparison_retrieve"];
         put?: never;
         post?: never;
@@ -189,7 +236,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Why this class was admitted or refused: value of one against its price. */
+        /**
+         * Explain why this class was admitted or refused: the value of one consumer against its price
+         * @description Explain why this class was admitted or refused: the value of one consumer against its
+         *     price.
+         *
+         *     Role: any.
+         */
         get: operations["allocations_explanation_retrieve"];
         put?: never;
         post?: never;
@@ -206,7 +259,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What each method has found on this allocation's snapshot, the best first. */
+        /**
+         * Return each method's result on this allocation's snapshot, the best first
+         * @description Return each method's result on this allocation's snapshot, the best first.
+         *
+         *     Role: any.
+         */
         get: operations["allocations_methods_retrieve"];
         put?: never;
         post?: never;
@@ -226,6 +284,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
+         * Make a draft of the plan that would bring this allocation into force
          * @description Make a draft of the plan that would bring this allocation into force.
          *
          *     Role: editor.
@@ -247,7 +306,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description What would admit more of this class, found by solving again; stores nothing.
+         * Find what would admit more of this class by solving again
+         * @description Find what would admit more of this class by solving again; this stores nothing.
          *
          *     Role: editor.
          */
@@ -268,6 +328,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
+         * Optimize a problem that comes with the request
          * @description Optimize a problem that comes with the request; its result is at the run's `/result`.
          *
          *     Role: editor.
@@ -286,7 +347,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Who did what, when and why; newest first. */
+        /**
+         * List who did what, when and why, newest first
+         * @description List who did what, when and why, newest first.
+         *
+         *     Role: any.
+         */
         get: operations["audit_list"];
         put?: never;
         post?: never;
@@ -303,7 +369,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Who did what, when and why; newest first. */
+        /**
+         * Return one entry: who did what, when and why
+         * @description Return one entry: who did what, when and why.
+         *
+         *     Role: any.
+         */
         get: operations["audit_retrieve"];
         put?: never;
         post?: never;
@@ -320,10 +391,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description All objects of this kind, by page. */
+        /**
+         * List all objects of this kind, by page
+         * @description List all objects of this kind, by page.
+         *
+         *     Role: any.
+         */
         get: operations["brokers_list"];
         put?: never;
         /**
+         * Add an object
          * @description Add an object; the system's model version advances.
          *
          *     Role: editor.
@@ -342,11 +419,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One object, with its ETag. */
+        /**
+         * Return one object, with its ETag
+         * @description Return one object, with its ETag.
+         *
+         *     Role: any.
+         */
         get: operations["brokers_retrieve"];
         put?: never;
         post?: never;
         /**
+         * Delete the object
          * @description Delete the object; refused while others refer to it.
          *
          *     Role: editor.
@@ -355,6 +438,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
+         * Change the fields that are given
          * @description Change the fields that are given; lists are replaced as a whole.
          *
          *     Role: editor.
@@ -369,7 +453,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Settings that were changed; with `system` exactly that system's, the defaults, too. */
+        /**
+         * List settings that were changed
+         * @description List settings that were changed; with `system` exactly that system's, the defaults,
+         *     too.
+         *
+         *     Role: any.
+         */
         get: operations["calibration_settings_list"];
         put?: never;
         post?: never;
@@ -386,7 +476,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One row with its ETag. */
+        /**
+         * Return one row with its ETag
+         * @description Return one row with its ETag.
+         *
+         *     Role: any.
+         */
         get: operations["calibration_settings_retrieve"];
         put?: never;
         post?: never;
@@ -394,7 +489,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * @description Change what is given.
+         * Change the given members of the settings
+         * @description Change the given members of the settings.
          *
          *     Role: editor.
          */
@@ -408,7 +504,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What is measured against what is predicted, broker by broker and topic by topic. */
+        /**
+         * Compare what is measured with what is predicted, broker by broker and topic by topic
+         * @description Compare what is measured with what is predicted, broker by broker and topic by topic.
+         *
+         *     Role: any.
+         */
         get: operations["calibration_state_retrieve"];
         put?: never;
         post?: never;
@@ -425,10 +526,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Fits of the resource models: what one message and one consumer cost a broker. */
+        /**
+         * Manage fits of the resource models: what one message and one consumer cost a broker
+         * @description Manage fits of the resource models: what one message and one consumer cost a broker.
+         *
+         *     Role: any.
+         */
         get: operations["calibrations_list"];
         put?: never;
         /**
+         * Fit the resource models of a system to its telemetry
          * @description Fit the resource models of a system to its telemetry.
          *
          *     Role: editor.
@@ -447,7 +554,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One fit with its coefficients, residuals and advice. */
+        /**
+         * Return one fit with its coefficients, residuals and advice
+         * @description Return one fit with its coefficients, residuals and advice.
+         *
+         *     Role: any.
+         */
         get: operations["calibrations_retrieve"];
         put?: never;
         post?: never;
@@ -467,6 +579,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
+         * Write chosen coefficients into topics and consumer classes
          * @description Write chosen coefficients into topics and consumer classes.
          *
          *     Role: editor.
@@ -488,7 +601,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Say that the fit will not be used.
+         * Mark the fit as not to be used
+         * @description Mark the fit as not to be used.
          *
          *     Role: editor.
          */
@@ -509,6 +623,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
+         * Put the costs back that applying replaced
          * @description Put the costs back that applying replaced.
          *
          *     Role: editor.
@@ -527,10 +642,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description All objects of this kind, by page. */
+        /**
+         * List all objects of this kind, by page
+         * @description List all objects of this kind, by page.
+         *
+         *     Role: any.
+         */
         get: operations["consumer_classes_list"];
         put?: never;
         /**
+         * Add an object
          * @description Add an object; the system's model version advances.
          *
          *     Role: editor.
@@ -549,11 +670,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One object, with its ETag. */
+        /**
+         * Return one object, with its ETag
+         * @description Return one object, with its ETag.
+         *
+         *     Role: any.
+         */
         get: operations["consumer_classes_retrieve"];
         put?: never;
         post?: never;
         /**
+         * Delete the object
          * @description Delete the object; refused while others refer to it.
          *
          *     Role: editor.
@@ -562,6 +689,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
+         * Change the fields that are given
          * @description Change the fields that are given; lists are replaced as a whole.
          *
          *     Role: editor.
@@ -576,10 +704,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description All objects of this kind, by page. */
+        /**
+         * List all objects of this kind, by page
+         * @description List all objects of this kind, by page.
+         *
+         *     Role: any.
+         */
         get: operations["correlation_keys_list"];
         put?: never;
         /**
+         * Add an object
          * @description Add an object; the system's model version advances.
          *
          *     Role: editor.
@@ -598,11 +732,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One object, with its ETag. */
+        /**
+         * Return one object, with its ETag
+         * @description Return one object, with its ETag.
+         *
+         *     Role: any.
+         */
         get: operations["correlation_keys_retrieve"];
         put?: never;
         post?: never;
         /**
+         * Delete the object
          * @description Delete the object; refused while others refer to it.
          *
          *     Role: editor.
@@ -611,6 +751,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
+         * Change the fields that are given
          * @description Change the fields that are given; lists are replaced as a whole.
          *
          *     Role: editor.
@@ -625,7 +766,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Plans being carried out: every step and action, and what they wait for. */
+        /**
+         * List plans being carried out: every step and action, and what they wait for
+         * @description List plans being carried out: every step and action, and what they wait for.
+         *
+         *     Role: any.
+         */
         get: operations["executions_list"];
         put?: never;
         post?: never;
@@ -642,7 +788,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Plans being carried out: every step and action, and what they wait for. */
+        /**
+         * Return one execution: every step and action, and what they wait for
+         * @description Return one execution: every step and action, and what they wait for.
+         *
+         *     Role: any.
+         */
         get: operations["executions_retrieve"];
         put?: never;
         post?: never;
@@ -662,6 +813,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
+         * End an action that waits, as its `decisions` allow now
          * @description End an action that waits, as its `decisions` allow now; the audit keeps the reason.
          *
          *     Role: operator.
@@ -683,7 +835,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Begin no further step; the running one ends first.
+         * Pause: begin no further step
+         * @description Pause: begin no further step; the running one ends first.
          *
          *     Role: operator.
          */
@@ -704,7 +857,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Go on where it was paused; outside a maintenance window only with a reason.
+         * Resume a paused execution
+         * @description Resume a paused execution; outside a maintenance window only with a reason.
          *
          *     Role: operator.
          */
@@ -725,6 +879,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
+         * End after the running step and undo what is done, last first
          * @description End after the running step and undo what is done, last first; waits for no window.
          *
          *     Role: operator.
@@ -746,7 +901,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description End after the running step; what is done stays done.
+         * Stop after the running step
+         * @description Stop after the running step; what is done stays done.
          *
          *     Role: operator.
          */
@@ -764,7 +920,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Every flow of the system, by name. */
+        /**
+         * Return every flow of the system, by name
+         * @description Return every flow of the system, by name.
+         *
+         *     Role: any.
+         */
         get: operations["flow_status_retrieve"];
         put?: never;
         post?: never;
@@ -781,10 +942,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description All objects of this kind, by page. */
+        /**
+         * List all objects of this kind, by page
+         * @description List all objects of this kind, by page.
+         *
+         *     Role: any.
+         */
         get: operations["groups_list"];
         put?: never;
         /**
+         * Add an object
          * @description Add an object; the system's model version advances.
          *
          *     Role: editor.
@@ -803,11 +970,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One object, with its ETag. */
+        /**
+         * Return one object, with its ETag
+         * @description Return one object, with its ETag.
+         *
+         *     Role: any.
+         */
         get: operations["groups_retrieve"];
         put?: never;
         post?: never;
         /**
+         * Delete the object
          * @description Delete the object; refused while others refer to it.
          *
          *     Role: editor.
@@ -816,6 +989,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
+         * Change the fields that are given
          * @description Change the fields that are given; lists are replaced as a whole.
          *
          *     Role: editor.
@@ -830,10 +1004,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description All objects of this kind, by page. */
+        /**
+         * List all objects of this kind, by page
+         * @description List all objects of this kind, by page.
+         *
+         *     Role: any.
+         */
         get: operations["links_list"];
         put?: never;
         /**
+         * Add an object
          * @description Add an object; the system's model version advances.
          *
          *     Role: editor.
@@ -852,11 +1032,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One object, with its ETag. */
+        /**
+         * Return one object, with its ETag
+         * @description Return one object, with its ETag.
+         *
+         *     Role: any.
+         */
         get: operations["links_retrieve"];
         put?: never;
         post?: never;
         /**
+         * Delete the object
          * @description Delete the object; refused while others refer to it.
          *
          *     Role: editor.
@@ -865,6 +1051,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
+         * Change the fields that are given
          * @description Change the fields that are given; lists are replaced as a whole.
          *
          *     Role: editor.
@@ -879,7 +1066,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description By name; of one kind, of one name, or only what differs. */
+        /**
+         * List them by name
+         * @description List them by name; of one kind, of one name, or only those that differ.
+         *
+         *     Role: any.
+         */
         get: operations["model_state_retrieve"];
         put?: never;
         post?: never;
@@ -896,7 +1088,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Every optimizer with the description of its parameters. */
+        /**
+         * Return every optimizer with the description of its parameters
+         * @description Return every optimizer with the description of its parameters.
+         *
+         *     Role: any.
+         */
         get: operations["optimizers_list"];
         put?: never;
         post?: never;
@@ -913,7 +1110,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Trees that evaluations compared, best first within each. */
+        /**
+         * List trees that evaluations compared, best first within each
+         * @description List trees that evaluations compared, best first within each.
+         *
+         *     Role: any.
+         */
         get: operations["overlay_candidates_list"];
         put?: never;
         post?: never;
@@ -930,7 +1132,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One candidate: its tree, every step to it and every state between. */
+        /**
+         * Return one candidate: its tree, every step to it and every state between
+         * @description Return one candidate: its tree, every step to it and every state between.
+         *
+         *     Role: any.
+         */
         get: operations["overlay_candidates_retrieve"];
         put?: never;
         post?: never;
@@ -950,6 +1157,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
+         * Make a draft of the plan that leads from the overlay in force to this candidate
          * @description Make a draft of the plan that leads from the overlay in force to this candidate.
          *
          *     Role: editor.
@@ -971,7 +1179,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Plan on to the same tree from where a broken-off execution left the overlay.
+         * Plan again for the same tree from where an interrupted execution left the overlay
+         * @description Plan again for the same tree from where an interrupted execution left the overlay.
          *
          *     Role: editor.
          */
@@ -989,11 +1198,18 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Is there a better overlay than the one in force, and is it worth the way there? */
+        /**
+         * Evaluate whether an overlay is better than the one in force, and worth the transformation
+         * @description Evaluate whether an overlay is better than the one in force, and worth the transformation.
+         *
+         *     Role: any.
+         */
         get: operations["overlay_evaluations_list"];
         put?: never;
         /**
-         * @description Freeze traffic and overlay of a system and compare candidates; doing nothing is one.
+         * Freeze traffic and overlay of a system and compare candidates
+         * @description Freeze traffic and overlay of a system and compare candidates; doing nothing is one of
+         *     them.
          *
          *     Role: editor.
          */
@@ -1011,7 +1227,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One evaluation with what is recommended. */
+        /**
+         * Return one evaluation with its recommendation
+         * @description Return one evaluation with its recommendation.
+         *
+         *     Role: any.
+         */
         get: operations["overlay_evaluations_retrieve"];
         put?: never;
         post?: never;
@@ -1031,6 +1252,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
+         * Stop the evaluation and its Spark job
          * @description Stop the evaluation and its Spark job.
          *
          *     Role: editor.
@@ -1052,7 +1274,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Compare again on the same snapshot; the candidates of the last run go.
+         * Compare again on the same snapshot
+         * @description Compare again on the same snapshot; this deletes the candidates of the last run.
          *
          *     Role: editor.
          */
@@ -1073,7 +1296,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description The best plan found within the time limit; for longer ones there is plan_topology.
+         * Return the best plan found within the time limit
+         * @description Return the best plan found within the time limit; evaluations take longer.
          *
          *     Role: editor.
          */
@@ -1091,10 +1315,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description All objects of this kind, by page. */
+        /**
+         * List all objects of this kind, by page
+         * @description List all objects of this kind, by page.
+         *
+         *     Role: any.
+         */
         get: operations["overlays_list"];
         put?: never;
         /**
+         * Add an object
          * @description Add an object; the system's model version advances.
          *
          *     Role: editor.
@@ -1113,12 +1343,18 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One object, with its ETag. */
+        /**
+         * Return one object, with its ETag
+         * @description Return one object, with its ETag.
+         *
+         *     Role: any.
+         */
         get: operations["overlays_retrieve"];
         put?: never;
         post?: never;
         /**
-         * @description Delete the overlay; refused where agents route by it.
+         * Delete the overlay
+         * @description Delete the overlay; refused while agents route by it.
          *
          *     Role: editor.
          */
@@ -1126,6 +1362,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
+         * Change the fields that are given
          * @description Change the fields that are given; the links of a tree that agents route by stay.
          *
          *     Role: editor.
@@ -1140,7 +1377,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Sizes, latest run and allocation, and load of every system. */
+        /**
+         * Return sizes, latest run, what is in force and proposed, and load of every system
+         * @description Return sizes, latest run, what is in force and proposed, and load of every system.
+         *
+         *     Role: any.
+         */
         get: operations["overview_retrieve"];
         put?: never;
         post?: never;
@@ -1157,10 +1399,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Plans, newest first; one whose model has moved is shown as stale at once. */
+        /**
+         * List plans, newest first
+         * @description List plans, newest first; one whose model has moved is shown as stale at once.
+         *
+         *     Role: any.
+         */
         get: operations["plans_list"];
         put?: never;
         /**
+         * Make a draft of the plan that would bring a system's model into force as it is
          * @description Make a draft of the plan that would bring a system's model into force as it is.
          *
          *     Role: editor.
@@ -1179,10 +1427,37 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One plan with its steps, checks, decisions and history. */
+        /**
+         * Return one plan with its steps, checks, decisions and history
+         * @description Return one plan with its steps, checks, decisions and history.
+         *
+         *     Role: any.
+         */
         get: operations["plans_retrieve"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plans/{id}/accept-overload": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept, with a reason, that a draft loads more than a capacity: it may be sent then
+         * @description Accept, with a reason, that a draft loads more than a capacity: it may be sent then.
+         *
+         *     Role: approver.
+         */
+        post: operations["plans_accept_overload_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1199,7 +1474,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Approve the content that `content_hash` names; not one's own, and not twice.
+         * Approve the content that `content_hash` names
+         * @description Approve the content that `content_hash` names; not the caller's own, and not twice.
          *
          *     Role: approver.
          */
@@ -1220,7 +1496,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Drop a plan that nobody began.
+         * Drop a plan that was never begun
+         * @description Drop a plan that was never begun.
          *
          *     Role: editor.
          */
@@ -1240,7 +1517,12 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Check the plan against the live state without touching anything. */
+        /**
+         * Check the plan against the live state without touching anything
+         * @description Check the plan against the live state without touching anything.
+         *
+         *     Role: any.
+         */
         post: operations["plans_dry_run_create"];
         delete?: never;
         options?: never;
@@ -1258,6 +1540,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
+         * Carry out an approved plan, after everything was checked once more
          * @description Carry out an approved plan, after everything was checked once more.
          *
          *     Role: operator.
@@ -1276,7 +1559,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The plan as a file, or as a text to paste into a ticket. */
+        /**
+         * Return the plan as a file, or as a text to paste into a ticket
+         * @description Return the plan as a file, or as a text to paste into a ticket.
+         *
+         *     Role: any.
+         */
         get: operations["plans_export_retrieve"];
         put?: never;
         post?: never;
@@ -1294,9 +1582,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description How full the brokers are at every stop of the plan, by the model.
+         * Return how full the brokers are at every stop of the plan, by the model
+         * @description Return how full the brokers are at every stop of the plan, by the model.
          *
          *     What nothing limits counts with all that the model lets it ask for.
+         *
+         *     Role: any.
          */
         get: operations["plans_levels_retrieve"];
         put?: never;
@@ -1317,11 +1608,36 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Say no and why; one no is enough.
+         * Reject a plan with a reason
+         * @description Reject a plan with a reason; one rejection is enough.
          *
          *     Role: approver.
          */
         post: operations["plans_reject_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plans/{id}/roll-back": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a plan that rolls an executed one back
+         * @description Make a plan that rolls an executed one back; it is reviewed like any other.
+         *
+         *     While its execution is under way, roll that back instead.
+         *
+         *     Role: editor.
+         */
+        post: operations["plans_roll_back_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1338,32 +1654,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
+         * Send a draft for review
          * @description Send a draft for review.
          *
          *     Role: editor.
          */
         post: operations["plans_submit_create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/plans/{id}/undo": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * @description Make a plan that takes an executed one back; it is reviewed like any other.
-         *
-         *     Role: editor.
-         */
-        post: operations["plans_undo_create"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1380,6 +1676,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
+         * Take a plan back from review
          * @description Take a plan back from review; decisions made so far end.
          *
          *     Role: editor.
@@ -1398,7 +1695,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Plans executed lately: what they promised and what is measured now. */
+        /**
+         * List plans executed lately: what they promised, what was measured, and whether they helped
+         * @description List plans executed lately: what they promised, what was measured, and whether they
+         *     helped.
+         *
+         *     Role: any.
+         */
         get: operations["plans_outcomes"];
         put?: never;
         post?: never;
@@ -1415,7 +1718,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The default and the policies of systems; with `system` exactly that system's. */
+        /**
+         * List the default and the policies of systems
+         * @description List the default and the policies of systems; with `system` exactly that system's.
+         *
+         *     Role: any.
+         */
         get: operations["policies_list"];
         put?: never;
         post?: never;
@@ -1432,7 +1740,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One policy with its ETag. */
+        /**
+         * Return one policy with its ETag
+         * @description Return one policy with its ETag.
+         *
+         *     Role: any.
+         */
         get: operations["policies_retrieve"];
         put?: never;
         post?: never;
@@ -1440,11 +1753,34 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * @description Change what is given; lists are replaced as a whole.
+         * Change the given members
+         * @description Change the given members; lists are replaced as a whole.
          *
          *     Role: admin.
          */
         patch: operations["policies_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/processes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tell whether Spark and the workers answer, as of a few seconds ago at most
+         * @description Tell whether Spark and the workers answer, as of a few seconds ago at most.
+         *
+         *     Role: any.
+         */
+        get: operations["processes_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/publishers": {
@@ -1454,10 +1790,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description All objects of this kind, by page. */
+        /**
+         * List all objects of this kind, by page
+         * @description List all objects of this kind, by page.
+         *
+         *     Role: any.
+         */
         get: operations["publishers_list"];
         put?: never;
         /**
+         * Add an object
          * @description Add an object; the system's model version advances.
          *
          *     Role: editor.
@@ -1476,11 +1818,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One object, with its ETag. */
+        /**
+         * Return one object, with its ETag
+         * @description Return one object, with its ETag.
+         *
+         *     Role: any.
+         */
         get: operations["publishers_retrieve"];
         put?: never;
         post?: never;
         /**
+         * Delete the object
          * @description Delete the object; refused while others refer to it.
          *
          *     Role: editor.
@@ -1489,6 +1837,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
+         * Change the fields that are given
          * @description Change the fields that are given; lists are replaced as a whole.
          *
          *     Role: editor.
@@ -1503,7 +1852,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Every time that something was computed again by itself, and what became of it. */
+        /**
+         * List every time that something was computed again automatically, and its outcome
+         * @description List every time that something was computed again automatically, and its outcome.
+         *
+         *     Role: any.
+         */
         get: operations["recomputation_firings_list"];
         put?: never;
         post?: never;
@@ -1520,7 +1874,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Every time that something was computed again by itself, and what became of it. */
+        /**
+         * Return one time that something was computed again automatically
+         * @description Return one time that something was computed again automatically.
+         *
+         *     Role: any.
+         */
         get: operations["recomputation_firings_retrieve"];
         put?: never;
         post?: never;
@@ -1537,7 +1896,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description A schedule in plain words, and its next five times. */
+        /**
+         * Return a schedule in plain words, and its next five times
+         * @description Return a schedule in plain words, and its next five times.
+         *
+         *     Role: any.
+         */
         get: operations["recomputation_preview_retrieve"];
         put?: never;
         post?: never;
@@ -1554,11 +1918,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description By page. */
+        /**
+         * List the rows by page
+         * @description List the rows by page.
+         *
+         *     Role: any.
+         */
         get: operations["recomputation_schedules_list"];
         put?: never;
         /**
-         * @description Add one to a system.
+         * Add a schedule or trigger to a system
+         * @description Add a schedule or trigger to a system.
          *
          *     Role: editor.
          */
@@ -1576,12 +1946,18 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One with its ETag. */
+        /**
+         * Return one row with its ETag
+         * @description Return one row with its ETag.
+         *
+         *     Role: any.
+         */
         get: operations["recomputation_schedules_retrieve"];
         put?: never;
         post?: never;
         /**
-         * @description Delete it; the record of its firings stays.
+         * Delete the rule
+         * @description Delete the rule; the record of its firings stays.
          *
          *     Role: editor.
          */
@@ -1589,7 +1965,9 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * @description Change what is given; with `take_over` one answers for its plans from then on.
+         * Change the given members
+         * @description Change the given members; with `take_over` the caller becomes responsible for its
+         *     plans.
          *
          *     Role: editor.
          */
@@ -1606,7 +1984,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Fire it now; its own times do not move.
+         * Fire the schedule now
+         * @description Fire the schedule now; its own times do not move.
          *
          *     Role: editor.
          */
@@ -1624,11 +2003,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description By page. */
+        /**
+         * List the rows by page
+         * @description List the rows by page.
+         *
+         *     Role: any.
+         */
         get: operations["recomputation_triggers_list"];
         put?: never;
         /**
-         * @description Add one to a system.
+         * Add a schedule or trigger to a system
+         * @description Add a schedule or trigger to a system.
          *
          *     Role: editor.
          */
@@ -1646,12 +2031,18 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One with its ETag. */
+        /**
+         * Return one row with its ETag
+         * @description Return one row with its ETag.
+         *
+         *     Role: any.
+         */
         get: operations["recomputation_triggers_retrieve"];
         put?: never;
         post?: never;
         /**
-         * @description Delete it; the record of its firings stays.
+         * Delete the rule
+         * @description Delete the rule; the record of its firings stays.
          *
          *     Role: editor.
          */
@@ -1659,7 +2050,9 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * @description Change what is given; with `take_over` one answers for its plans from then on.
+         * Change the given members
+         * @description Change the given members; with `take_over` the caller becomes responsible for its
+         *     plans.
          *
          *     Role: editor.
          */
@@ -1673,10 +2066,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The silent brokers of a system's overlay in force, longest silent first. */
+        /**
+         * Return the silent brokers of a system's overlay in force, longest silent first
+         * @description Return the silent brokers of a system's overlay in force, longest silent first.
+         *
+         *     Role: any.
+         */
         get: operations["repairs_list"];
         put?: never;
         /**
+         * Make a draft of the plan that closes the overlay around a broker that is gone
          * @description Make a draft of the plan that closes the overlay around a broker that is gone.
          *
          *     Role: editor.
@@ -1695,7 +2094,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Computations: their state, progress and history. */
+        /**
+         * List computations: their state, progress and history
+         * @description List computations: their state, progress and history.
+         *
+         *     Role: any.
+         */
         get: operations["runs_list"];
         put?: never;
         post?: never;
@@ -1712,7 +2116,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Computations: their state, progress and history. */
+        /**
+         * Return one run: its state, progress and history
+         * @description Return one run: its state, progress and history.
+         *
+         *     Role: any.
+         */
         get: operations["runs_retrieve"];
         put?: never;
         post?: never;
@@ -1732,6 +2141,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
+         * Stop the run and its Spark job
          * @description Stop the run and its Spark job; a running one ends within two seconds.
          *
          *     Role: editor.
@@ -1753,6 +2163,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
+         * Open a new run on the same snapshot, with the same method, parameters and seed
          * @description Open a new run on the same snapshot, with the same method, parameters and seed.
          *
          *     Role: editor.
@@ -1771,7 +2182,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The answer in the file format of `manage.py allocate`. */
+        /**
+         * Return the answer in the file format of `manage.py allocate`
+         * @description Return the answer in the file format of `manage.py allocate`.
+         *
+         *     Role: any.
+         */
         get: operations["runs_result_retrieve"];
         put?: never;
         post?: never;
@@ -1788,7 +2204,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The frozen problem in the file format of `manage.py allocate`. */
+        /**
+         * Return the frozen problem in the file format of `manage.py allocate`
+         * @description Return the frozen problem in the file format of `manage.py allocate`.
+         *
+         *     Role: any.
+         */
         get: operations["runs_snapshot_retrieve"];
         put?: never;
         post?: never;
@@ -1805,12 +2226,27 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Who is signed in; answered to anybody, with the CSRF token. */
+        /**
+         * Return who is signed in
+         * @description Return who is signed in; answered to anybody, with the CSRF token.
+         *
+         *     Role: none; nobody has to sign in.
+         */
         get: operations["session_retrieve"];
         put?: never;
-        /** @description Sign in. */
+        /**
+         * Sign in with name and password
+         * @description Sign in with name and password.
+         *
+         *     Role: none; nobody has to sign in.
+         */
         post: operations["session_create"];
-        /** @description Sign out. */
+        /**
+         * Sign out and end the session
+         * @description Sign out and end the session.
+         *
+         *     Role: none; nobody has to sign in.
+         */
         delete: operations["session_destroy"];
         options?: never;
         head?: never;
@@ -1826,7 +2262,13 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Change one's own password; ends one's other sessions and all tokens. Needs a session. */
+        /**
+         * Change the caller's own password, which ends the other sessions and all tokens
+         * @description Change the caller's own password, which ends the other sessions and all tokens. Needs a
+         *     session.
+         *
+         *     Role: any.
+         */
         post: operations["session_password"];
         delete?: never;
         options?: never;
@@ -1841,10 +2283,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description All objects of this kind, by page. */
+        /**
+         * List all objects of this kind, by page
+         * @description List all objects of this kind, by page.
+         *
+         *     Role: any.
+         */
         get: operations["slos_list"];
         put?: never;
         /**
+         * Add an object
          * @description Add an object; the system's model version advances.
          *
          *     Role: editor.
@@ -1863,11 +2311,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One object, with its ETag. */
+        /**
+         * Return one object, with its ETag
+         * @description Return one object, with its ETag.
+         *
+         *     Role: any.
+         */
         get: operations["slos_retrieve"];
         put?: never;
         post?: never;
         /**
+         * Delete the object
          * @description Delete the object; refused while others refer to it.
          *
          *     Role: editor.
@@ -1876,6 +2330,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
+         * Change the fields that are given
          * @description Change the fields that are given; lists are replaced as a whole.
          *
          *     Role: editor.
@@ -1890,10 +2345,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description All objects of this kind, by page. */
+        /**
+         * List all objects of this kind, by page
+         * @description List all objects of this kind, by page.
+         *
+         *     Role: any.
+         */
         get: operations["streams_list"];
         put?: never;
         /**
+         * Add an object
          * @description Add an object; the system's model version advances.
          *
          *     Role: editor.
@@ -1912,11 +2373,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One object, with its ETag. */
+        /**
+         * Return one object, with its ETag
+         * @description Return one object, with its ETag.
+         *
+         *     Role: any.
+         */
         get: operations["streams_retrieve"];
         put?: never;
         post?: never;
         /**
+         * Delete the object
          * @description Delete the object; refused while others refer to it.
          *
          *     Role: editor.
@@ -1925,6 +2392,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
+         * Change the fields that are given
          * @description Change the fields that are given; lists are replaced as a whole.
          *
          *     Role: editor.
@@ -1939,10 +2407,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What-if studies. */
+        /**
+         * Manage the what-if studies of systems
+         * @description Manage the what-if studies of systems.
+         *
+         *     Role: any.
+         */
         get: operations["studies_list"];
         put?: never;
         /**
+         * Freeze the system's model, or take an allocation's, and start the study on it
          * @description Freeze the system's model, or take an allocation's, and start the study on it.
          *
          *     Role: editor.
@@ -1961,12 +2435,18 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One study with what it asks. */
+        /**
+         * Return one study with its question
+         * @description Return one study with its question.
+         *
+         *     Role: any.
+         */
         get: operations["studies_retrieve"];
         put?: never;
         post?: never;
         /**
-         * @description Throw the study and its points away; its runs stay in the record.
+         * Delete the study and its points
+         * @description Delete the study and its points; its runs stay in the record.
          *
          *     Role: editor.
          */
@@ -1974,6 +2454,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
+         * Give the study another name
          * @description Give the study another name.
          *
          *     Role: editor.
@@ -1991,6 +2472,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
+         * Stop the study and its Spark job
          * @description Stop the study and its Spark job; the answers so far stay.
          *
          *     Role: editor.
@@ -2012,6 +2494,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
+         * Solve the same study on the same snapshot again
          * @description Solve the same study on the same snapshot again.
          *
          *     Role: editor.
@@ -2030,7 +2513,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The answers of one study, also while it runs. */
+        /**
+         * List the answers of one study, also while it runs
+         * @description List the answers of one study, also while it runs.
+         *
+         *     Role: any.
+         */
         get: operations["studies_points_list"];
         put?: never;
         post?: never;
@@ -2047,7 +2535,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description All points as CSV (RFC 4180), numbers in full precision. */
+        /**
+         * Return all points as CSV (RFC 4180), numbers in full precision
+         * @description Return all points as CSV (RFC 4180), numbers in full precision.
+         *
+         *     Role: any.
+         */
         get: operations["studies_points_csv_retrieve"];
         put?: never;
         post?: never;
@@ -2067,7 +2560,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Whether the study fits the model, how many answers it has, how long it may take.
+         * Check whether the study fits the model, how many answers it has, how long it may take
+         * @description Check whether the study fits the model, how many answers it has, how long it may take.
          *
          *     Role: editor.
          */
@@ -2085,10 +2579,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description All objects of this kind, by page. */
+        /**
+         * List all objects of this kind, by page
+         * @description List all objects of this kind, by page.
+         *
+         *     Role: any.
+         */
         get: operations["subscribers_list"];
         put?: never;
         /**
+         * Add an object
          * @description Add an object; the system's model version advances.
          *
          *     Role: editor.
@@ -2107,11 +2607,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One object, with its ETag. */
+        /**
+         * Return one object, with its ETag
+         * @description Return one object, with its ETag.
+         *
+         *     Role: any.
+         */
         get: operations["subscribers_retrieve"];
         put?: never;
         post?: never;
         /**
+         * Delete the object
          * @description Delete the object; refused while others refer to it.
          *
          *     Role: editor.
@@ -2120,6 +2626,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
+         * Change the fields that are given
          * @description Change the fields that are given; lists are replaced as a whole.
          *
          *     Role: editor.
@@ -2134,11 +2641,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description All systems, by page. */
+        /**
+         * List all systems, by page
+         * @description List all systems, by page.
+         *
+         *     Role: any.
+         */
         get: operations["systems_list"];
         put?: never;
         /**
-         * @description Start managing a system.
+         * Start to manage a system
+         * @description Start to manage a system.
          *
          *     Role: editor.
          */
@@ -2156,11 +2669,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One system. */
+        /**
+         * Return one system with its ETag
+         * @description Return one system with its ETag.
+         *
+         *     Role: any.
+         */
         get: operations["systems_retrieve"];
         put?: never;
         post?: never;
         /**
+         * Stop managing the system and delete its model, runs and allocations
          * @description Stop managing the system and delete its model, runs and allocations.
          *
          *     Role: editor.
@@ -2169,7 +2688,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * @description Rename, describe, or change the resources.
+         * Rename or describe a system, or change its resources
+         * @description Rename or describe a system, or change its resources.
          *
          *     Role: editor.
          */
@@ -2185,7 +2705,8 @@ export interface paths {
         };
         get?: never;
         /**
-         * @description Say what unmanaged clients may do, in force at once. None of them ever hears Weir's
+         * Set what unmanaged clients may do, in force at once
+         * @description Set what unmanaged clients may do, in force at once. None of them ever receives Weir's
          *     subjects, and a wrong password is always refused.
          *
          *     Role: admin.
@@ -2208,11 +2729,34 @@ export interface paths {
         get?: never;
         put?: never;
         /**
+         * Let agents obey this database again, and take back what they have obeyed beyond it
          * @description Let agents obey this database again, and take back what they have obeyed beyond it.
          *
          *     Role: operator.
          */
         post: operations["systems_adopt_restored"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/systems/{id}/checklist": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return everything that the system's model needs, and whether it is there
+         * @description Return everything that the system's model needs, and whether it is there.
+         *
+         *     Role: any.
+         */
+        get: operations["system_checklist"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2229,7 +2773,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * @description Rates, admissions and prices without and with the draft, within about a second.
+         * Return rates, admissions and prices without and with the draft, within about a second
+         * @description Return rates, admissions and prices without and with the draft, within about a second.
          *
          *     Role: editor.
          */
@@ -2247,7 +2792,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Which agents have obeyed documents that this database does not know. */
+        /**
+         * Return the agents that have obeyed documents which this database does not know
+         * @description Return the agents that have obeyed documents which this database does not know.
+         *
+         *     Role: any.
+         */
         get: operations["systems_restored_retrieve"];
         put?: never;
         post?: never;
@@ -2266,8 +2816,9 @@ export interface paths {
         };
         get?: never;
         /**
-         * @description Keep delivered reliable messages for so long, in force at once. A consumer that is away
-         *     for longer misses messages.
+         * Set how long brokers keep delivered reliable messages, in force at once
+         * @description Set how long brokers keep delivered reliable messages, in force at once. A consumer that
+         *     is away for longer misses messages.
          *
          *     Role: admin.
          */
@@ -2286,7 +2837,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The matrix, measured or from the model, and what it means on the overlay in force. */
+        /**
+         * Return the matrix, measured or from the model, and its effect on the overlay in force
+         * @description Return the matrix, measured or from the model, and its effect on the overlay in force.
+         *
+         *     Role: any.
+         */
         get: operations["system_traffic"];
         put?: never;
         post?: never;
@@ -2303,7 +2859,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The newest measurements of every broker of a system that measured something lately. */
+        /**
+         * Return the newest measurements of every broker of a system that measured something lately
+         * @description Return the newest measurements of every broker of a system that measured something
+         *     lately.
+         *
+         *     Role: any.
+         */
         get: operations["telemetry_list"];
         put?: never;
         post?: never;
@@ -2320,7 +2882,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Means a cell: 60 of a minute, 96 of a quarter of an hour, or 84 of two hours. */
+        /**
+         * Return one mean per cell: 60 of a minute, 96 of a quarter of an hour, or 84 of two hours
+         * @description Return one mean per cell: 60 of a minute, 96 of a quarter of an hour, or 84 of two
+         *     hours.
+         *
+         *     Role: any.
+         */
         get: operations["telemetry_levels_retrieve"];
         put?: never;
         post?: never;
@@ -2337,7 +2905,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Messages that agents took and could not hand on, by broker, flow and reason. */
+        /**
+         * Return the messages that agents took and could not forward, by broker, flow and reason
+         * @description Return the messages that agents took and could not forward, by broker, flow and
+         *     reason.
+         *
+         *     Role: any.
+         */
         get: operations["losses_list"];
         put?: never;
         post?: never;
@@ -2354,7 +2928,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One broker's measurements, about one a second, oldest first. */
+        /**
+         * Return one broker's measurements, about one a second, oldest first
+         * @description Return one broker's measurements, about one a second, oldest first.
+         *
+         *     Role: any.
+         */
         get: operations["telemetry_series_retrieve"];
         put?: never;
         post?: never;
@@ -2371,10 +2950,20 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Tokens, newest first. */
+        /**
+         * List tokens, with the newest first
+         * @description List tokens, with the newest first.
+         *
+         *     Role: any.
+         */
         get: operations["tokens_list"];
         put?: never;
-        /** @description Make a token for oneself; the answer holds the secret, once. Needs a session. */
+        /**
+         * Make a token for the caller
+         * @description Make a token for the caller; the answer holds the secret, once. Needs a session.
+         *
+         *     Role: any.
+         */
         post: operations["tokens_create"];
         delete?: never;
         options?: never;
@@ -2392,7 +2981,12 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** @description Revoke a token at once. */
+        /**
+         * Revoke a token at once
+         * @description Revoke a token at once.
+         *
+         *     Role: any.
+         */
         delete: operations["tokens_destroy"];
         options?: never;
         head?: never;
@@ -2406,10 +3000,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description All objects of this kind, by page. */
+        /**
+         * List all objects of this kind, by page
+         * @description List all objects of this kind, by page.
+         *
+         *     Role: any.
+         */
         get: operations["topics_list"];
         put?: never;
         /**
+         * Add an object
          * @description Add an object; the system's model version advances.
          *
          *     Role: editor.
@@ -2428,11 +3028,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One object, with its ETag. */
+        /**
+         * Return one object, with its ETag
+         * @description Return one object, with its ETag.
+         *
+         *     Role: any.
+         */
         get: operations["topics_retrieve"];
         put?: never;
         post?: never;
         /**
+         * Delete the object
          * @description Delete the object; refused while others refer to it.
          *
          *     Role: editor.
@@ -2441,6 +3047,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
+         * Change the fields that are given
          * @description Change the fields that are given; lists are replaced as a whole.
          *
          *     Role: editor.
@@ -2455,7 +3062,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description The common range of all targets, and what is wrong with the topic's own rates. */
+        /**
+         * Return the common range of all targets, and what is wrong with the topic's own rates
+         * @description Return the common range of all targets, and what is wrong with the topic's own rates.
+         *
+         *     Role: any.
+         */
         get: operations["topic_rate_range"];
         put?: never;
         post?: never;
@@ -2472,7 +3084,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Every method with the description of its parameters. */
+        /**
+         * Return every method with the description of its parameters
+         * @description Return every method with the description of its parameters.
+         *
+         *     Role: any.
+         */
         get: operations["topology_methods_list"];
         put?: never;
         post?: never;
@@ -2489,7 +3106,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Every planner with the description of its parameters. */
+        /**
+         * Return every planner with the description of its parameters
+         * @description Return every planner with the description of its parameters.
+         *
+         *     Role: any.
+         */
         get: operations["topology_planners_list"];
         put?: never;
         post?: never;
@@ -2507,13 +3129,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description Everybody with an account.
+         * List everybody with an account
+         * @description List everybody with an account.
          *
          *     Role: admin.
          */
         get: operations["users_list"];
         put?: never;
         /**
+         * Add a person with a first password
          * @description Add a person with a first password; needs a session.
          *
          *     Role: admin.
@@ -2533,7 +3157,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * @description One person.
+         * Return one person with an account
+         * @description Return one person with an account.
          *
          *     Role: admin.
          */
@@ -2544,7 +3169,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * @description Change names, roles, password, or whether the person may sign in.
+         * Change names, roles, the password, or whether the person may sign in
+         * @description Change names, roles, the password, or whether the person may sign in.
          *
          *     A new password ends the sessions and tokens of the account. What lets somebody in or gives
          *     them a role needs a session; with a token one may change names and end an account.
@@ -2563,7 +3189,13 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Utility, marginal utility and, for latency targets, the round trip over the rate. */
+        /**
+         * Return utility, marginal utility and, for latency targets, the round trip over the rate
+         * @description Return utility, marginal utility and, for latency targets, the round trip over the
+         *     rate.
+         *
+         *     Role: any.
+         */
         post: operations["utility_curve_drawn"];
         delete?: never;
         options?: never;
@@ -2578,10 +3210,16 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description All objects of this kind, by page. */
+        /**
+         * List all objects of this kind, by page
+         * @description List all objects of this kind, by page.
+         *
+         *     Role: any.
+         */
         get: operations["utility_functions_list"];
         put?: never;
         /**
+         * Add an object
          * @description Add an object; the system's model version advances.
          *
          *     Role: editor.
@@ -2600,11 +3238,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description One object, with its ETag. */
+        /**
+         * Return one object, with its ETag
+         * @description Return one object, with its ETag.
+         *
+         *     Role: any.
+         */
         get: operations["utility_functions_retrieve"];
         put?: never;
         post?: never;
         /**
+         * Delete the object
          * @description Delete the object; refused while others refer to it.
          *
          *     Role: editor.
@@ -2613,6 +3257,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
+         * Change the fields that are given
          * @description Change the fields that are given; lists are replaced as a whole.
          *
          *     Role: editor.
@@ -2627,7 +3272,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Every kind with the description of its parameters. */
+        /**
+         * Return every kind with the description of its parameters
+         * @description Return every kind with the description of its parameters.
+         *
+         *     Role: any.
+         */
         get: operations["utility_kinds_list"];
         put?: never;
         post?: never;
@@ -2646,7 +3296,12 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Value and marginal utility at each rate (msg/s). */
+        /**
+         * Return value and marginal utility at each rate (msg/s)
+         * @description Return value and marginal utility at each rate (msg/s).
+         *
+         *     Role: any.
+         */
         post: operations["utility_curve"];
         delete?: never;
         options?: never;
@@ -2658,6 +3313,10 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description Why a plan may load more than a capacity. */
+        AcceptOverloadRequest: {
+            reason: string;
+        };
         /** @description What clients that belong to no consumer class may do at the brokers. */
         AccessRequest: {
             unmanaged: components["schemas"]["UnmanagedEnum"];
@@ -2678,28 +3337,43 @@ export interface components {
             /** @description Why a person decided so at the broker's agent; empty: nobody. */
             readonly by_hand: string;
         };
-        /** @description What the caller may decide for an action now, and what that brings about. */
+        /** @description What the caller may decide for an action now, and the consequences. */
         ActionDecision: {
             readonly outcome: components["schemas"]["OutcomeEnum"];
             readonly risk: string;
         };
-        /** @enum {string} */
+        /**
+         * @description - `pending`: Has not begun.
+         *     - `preparing`: The brokers that take part get ready.
+         *     - `committed`: It will be done; there is no way back.
+         *     - `done`: In force at all brokers that take part.
+         *     - `aborting`: It is called off.
+         *     - `aborted`: It ended as if it had never been; it may be tried again.
+         *     - `dead`: An agent does not answer after the commit: a person decides.
+         *
+         *     Final, for nothing follows: `done`.
+         * @enum {string}
+         */
         ActionStateEnum: "pending" | "preparing" | "committed" | "done" | "aborting" | "aborted" | "dead";
-        /** @description Agents make true what this database says, although they have obeyed newer documents. */
+        /**
+         * @description The confirmation that agents shall obey this database, although they have obeyed newer
+         *     documents.
+         */
         AdoptRequest: {
             /** @description Why; it stands in the audit. */
             reason: string;
         };
-        /** @description Documents from this number on are obeyed again. */
+        /** @description From which number on documents are obeyed again. */
         Adopted: {
             number: number;
         };
-        /** @description An agent; `state` is as of now, the lease included. */
+        /** @description An agent; `state` is as of now, including its lease. */
         Agent: {
             /** Format: uuid */
             readonly id: string;
             /** Format: uuid */
             readonly system: string;
+            readonly system_name: string;
             /** Format: uuid */
             readonly broker: string;
             readonly broker_name: string;
@@ -2737,9 +3411,16 @@ export interface components {
             readonly obeyed_number: number;
             /** @description It has obeyed a document that this database does not know. */
             readonly database_restored: boolean;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["AgentCommandEnum"][];
         };
-        /** @description The agent process itself, since it started. */
+        /**
+         * @description - `enrol`: POST `/agents` for its broker again: a new credential.
+         *     - `edit`: PATCH its address.
+         *     - `revoke`: DELETE it: its credential ends.
+         * @enum {string}
+         */
+        AgentCommandEnum: "enrol" | "edit" | "revoke";
+        /** @description The load of the agent process since it started. */
         AgentLoad: {
             /** Format: double */
             cpu_s?: number;
@@ -2764,7 +3445,13 @@ export interface components {
              */
             began_at?: number;
         };
-        /** @enum {string} */
+        /**
+         * @description - `never`: Has a credential, and never connected.
+         *     - `live`: Answers.
+         *     - `silent`: Does not answer; its broker goes on unchanged.
+         *     - `revoked`: Its credential is no longer accepted, until it is enrolled again.
+         * @enum {string}
+         */
         AgentStateEnum: "never" | "live" | "silent" | "revoked";
         /** @description An allocation without its rows. */
         Allocation: {
@@ -2773,14 +3460,21 @@ export interface components {
             readonly number: number;
             /** Format: uuid */
             readonly system: string | null;
+            readonly system_name: string | null;
             /** Format: uuid */
             readonly run: string;
             readonly run_number: number;
-            readonly status: string;
+            readonly status: components["schemas"]["AllocationStatusEnum"];
             readonly method: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In units of utility, which the utility functions define.
+             */
             readonly utility: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Proven: no answer has more utility than this; null: no bound.
+             */
             readonly upper_bound: number | null;
             readonly iterations: number;
             readonly admitted: number;
@@ -2789,6 +3483,8 @@ export interface components {
             readonly snapshot_hash: string;
             readonly seed: number;
             readonly asked_by: string | null;
+            /** Format: uuid */
+            readonly asked_by_id: string | null;
             /** @description The allocation at whose prices and rates the run began, such as `A-26`. */
             readonly started_from: string | null;
             /** Format: date-time */
@@ -2797,23 +3493,38 @@ export interface components {
             readonly finished_at: string;
             /** Format: date-time */
             readonly created_at: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["AllocationCommandEnum"][];
         };
-        /** @description An allocation with its trace, its bounds and what one compares it with. */
+        /**
+         * @description - `cancel`: Stop the run.
+         *     - `rerun`: Compute the same again on the same snapshot.
+         *     - `compare`: Run other methods on the same snapshot.
+         *     - `plan`: Make a plan that brings it into force.
+         * @enum {string}
+         */
+        AllocationCommandEnum: "cancel" | "rerun" | "compare" | "plan";
+        /** @description An allocation with its trace, its bounds and the ones to compare it with. */
         AllocationDetail: {
             /** Format: uuid */
             readonly id: string;
             readonly number: number;
             /** Format: uuid */
             readonly system: string | null;
+            readonly system_name: string | null;
             /** Format: uuid */
             readonly run: string;
             readonly run_number: number;
-            readonly status: string;
+            readonly status: components["schemas"]["AllocationStatusEnum"];
             readonly method: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In units of utility, which the utility functions define.
+             */
             readonly utility: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Proven: no answer has more utility than this; null: no bound.
+             */
             readonly upper_bound: number | null;
             readonly iterations: number;
             readonly admitted: number;
@@ -2822,6 +3533,8 @@ export interface components {
             readonly snapshot_hash: string;
             readonly seed: number;
             readonly asked_by: string | null;
+            /** Format: uuid */
+            readonly asked_by_id: string | null;
             /** @description The allocation at whose prices and rates the run began, such as `A-26`. */
             readonly started_from: string | null;
             /** Format: date-time */
@@ -2830,28 +3543,37 @@ export interface components {
             readonly finished_at: string;
             /** Format: date-time */
             readonly created_at: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["AllocationCommandEnum"][];
             /** @description Utility of each iteration. */
             readonly trace: number[];
             /** @description Best upper bound after each iteration; empty where the method proves none. */
             readonly bounds: number[];
             /** @description Pairs of iteration and seconds of computing until its end, not of every iteration; empty where the job could not tell. */
             readonly moments: number[][];
-            /** @description The one before it in its system. */
+            /** @description The previous allocation of its system. */
             readonly previous: string | null;
             /** @description The allocation of its system whose plan was carried out last. */
             readonly in_force: string | null;
             /** @description What /comparison compares with by default; null: nothing. */
             readonly compared_with: string | null;
         };
-        /** @description What to call the plan. */
+        /** @description The title of the plan. */
         AllocationPlanRequest: {
             /** @description Default: what it changes, such as `Enact A-3: 9 rates, 27 limits`. */
             title?: string;
             /** @description false: enact all of it, whatever the policy says of band, dwell and charge. */
             judged?: boolean;
         };
-        /** @description Approvals that plans of a kind need from a blast radius on. */
+        /**
+         * @description - `optimal`: Proven to be the best.
+         *     - `solved`: The method ended by itself; a better answer is not ruled out.
+         *     - `not_converged`: The method's own limit came first: the best that it has.
+         *     - `time_limit`: The time limit came first: the best until then.
+         *     - `infeasible`: Nothing is feasible; the reason stands beside it.
+         * @enum {string}
+         */
+        AllocationStatusEnum: "optimal" | "solved" | "not_converged" | "time_limit" | "infeasible";
+        /** @description How many approvals plans of a kind need from a blast radius on. */
         ApprovalRule: {
             /**
              * @description A kind of plan, or *.
@@ -2868,7 +3590,7 @@ export interface components {
             min_share: number;
             approvals: number;
         };
-        /** @description Approvals that plans of a kind need from a blast radius on. */
+        /** @description How many approvals plans of a kind need from a blast radius on. */
         ApprovalRuleRequest: {
             /**
              * @description A kind of plan, or *.
@@ -2885,7 +3607,7 @@ export interface components {
             min_share: number;
             approvals: number;
         };
-        /** @description Approve exactly what was read. */
+        /** @description The hash of the content to approve. */
         ApproveRequest: {
             /** @description `content_hash` of the plan that you read. */
             content_hash: string;
@@ -2898,6 +3620,11 @@ export interface components {
             readonly id: string;
             /** Format: date-time */
             readonly at: string;
+            /**
+             * Format: uuid
+             * @description The person; null: Weir itself, or an account that is no more.
+             */
+            readonly actor: string | null;
             actor_name: string;
             action: string;
             object_kind: string;
@@ -2915,6 +3642,50 @@ export interface components {
             } | null;
             reason?: string;
         };
+        /**
+         * @description The messages of one reliable topic that wait at their gate, and when they are
+         *     full.
+         */
+        Backlog: {
+            topic: string;
+            /** Format: uuid */
+            topic_id: string;
+            /** @description Where they wait; of several, where they end first. */
+            broker: string;
+            /** @description Messages. */
+            waiting: number;
+            /**
+             * Format: double
+             * @description Messages per second by which they grow, over the last two minutes; null: it cannot be told yet.
+             */
+            slope_per_s: number | null;
+            /**
+             * Format: double
+             * @description Seconds until the first known limit is reached; null: see why.
+             */
+            full_in_s: number | null;
+            /** @description The limit that is reached first: messages or bytes of the stream before the gate, the age at which the broker drops them, or its storage. */
+            limit: (components["schemas"]["LimitEnum"] | components["schemas"]["NullEnum"]) | null;
+            /**
+             * Format: double
+             * @description That limit, in messages, bytes or seconds.
+             */
+            most: number | null;
+            /** @description Why no time can be told; empty where one is. */
+            why: string;
+            /** @description alarm: they are full, or grew for the whole two minutes and are full within an hour. unknown: too few samples since the agent began. */
+            growth: components["schemas"]["GrowthEnum"];
+            /** @description All of it in words. */
+            sentence: string;
+        };
+        /**
+         * @description - `measured`: Agents measured it over the last minute.
+         *     - `in_force`: Computed for the allocation that was brought into force last.
+         *     - `proposed`: Computed for an allocation that no plan has brought into force.
+         *     - `none`: Nothing is known.
+         * @enum {string}
+         */
+        BasisEnum: "measured" | "in_force" | "proposed" | "none";
         /** @enum {unknown} */
         BlankEnum: "";
         /** @description How much of the system a plan touches. */
@@ -2937,6 +3708,7 @@ export interface components {
              * @description Cannot be changed later.
              */
             system: string;
+            readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
             readonly version: number;
@@ -2944,7 +3716,7 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             readonly updated_at: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["ObjectCommandEnum"][];
             region?: string;
             /**
              * Format: double
@@ -2958,25 +3730,33 @@ export interface components {
             map_y?: number | null;
             capacities: components["schemas"]["BrokerCapacity"][];
         };
-        /** @description Capacity of one resource. */
+        /** @description A broker's capacity of one resource. */
         BrokerCapacity: {
             resource: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Units of work per second; of a link, link units per second.
+             */
             capacity: number;
         };
-        /** @description Capacity of one resource. */
+        /** @description A broker's capacity of one resource. */
         BrokerCapacityRequest: {
             resource: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Units of work per second; of a link, link units per second.
+             */
             capacity: number;
         };
         /** @description What one broker handled, cell by cell. */
         BrokerLevels: {
+            /** Format: uuid */
+            broker: string;
             broker_name: string;
             /** @description Means of messages from publishers, over links and to consumers, msg/s, oldest first; null: nothing measured. */
             handled_per_s: (number | null)[];
         };
-        /** @description The broker process itself. */
+        /** @description The load of the broker process. */
         BrokerLoad: {
             connections?: number;
             /** Format: double */
@@ -2995,6 +3775,16 @@ export interface components {
             cores?: number;
             /** Format: double */
             memory_bytes?: number;
+            /**
+             * Format: double
+             * @description Of all stored messages.
+             */
+            stored_bytes?: number;
+            /**
+             * Format: double
+             * @description What it may store; absent where no such limit is known.
+             */
+            most_stored_bytes?: number;
             /** @description Clients that name no consumer class. */
             unmanaged: string[];
             /** @description Acknowledges only what is on disk; null: not known. */
@@ -3024,37 +3814,64 @@ export interface components {
             map_y?: number | null;
             capacities: components["schemas"]["BrokerCapacityRequest"][];
         };
-        /** @description How far a system's model may be corrected by what is measured. */
+        /** @description How far measurements may correct a system's model. */
         CalibrationSettings: {
             /** Format: uuid */
             readonly id: string;
             /** Format: uuid */
             readonly system: string;
+            readonly system_name: string;
             /** @description Snapshots scale costs by measured over predicted load. */
             correct_errors?: boolean;
             /** @description Snapshots cap reliable flows at what their producers can send. */
             bound_latency?: boolean;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The smallest factor on costs; 1: none below the model's.
+             */
             factor_min?: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The largest factor on costs; 1: none above the model's.
+             */
             factor_max?: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Weight of the newest measurement, 0 to 1.
+             */
             smoothing?: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Cores that a broker's capacity means; null: as reported.
+             */
             cores?: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Messages that a reliable producer sends per acknowledgement.
+             */
             messages_per_transaction?: number;
             readonly version: number;
             /** Format: date-time */
             readonly updated_at: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["EditCommandEnum"][];
         };
         /** @description What is in force between two fits. */
         CalibrationState: {
             corrections: components["schemas"]["Correction"][];
             latency_bounds: components["schemas"]["LatencyBound"][];
         };
-        /** @description One candidate in a comparison. Costs are in link messages: one message over one link. */
+        /** @description Why somebody cancels a run. */
+        CancelRequest: {
+            /**
+             * @description For the run's history and the audit.
+             * @default
+             */
+            reason: string;
+        };
+        /**
+         * @description One candidate of a comparison. Costs are in link messages: one message over one
+         *     link.
+         */
         Candidate: {
             /** Format: uuid */
             readonly id: string;
@@ -3063,6 +3880,8 @@ export interface components {
             readonly evaluation_name: string;
             /** Format: uuid */
             readonly system: string;
+            readonly system_name: string;
+            readonly goal_name: string | null;
             /** @description Position in the evaluation; 0 is today's tree. */
             readonly index: number;
             readonly kind: components["schemas"]["CandidateKindEnum"];
@@ -3076,15 +3895,14 @@ export interface components {
             readonly rank: number;
             /** @description The one that Weir recommends. */
             readonly chosen: boolean;
-            /** @description today, designed, time_limit, infeasible or failed. */
-            readonly status: string;
-            /** @description Why there is no tree, or no way. */
+            readonly status: components["schemas"]["CandidateStatusEnum"];
+            /** @description Why there is no tree, or no plan for it. */
             readonly reason: string;
             /** @description An earlier candidate with the same links. */
             readonly same_as: string;
             /**
              * Format: double
-             * @description By the weights, overload included: what is compared.
+             * @description Routing cost by the weights, overload included; candidates are compared by it.
              */
             readonly routing_cost_per_s: number | null;
             /**
@@ -3113,8 +3931,8 @@ export interface components {
              */
             readonly saved_per_s: number | null;
             readonly planner: string;
-            /** @description optimal, solved, time_limit, infeasible, failed, or empty. */
-            readonly plan_status: string;
+            /** @description Empty: nobody planned for it. */
+            readonly plan_status: components["schemas"]["PlannerStatusEnum"] | components["schemas"]["BlankEnum"];
             /** @description Actions of its plan. */
             readonly actions: number | null;
             /** @description No plan has fewer. */
@@ -3125,7 +3943,7 @@ export interface components {
             readonly lower_bound_steps: number | null;
             /**
              * Format: double
-             * @description Of the way there, in link messages.
+             * @description Cost of the transformation, in link messages.
              */
             readonly transformation_cost: number | null;
             /**
@@ -3148,7 +3966,7 @@ export interface components {
             /** Format: double */
             readonly runtime_s: number;
             readonly frontier: components["schemas"]["FrontierPoint"][];
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["CandidateCommandEnum"][];
         };
         /** @description What a broker handles, now and in the candidate. */
         CandidateBroker: {
@@ -3166,7 +3984,13 @@ export interface components {
              */
             capacity_per_s: number | null;
         };
-        /** @description A candidate with its tree, the way to it and every state between. */
+        /**
+         * @description - `plan`: Make a plan that leads to it.
+         *     - `plan_again`: Make a plan from where an interrupted execution left the overlay.
+         * @enum {string}
+         */
+        CandidateCommandEnum: "plan" | "plan_again";
+        /** @description A candidate with its tree, the plan for it and every state between. */
         CandidateDetail: {
             /** Format: uuid */
             readonly id: string;
@@ -3175,6 +3999,8 @@ export interface components {
             readonly evaluation_name: string;
             /** Format: uuid */
             readonly system: string;
+            readonly system_name: string;
+            readonly goal_name: string | null;
             /** @description Position in the evaluation; 0 is today's tree. */
             readonly index: number;
             readonly kind: components["schemas"]["CandidateKindEnum"];
@@ -3188,15 +4014,14 @@ export interface components {
             readonly rank: number;
             /** @description The one that Weir recommends. */
             readonly chosen: boolean;
-            /** @description today, designed, time_limit, infeasible or failed. */
-            readonly status: string;
-            /** @description Why there is no tree, or no way. */
+            readonly status: components["schemas"]["CandidateStatusEnum"];
+            /** @description Why there is no tree, or no plan for it. */
             readonly reason: string;
             /** @description An earlier candidate with the same links. */
             readonly same_as: string;
             /**
              * Format: double
-             * @description By the weights, overload included: what is compared.
+             * @description Routing cost by the weights, overload included; candidates are compared by it.
              */
             readonly routing_cost_per_s: number | null;
             /**
@@ -3225,8 +4050,8 @@ export interface components {
              */
             readonly saved_per_s: number | null;
             readonly planner: string;
-            /** @description optimal, solved, time_limit, infeasible, failed, or empty. */
-            readonly plan_status: string;
+            /** @description Empty: nobody planned for it. */
+            readonly plan_status: components["schemas"]["PlannerStatusEnum"] | components["schemas"]["BlankEnum"];
             /** @description Actions of its plan. */
             readonly actions: number | null;
             /** @description No plan has fewer. */
@@ -3237,7 +4062,7 @@ export interface components {
             readonly lower_bound_steps: number | null;
             /**
              * Format: double
-             * @description Of the way there, in link messages.
+             * @description Cost of the transformation, in link messages.
              */
             readonly transformation_cost: number | null;
             /**
@@ -3260,7 +4085,7 @@ export interface components {
             /** Format: double */
             readonly runtime_s: number;
             readonly frontier: components["schemas"]["FrontierPoint"][];
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["CandidateCommandEnum"][];
             /** @description The candidate's links, as pairs of broker names. */
             readonly edges: string[][];
             /** @description Links of the overlay in force that the evaluation began from. */
@@ -3269,12 +4094,17 @@ export interface components {
             readonly moments: components["schemas"]["Moment"][];
             readonly brokers: components["schemas"]["CandidateBroker"][];
             readonly links: components["schemas"]["CandidateLink"][];
-            /** @description Made of it, newest first. */
+            /** @description Plans made of the candidate, newest first. */
             readonly plans: components["schemas"]["CandidatePlan"][];
         };
-        /** @enum {string} */
+        /**
+         * @description - `today`: The overlay in force: do nothing.
+         *     - `goal`: A stored goal topology.
+         *     - `method`: Found by a method.
+         * @enum {string}
+         */
         CandidateKindEnum: "today" | "goal" | "method";
-        /** @description What crosses a link of the candidate. */
+        /** @description The traffic on a link of the candidate. */
         CandidateLink: {
             a: string;
             b: string;
@@ -3294,7 +4124,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
-        /** @description How to call the plan, and which of the candidate's ways to take. */
+        /** @description The title of the plan, and which of the candidate's plans to take. */
         CandidatePlanRequestRequest: {
             /** @default  */
             title: string;
@@ -3304,23 +4134,66 @@ export interface components {
              */
             objective: components["schemas"]["ObjectiveEnum"] | components["schemas"]["BlankEnum"];
         };
-        /** @description Former and new value of one quantity. */
+        /**
+         * @description - `designed`: It has a tree.
+         *     - `time_limit`: It has the best tree that was found in the time given.
+         *     - `infeasible`: There is no tree that keeps the bounds.
+         *     - `failed`: The method broke; `reason` says how.
+         * @enum {string}
+         */
+        CandidateStatusEnum: "designed" | "time_limit" | "infeasible" | "failed";
+        /** @description The former and new value of one quantity. */
         Change: {
             name: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Before the change; the field that holds this says of what.
+             */
             before: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description After the change; the field that holds this says of what.
+             */
             after: number | null;
         };
-        /** @description How many quantities of each kind differ. */
+        /** @description Count how many quantities of each kind differ. */
         ChangeCounts: {
             rate: number;
             admitted: number;
             node_price: number;
             link_price: number;
         };
-        /** @enum {string} */
+        /**
+         * @description - `pass`: Nothing stands in the way.
+         *     - `fail`: The plan cannot be carried out because of it.
+         *     - `warn`: The plan can be carried out; somebody should look.
+         *     - `unknown`: It cannot be told now.
+         * @enum {string}
+         */
         CheckStateEnum: "pass" | "fail" | "warn" | "unknown";
+        Checklist: {
+            results: components["schemas"]["ChecklistItem"][];
+        };
+        /** @description One thing that a model needs. */
+        ChecklistItem: {
+            stage: components["schemas"]["StageEnum"];
+            title: string;
+            done: boolean;
+            /** @description What is missing and what to do; or what is there. */
+            detail: string;
+            /** @description Where one mends it. */
+            place: components["schemas"]["ChecklistItemPlaceEnum"];
+        };
+        /**
+         * @description - `system`: The system itself.
+         *     - `brokers`: Its brokers.
+         *     - `topics`: Its topics.
+         *     - `consumer-classes`: Its consumer classes.
+         *     - `overlays`: Its overlays.
+         *     - `telemetry`: Its agents.
+         * @enum {string}
+         */
+        ChecklistItemPlaceEnum: "system" | "brokers" | "topics" | "consumer-classes" | "overlays" | "telemetry";
         /** @description A method or planner with its parameters. */
         ChoiceOfMethodRequest: {
             name: string;
@@ -3328,9 +4201,13 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @enum {string} */
+        /**
+         * @description - `low`: Cut at the lower bound.
+         *     - `high`: Cut at the upper bound.
+         * @enum {string}
+         */
         ClampedEnum: "low" | "high";
-        /** @description Admitted over wanted of one class. */
+        /** @description How many of a class's consumers are admitted. */
         ClassPopulation: {
             consumer_class: string;
             flow: string;
@@ -3339,7 +4216,10 @@ export interface components {
             admitted: number;
             /** Format: int64 */
             wanted: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In units of utility, which the utility functions define.
+             */
             utility: number;
             /**
              * Format: double
@@ -3376,7 +4256,10 @@ export interface components {
              * @description In the model when the telemetry was read.
              */
             readonly old: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Units of work of the resource per message.
+             */
             readonly value: number;
             /**
              * Format: double
@@ -3397,7 +4280,12 @@ export interface components {
             readonly identified: boolean;
             readonly applied: boolean;
         };
-        /** @enum {string} */
+        /**
+         * @description - `idle`: What the broker needs without messages.
+         *     - `flow`: What one message of a flow costs.
+         *     - `class`: What one message costs for one consumer of a class.
+         * @enum {string}
+         */
         CoefficientKindEnum: "idle" | "flow" | "class";
         /** @description Which methods to run on the snapshot of an allocation. */
         CompareRequestRequest: {
@@ -3406,7 +4294,7 @@ export interface components {
             /** Format: double */
             time_limit_s?: number | null;
         };
-        /** @description An allocation against another one. */
+        /** @description Compare an allocation with another one. */
         Comparison: {
             /** Format: uuid */
             other: string;
@@ -3422,7 +4310,10 @@ export interface components {
             /** @description The largest first, at most 500. */
             changes: components["schemas"]["QuantityChange"][];
             changes_in_all: components["schemas"]["ChangeCounts"];
+            /** @description Both by this allocation's utility functions; before is null: not known. */
             utility: components["schemas"]["Change"];
+            /** @description Both by the other's utility functions; null: they are the same, or not known. */
+            utility_by_other: components["schemas"]["Change"] | null;
             admitted: components["schemas"]["Change"];
             rates: components["schemas"]["Change"][];
             populations: components["schemas"]["Change"][];
@@ -3433,7 +4324,14 @@ export interface components {
         ComparisonRuns: {
             results: components["schemas"]["Run"][];
         };
-        /** @description A consumer class. */
+        /** @description What a run is computing or has computed. */
+        Computed: {
+            /** Format: uuid */
+            readonly id: string;
+            /** @description Such as `A-26`. */
+            readonly name: string;
+        };
+        /** @description A consumer class and its costs. */
         ConsumerClass: {
             /** Format: uuid */
             readonly id: string;
@@ -3442,6 +4340,7 @@ export interface components {
              * @description Cannot be changed later.
              */
             system: string;
+            readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
             readonly version: number;
@@ -3449,7 +4348,7 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             readonly updated_at: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["ObjectCommandEnum"][];
             /** Format: uuid */
             topic: string;
             readonly topic_name: string | null;
@@ -3465,19 +4364,25 @@ export interface components {
             population_max: number;
             costs?: components["schemas"]["ConsumerClassCost"][];
         };
-        /** @description Work per message and consumer. */
+        /** @description The work per message and consumer of a class. */
         ConsumerClassCost: {
             resource: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Units of work of the resource per message and consumer.
+             */
             cost: number;
         };
-        /** @description Work per message and consumer. */
+        /** @description The work per message and consumer of a class. */
         ConsumerClassCostRequest: {
             resource: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Units of work of the resource per message and consumer.
+             */
             cost: number;
         };
-        /** @description A consumer class. */
+        /** @description A consumer class and its costs. */
         ConsumerClassRequest: {
             /**
              * Format: uuid
@@ -3500,26 +4405,38 @@ export interface components {
             population_max: number;
             costs?: components["schemas"]["ConsumerClassCostRequest"][];
         };
-        /** @description Measured over predicted load of one broker and resource. */
+        /** @description Compare measured and predicted load of one broker and resource. */
         Correction: {
             /** Format: uuid */
             readonly broker: string;
             readonly broker_name: string;
             readonly resource: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Measured over predicted, without a unit; null: not known.
+             */
             readonly ratio: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description What costs are multiplied by; 1: as the model says.
+             */
             readonly factor: number;
             readonly clamped: components["schemas"]["ClampedEnum"] | components["schemas"]["BlankEnum"];
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Units of work per second.
+             */
             readonly measured: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Units of work per second.
+             */
             readonly predicted: number;
             /** Format: date-time */
             readonly at: string;
             readonly stale: boolean;
         };
-        /** @description A correlation key. */
+        /** @description A correlation key of publishers. */
         CorrelationKey: {
             /** Format: uuid */
             readonly id: string;
@@ -3528,6 +4445,7 @@ export interface components {
              * @description Cannot be changed later.
              */
             system: string;
+            readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
             readonly version: number;
@@ -3535,10 +4453,10 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             readonly updated_at: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["ObjectCommandEnum"][];
             description?: string;
         };
-        /** @description A correlation key. */
+        /** @description A correlation key of publishers. */
         CorrelationKeyRequest: {
             /**
              * Format: uuid
@@ -3551,11 +4469,14 @@ export interface components {
             reason?: string;
             description?: string;
         };
-        /** @description A rate where the slope changes at once. */
+        /** @description A rate where the slope changes abruptly. */
         CurveKnot: {
             /** Format: double */
             rate_per_s: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In units of utility, which the utility functions define.
+             */
             utility: number;
             /** Format: double */
             latency_s: number | null;
@@ -3564,7 +4485,10 @@ export interface components {
         CurvePoint: {
             /** Format: double */
             rate_per_s: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In units of utility, which the utility functions define.
+             */
             utility: number;
             /**
              * Format: double
@@ -3589,6 +4513,7 @@ export interface components {
             parameters: {
                 [key: string]: unknown;
             };
+            /** @description Messages per second. */
             rates: number[];
         };
         /** @description A person's decision about an action that waits. */
@@ -3599,18 +4524,30 @@ export interface components {
             /** @description The risk that the action's `decisions` name for this outcome is known. */
             confirmed: boolean;
         };
-        /** @enum {string} */
+        /**
+         * @description - `approve`: In favour.
+         *     - `reject`: Against; one is enough.
+         * @enum {string}
+         */
         DecisionEnum: "approve" | "reject";
-        /** @enum {string} */
+        /**
+         * @description - `best_effort`: A message may be lost.
+         *     - `reliable`: A message is kept until it is delivered, for as long as the retention says.
+         * @enum {string}
+         */
         DeliveryEnum: "best_effort" | "reliable";
-        /** @enum {string} */
+        /**
+         * @description - `forward`: Carries the plan out.
+         *     - `undo`: Rolls it back.
+         * @enum {string}
+         */
         DirectionEnum: "forward" | "undo";
-        /** @description Drop a plan that nobody will carry out. */
+        /** @description Why to drop a plan that nobody will carry out. */
         DiscardRequest: {
             /** @default  */
             reason: string;
         };
-        /** @description The drawing; without points where the parameters allow none. */
+        /** @description The drawing; it has no points where the parameters allow none. */
         DrawnCurve: {
             points: components["schemas"]["CurvePoint"][];
             knots: components["schemas"]["CurveKnot"][];
@@ -3618,7 +4555,10 @@ export interface components {
             problems: components["schemas"]["CurveProblem"][];
             derived: components["schemas"]["RateRange"] | null;
         };
-        /** @description A utility function that need not be stored, and the rates (msg/s) between which to draw. */
+        /**
+         * @description A utility function that need not be stored, and the rates (msg/s) between which to draw
+         *     it.
+         */
         DrawnCurveRequestRequest: {
             kind: string;
             parameters: {
@@ -3626,6 +4566,7 @@ export interface components {
             };
             /**
              * Format: double
+             * @description Messages per second.
              * @default 0
              */
             rate_min: number;
@@ -3637,11 +4578,24 @@ export interface components {
             /** @default 101 */
             samples: number;
         };
-        /** @enum {string} */
+        /**
+         * @description - `edit`: PATCH it.
+         * @enum {string}
+         */
+        EditCommandEnum: "edit";
+        /**
+         * @description - `allow`: Plans are carried out within the window only.
+         *     - `deny`: No plan is carried out within the window.
+         * @enum {string}
+         */
         EffectEnum: "allow" | "deny";
-        /** @enum {string} */
+        /**
+         * @description - `local`: In the process of the worker.
+         *     - `spark`: On Spark, for many samples.
+         * @enum {string}
+         */
         EngineEnum: "local" | "spark";
-        /** @description Which broker the agent runs beside. */
+        /** @description The broker beside which the agent runs. */
         EnrolRequest: {
             /** Format: uuid */
             broker: string;
@@ -3709,16 +4663,20 @@ export interface components {
             readonly why: string[];
             /** Format: uuid */
             readonly continues: string | null;
+            readonly continues_name: string | null;
             readonly author: string | null;
+            /** Format: uuid */
+            readonly author_id: string | null;
             readonly candidates_count: number;
             /**
              * Format: uuid
              * @description The best candidate.
              */
             readonly chosen: string | null;
-            readonly allowed_commands: string[];
+            readonly chosen_name: string | null;
+            readonly allowed_commands: components["schemas"]["RunCommandEnum"][];
         };
-        /** @description Which system to evaluate, by what, and how plans may look. */
+        /** @description Which system to evaluate, with which methods, and how plans may look. */
         EvaluationRequestRequest: {
             /** Format: uuid */
             system: string;
@@ -3743,13 +4701,13 @@ export interface components {
             weights?: components["schemas"]["WeightsRequest"];
             /**
              * Format: double
-             * @description How long what is saved counts.
+             * @description The time over which savings count.
              * @default 3600
              */
             horizon_s: number;
             /**
              * Format: double
-             * @description Measured rates are means over so long.
+             * @description Measured rates are means over this time.
              * @default 60
              */
             window_s: number;
@@ -3779,6 +4737,8 @@ export interface components {
             readonly system_name: string;
             readonly state: components["schemas"]["ExecutionStateEnum"];
             readonly started_by: string;
+            /** Format: uuid */
+            readonly started_by_id: string | null;
             /** Format: date-time */
             readonly created_at: string;
             /** Format: date-time */
@@ -3799,17 +4759,23 @@ export interface components {
              * @description Pause between two steps, s.
              */
             readonly pace_s: number;
+            /**
+             * Format: double
+             * @description Pause between two steps while it is rolled back, s.
+             */
+            readonly roll_back_pace_s: number;
             readonly max_parallel: number;
+            /** @description Of the plan; also those that are taken back by now. */
             readonly actions_done: number;
+            /** @description Of the plan. */
             readonly actions_total: number;
+            /** @description Of its rollback; 0 until it has one. */
+            readonly actions_to_undo: number;
+            /** @description Of its rollback. */
+            readonly actions_undone: number;
             readonly allowed_commands: components["schemas"]["ExecutionCommandEnum"][];
         };
-        /**
-         * @description One action; `waiting_for` names the brokers whose answer it needs now.
-         *
-         *     The fields are what the schema says. Who watches asks for all actions of a plan with every news
-         *     of it, and a plan may have thousands: they are written without a field object each.
-         */
+        /** @description One action; `waiting_for` names the brokers whose answer it needs now. */
         ExecutionAction: {
             /** Format: uuid */
             readonly id: string;
@@ -3860,7 +4826,13 @@ export interface components {
             readonly command: components["schemas"]["ExecutionCommandEnum"];
             readonly reason: string;
         };
-        /** @enum {string} */
+        /**
+         * @description - `pause`: Begin no further step.
+         *     - `resume`: Go on.
+         *     - `stop`: End after the running step; what is done stays done.
+         *     - `roll_back`: End after the running step and undo what is done.
+         * @enum {string}
+         */
         ExecutionCommandEnum: "pause" | "resume" | "stop" | "roll_back";
         /** @description An execution with its steps and actions. */
         ExecutionDetail: {
@@ -3877,6 +4849,8 @@ export interface components {
             readonly system_name: string;
             readonly state: components["schemas"]["ExecutionStateEnum"];
             readonly started_by: string;
+            /** Format: uuid */
+            readonly started_by_id: string | null;
             /** Format: date-time */
             readonly created_at: string;
             /** Format: date-time */
@@ -3897,15 +4871,26 @@ export interface components {
              * @description Pause between two steps, s.
              */
             readonly pace_s: number;
+            /**
+             * Format: double
+             * @description Pause between two steps while it is rolled back, s.
+             */
+            readonly roll_back_pace_s: number;
             readonly max_parallel: number;
+            /** @description Of the plan; also those that are taken back by now. */
             readonly actions_done: number;
+            /** @description Of the plan. */
             readonly actions_total: number;
+            /** @description Of its rollback; 0 until it has one. */
+            readonly actions_to_undo: number;
+            /** @description Of its rollback. */
+            readonly actions_undone: number;
             readonly allowed_commands: components["schemas"]["ExecutionCommandEnum"][];
             /** @description What people, or Weir for a window, asked of it; oldest first. */
             readonly commands: components["schemas"]["ExecutionCommand"][];
             readonly steps: components["schemas"]["ExecutionStep"][];
         };
-        /** @description Why it is paused, stopped or taken back, for the record. */
+        /** @description The reason of a pause, stop or rollback, for the record. */
         ExecutionReasonRequest: {
             /**
              * @description For the record.
@@ -3913,7 +4898,21 @@ export interface components {
              */
             reason: string;
         };
-        /** @enum {string} */
+        /**
+         * @description - `pending`: Has not begun.
+         *     - `running`: Steps are carried out.
+         *     - `pausing`: Pauses when the running step has ended.
+         *     - `paused`: Begins no step until it is resumed.
+         *     - `stopping`: Stops when the running step has ended.
+         *     - `stopped`: Ended early; what is done stays done, and may still be rolled back.
+         *     - `rolling_back`: Takes back what is done, last first.
+         *     - `rolled_back`: Everything is taken back.
+         *     - `succeeded`: Every step is done.
+         *     - `failed`: A step could not be carried out; what is done may still be rolled back.
+         *
+         *     Final, for nothing follows: `rolled_back`, `succeeded`.
+         * @enum {string}
+         */
         ExecutionStateEnum: "pending" | "running" | "pausing" | "paused" | "stopping" | "stopped" | "rolling_back" | "rolled_back" | "succeeded" | "failed";
         /** @description A step with its actions. */
         ExecutionStep: {
@@ -3926,17 +4925,20 @@ export interface components {
             readonly ended_at: string | null;
             readonly actions: components["schemas"]["ExecutionAction"][];
         };
-        /** @description The explanation of one class, and how far the whole allocation may be from the best. */
+        /** @description Explain one class, and say how far the whole allocation may be from the best. */
         Explained: {
             explanation: components["schemas"]["Explanation"];
             /**
              * Format: double
-             * @description Utility given up at most in all; null: no bound is proven.
+             * @description Largest possible loss of utility in all; null: no bound is proven.
              */
             gap: number | null;
             has_prices: boolean;
         };
-        /** @description Value against price of one consumer; the levers hold everything else still. */
+        /**
+         * @description Compare the value of one consumer with its price; the levers hold everything else
+         *     constant.
+         */
         Explanation: {
             consumer_class: string;
             flow: string;
@@ -3952,27 +4954,36 @@ export interface components {
             value: number;
             /**
              * Format: double
-             * @description What the resources that one takes are worth.
+             * @description The worth of the resources that one consumer takes.
              */
             price: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Utility per message.
+             */
             price_per_message: number;
             needs: components["schemas"]["Need"][];
             verdict: components["schemas"]["VerdictEnum"];
             /** @description The resource that makes up most of the price. */
             binding: string | null;
-            /** @description One more would fit into the room left. */
+            /** @description One more consumer would fit into the remaining capacity. */
             fits: boolean;
             /**
              * Format: double
              * @description Utility that the number admitted gives up against what the prices ask for.
              */
             given_up: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description What the whole utility is multiplied by, without a unit.
+             */
             scale: number;
             /** @description The parameter that multiplies the whole utility. */
             scale_name: string | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description As `scale`: where one consumer would be worth just what it costs.
+             */
             scale_at_margin: number | null;
             /**
              * Format: double
@@ -3986,22 +4997,33 @@ export interface components {
             readonly id: string;
             /** Format: uuid */
             readonly system: string;
+            readonly system_name: string;
             /** Format: uuid */
             readonly schedule: string | null;
+            readonly schedule_name: string | null;
             /** Format: uuid */
             readonly trigger: string | null;
+            readonly trigger_name: string | null;
             /** @description The name it had then. */
             readonly cause: string;
             readonly subject: components["schemas"]["SubjectEnum"];
             readonly why: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description What the trigger saw: a share, or a number of missed objectives.
+             */
             readonly value: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In the unit of `value`.
+             */
             readonly threshold: number | null;
+            /** Format: uuid */
+            readonly answerable_id: string | null;
             readonly then: components["schemas"]["ThenEnum"];
             readonly state: components["schemas"]["FiringStateEnum"];
             /** @description Empty before it is done. */
-            readonly outcome: string;
+            readonly outcome: components["schemas"]["FiringOutcomeEnum"] | components["schemas"]["BlankEnum"];
             readonly detail: string;
             readonly answerable: string | null;
             /** Format: uuid */
@@ -4017,7 +5039,27 @@ export interface components {
             /** Format: date-time */
             readonly ended_at: string | null;
         };
-        /** @enum {string} */
+        /**
+         * @description - `computed`: It was computed; nothing else was asked for.
+         *     - `drafted`: A draft of a plan was made.
+         *     - `submitted`: A plan was made and sent for review.
+         *     - `approved`: A plan was made, and the policy approved it.
+         *     - `nothing`: There was nothing to change.
+         *     - `kept`: Another plan stands, and is not replaced.
+         *     - `stale`: The model moved while it was computed.
+         * @enum {string}
+         */
+        FiringOutcomeEnum: "computed" | "drafted" | "submitted" | "approved" | "nothing" | "kept" | "stale";
+        /**
+         * @description - `waiting`: Waits for the one that computes.
+         *     - `computing`: Its run, and its plan, are being made.
+         *     - `done`: Ended; `outcome` says with what.
+         *     - `merged`: Another one waited already and stands for this one, too.
+         *     - `failed`: Ended by an error; `detail` says which.
+         *
+         *     Final, for nothing follows: `done`, `failed`, `merged`.
+         * @enum {string}
+         */
         FiringStateEnum: "waiting" | "computing" | "done" | "merged" | "failed";
         /** @description A fit as lists show it. */
         Fit: {
@@ -4027,8 +5069,10 @@ export interface components {
             readonly number: number;
             /** Format: uuid */
             readonly system: string;
+            readonly system_name: string;
             /** Format: uuid */
             readonly run: string;
+            readonly run_name: string;
             readonly state: components["schemas"]["FitStateEnum"];
             /** Format: date-time */
             readonly since: string;
@@ -4040,14 +5084,16 @@ export interface components {
             readonly identified_count: number;
             readonly applied_count: number;
             readonly decided_by: string | null;
+            /** Format: uuid */
+            readonly decided_by_id: string | null;
             /** Format: date-time */
             readonly decided_at: string | null;
             /** Format: date-time */
             readonly created_at: string;
             readonly version: number;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["FitCommandEnum"][];
         };
-        /** @description An operating point that was not measured, and what it would tell. */
+        /** @description An operating point that was not measured, and what it would show. */
         FitAdvice: {
             flow: string;
             /** Format: double */
@@ -4068,13 +5114,22 @@ export interface components {
             readonly broker: string;
             readonly resource: string;
             readonly measure: components["schemas"]["MeasureEnum"];
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Units of work per second; of a link, link units per second.
+             */
             readonly capacity: number;
             readonly points: number;
             readonly enough: boolean;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Condition number of the fit, without a unit; large: the points say too little.
+             */
             readonly condition: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Share of the variance that the fit explains, 1 at most.
+             */
             readonly r_squared: number | null;
             /** Format: double */
             readonly residual_sd: number | null;
@@ -4082,12 +5137,19 @@ export interface components {
             readonly scatter: components["schemas"]["FitPoint"][];
             readonly advice: components["schemas"]["FitAdvice"][];
         };
-        /** @description Why. */
+        /**
+         * @description - `apply`: Write coefficients into the model.
+         *     - `discard`: Mark it as not to be used.
+         *     - `undo`: Put the costs back that it replaced.
+         * @enum {string}
+         */
+        FitCommandEnum: "apply" | "discard" | "undo";
+        /** @description The reason of a decision. */
         FitDecisionRequest: {
             /** @default  */
             reason: string;
         };
-        /** @description A fit with everything that was found. */
+        /** @description A fit with all its results. */
         FitDetail: {
             /** Format: uuid */
             readonly id: string;
@@ -4095,8 +5157,10 @@ export interface components {
             readonly number: number;
             /** Format: uuid */
             readonly system: string;
+            readonly system_name: string;
             /** Format: uuid */
             readonly run: string;
+            readonly run_name: string;
             readonly state: components["schemas"]["FitStateEnum"];
             /** Format: date-time */
             readonly since: string;
@@ -4108,19 +5172,27 @@ export interface components {
             readonly identified_count: number;
             readonly applied_count: number;
             readonly decided_by: string | null;
+            /** Format: uuid */
+            readonly decided_by_id: string | null;
             /** Format: date-time */
             readonly decided_at: string | null;
             /** Format: date-time */
             readonly created_at: string;
             readonly version: number;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["FitCommandEnum"][];
             readonly cases: components["schemas"]["FitCase"][];
         };
-        /** @description Load in one window, in units of the resource per second. */
+        /** @description The load in one window, in units of the resource per second. */
         FitPoint: {
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Units of work per second.
+             */
             measured: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Units of work per second, by the coefficients that were fitted.
+             */
             fitted: number;
             /**
              * Format: double
@@ -4134,6 +5206,7 @@ export interface components {
             system: string;
             /**
              * Format: double
+             * @description Minutes.
              * @default 30
              */
             minutes: number;
@@ -4146,9 +5219,17 @@ export interface components {
             /** @description Left out: chosen by the number of samples; both give the same answer. */
             engine?: (components["schemas"]["EngineEnum"] | components["schemas"]["NullEnum"]) | null;
         };
-        /** @enum {string} */
+        /**
+         * @description - `proposed`: Computed, and not used.
+         *     - `applied`: Its coefficients are in the model.
+         *     - `undone`: The costs that it replaced are back.
+         *     - `discarded`: Not to be used.
+         *
+         *     Final, for nothing follows: `discarded`, `undone`.
+         * @enum {string}
+         */
         FitStateEnum: "proposed" | "applied" | "undone" | "discarded";
-        /** @description A flow at a place that is short. */
+        /** @description A flow at a place with too little capacity. */
         FlowLoad: {
             flow: string;
             /**
@@ -4158,11 +5239,11 @@ export interface components {
             object: string | null;
             /**
              * Format: double
-             * @description Of its minimum rate, units of work per second.
+             * @description Load of the flow's minimum rate, units of work per second.
              */
             load: number;
         };
-        /** @description The rate of one flow against its bounds, msg/s. */
+        /** @description The rate of one flow against its bounds, in msg/s. */
         FlowRate: {
             readonly nodes: string[];
             flow: string;
@@ -4176,7 +5257,10 @@ export interface components {
             admitted: number;
             /** Format: int64 */
             wanted: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In units of utility, which the utility functions define.
+             */
             utility: number;
         };
         /** @description One flow at its ingress gate, over the last interval. */
@@ -4194,6 +5278,26 @@ export interface components {
             backlog?: number;
             /**
              * Format: double
+             * @description As the broker stores them.
+             */
+            backlog_bytes?: number;
+            /**
+             * Format: double
+             * @description How many may wait; absent where no such limit is known.
+             */
+            most_messages?: number;
+            /**
+             * Format: double
+             * @description How many bytes may wait; absent where no such limit is known.
+             */
+            most_bytes?: number;
+            /**
+             * Format: double
+             * @description How old a waiting message may become; absent: any age.
+             */
+            keep_s?: number;
+            /**
+             * Format: double
              * @description Mean size of a message.
              */
             message_bytes?: number;
@@ -4203,10 +5307,10 @@ export interface components {
              */
             ack_s?: number;
         };
-        /** @description One flow: approved, controlled, measured and promised rate, msg/s. */
+        /** @description The approved, controlled, measured and promised rate of one flow, in msg/s. */
         FlowStatus: {
             flow: string;
-            /** @description Where it enters. */
+            /** @description Broker at which the flow enters. */
             broker: string | null;
             /**
              * Format: double
@@ -4225,7 +5329,7 @@ export interface components {
             controlled_per_s: number | null;
             /**
              * Format: double
-             * @description By the allocation whose plan was carried out last.
+             * @description The rate of the allocation whose plan was carried out last.
              */
             promised_per_s: number | null;
             /** Format: double */
@@ -4241,7 +5345,7 @@ export interface components {
             band_high_per_s: number | null;
             /**
              * Format: double
-             * @description Mean of the last seconds; null: nobody measures.
+             * @description Mean of the last seconds; null where nothing is measured.
              */
             offered_per_s: number | null;
             /** Format: double */
@@ -4250,26 +5354,37 @@ export interface components {
             shed_per_s: number | null;
             /** @description Messages waiting at the gate. */
             backlog: number | null;
+            /** @description How those of a reliable topic grow; null for others, and where nothing is measured. */
+            waiting: components["schemas"]["Backlog"] | null;
         };
-        /** @description A plan of which none has fewer actions and fewer steps. */
+        /** @description A plan such that none has both fewer actions and fewer steps. */
         FrontierPoint: {
             actions: number;
             steps_count: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Messages over one link.
+             */
             transformation_cost: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Messages over one link; below 0: it costs more than it saves.
+             */
             net_benefit: number;
             planner: string;
             objective: components["schemas"]["ObjectiveEnum"];
         };
-        /** @description A token bucket: at most burst + rate x t messages in any t seconds. */
+        /** @description A token bucket: at most burst + rate x t messages pass in any t seconds. */
         Gate: {
             /** Format: double */
             rate_per_s: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Messages that may pass at once.
+             */
             burst: number;
         };
-        /** @description A group. */
+        /** @description A group with its streams. */
         Group: {
             /** Format: uuid */
             readonly id: string;
@@ -4278,6 +5393,7 @@ export interface components {
              * @description Cannot be changed later.
              */
             system: string;
+            readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
             readonly version: number;
@@ -4285,16 +5401,16 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             readonly updated_at: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["ObjectCommandEnum"][];
             number: number;
         };
-        /** @description Admitted over wanted of one group of classes. */
+        /** @description How many consumers of one group of classes are admitted. */
         GroupCount: {
             name: string;
             admitted: number;
             wanted: number;
         };
-        /** @description A group. */
+        /** @description A group with its streams. */
         GroupRequest: {
             /**
              * Format: uuid
@@ -4307,7 +5423,15 @@ export interface components {
             reason?: string;
             number: number;
         };
-        /** @description Everything that is short, the worst first, and what would help. */
+        /**
+         * @description - `unknown`: Too few samples since the agent began.
+         *     - `steady`: Does not grow, or not beyond chance.
+         *     - `growing`: Grows.
+         *     - `alarm`: Is full, or grew for the whole window and will be full soon.
+         * @enum {string}
+         */
+        GrowthEnum: "unknown" | "steady" | "growing" | "alarm";
+        /** @description Every shortage, the worst first, and what would help. */
         Infeasibility: {
             shortages: components["schemas"]["Shortage"][];
             relaxations: components["schemas"]["Relaxation"][];
@@ -4323,6 +5447,16 @@ export interface components {
             /** Format: uuid */
             topic: string;
         };
+        /**
+         * @description - `helped`: The utility rose by what was promised, or nearly.
+         *     - `kept`: A fall was promised, and the utility fell by no more.
+         *     - `partly`: It rose, by less than was promised.
+         *     - `missed`: It did not rise although that was promised, or it fell by more than that.
+         *     - `too_early`: The window after the execution is not over.
+         *     - `unknown`: It cannot be told; `because` says why.
+         * @enum {string}
+         */
+        JudgedEnum: "helped" | "kept" | "partly" | "missed" | "too_early" | "unknown";
         /** @description What the producers of a reliable topic can send at most. */
         LatencyBound: {
             /** Format: uuid */
@@ -4339,7 +5473,20 @@ export interface components {
             readonly at: string;
             readonly stale: boolean;
         };
-        /** @description What brokers handled over a span of time, in cells of equal length; the last one runs. */
+        /**
+         * @description - `band`: Smaller than the policy's band.
+         *     - `reversal`: It turns the last move around without leaving the band on the other side.
+         *     - `dwell`: The value changed too short a time ago.
+         *     - `charge`: It gains less than moving costs.
+         *     - `room`: It does not fit without changes that are left out.
+         *     - `no_need`: It only gives something up, and nothing that is kept needs the room.
+         * @enum {string}
+         */
+        LeftOutReasonEnum: "band" | "reversal" | "dwell" | "charge" | "room" | "no_need";
+        /**
+         * @description What brokers handled over a span of time, in cells of equal length; the last one is
+         *     still running.
+         */
         Levels: {
             cell_s: number;
             /** Format: date-time */
@@ -4348,8 +5495,21 @@ export interface components {
             until: string;
             brokers: components["schemas"]["BrokerLevels"][];
         };
-        /** @enum {string} */
+        /**
+         * @description - `worth`: Raise the worth of the class.
+         *     - `rate`: Change the rate of its flow.
+         *     - `capacity`: Add capacity at its broker.
+         * @enum {string}
+         */
         LeverEnum: "worth" | "rate" | "capacity";
+        /**
+         * @description - `messages`: The stream before the gate takes no more messages; publishers are refused.
+         *     - `bytes`: The stream before the gate takes no more bytes; publishers are refused.
+         *     - `age`: The broker drops messages that have waited for so long.
+         *     - `storage`: The broker may store no more, of any topic.
+         * @enum {string}
+         */
+        LimitEnum: "messages" | "bytes" | "age" | "storage";
         /** @description A link between two brokers. */
         Link: {
             /** Format: uuid */
@@ -4359,6 +5519,7 @@ export interface components {
              * @description Cannot be changed later.
              */
             system: string;
+            readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
             readonly version: number;
@@ -4366,7 +5527,7 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             readonly updated_at: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["ObjectCommandEnum"][];
             /** Format: uuid */
             source: string;
             readonly source_name: string;
@@ -4416,14 +5577,27 @@ export interface components {
              */
             backlog?: number;
         };
-        /** @description Messages of one flow that were lost at one broker, for one reason; all that are known of. */
+        /** @description The loads of a system's brokers, and their source. */
+        Loads: {
+            /** @description measured: by agents, over the last minute. in_force: computed for the allocation that stands. proposed: computed for one that does not. none: nothing is known. */
+            basis: components["schemas"]["BasisEnum"];
+            /** @description A sentence. */
+            detail: string;
+            /**
+             * Format: uuid
+             * @description The allocation of these loads; null where they are measured.
+             */
+            allocation?: string | null;
+            allocation_name?: string | null;
+        };
+        /** @description All known messages of one flow that were lost at one broker for one reason. */
         Loss: {
             /** Format: uuid */
             broker: string;
             broker_name: string;
             /** @description Empty: nobody knows of which. */
             readonly flow: string;
-            reason: components["schemas"]["ReasonEnum"];
+            reason: components["schemas"]["LossReasonEnum"];
             readonly explanation: string;
             readonly count: number;
             /** Format: date-time */
@@ -4431,11 +5605,28 @@ export interface components {
             /** Format: date-time */
             readonly last_at: string;
         };
-        /** @description All that was lost in a system, the latest first. */
+        /** @description List all losses of a system, the latest first. */
         LossList: {
             results: components["schemas"]["Loss"][];
         };
-        /** @enum {string} */
+        /**
+         * @description - `broker_away`: Best effort, and the broker did not answer.
+         *     - `too_large`: Too large for the broker with what Weir adds.
+         *     - `ingress_full`: Best effort, and too many waited before the gate.
+         *     - `link_full`: Best effort, and too many waited at the end of a link.
+         *     - `link_away`: Best effort, and the neighbour's agent was not connected.
+         *     - `not_read`: It waited in the agent when its source went away.
+         *     - `unreadable`: Weir did not write it.
+         *     - `unheard`: Best effort, sent before a neighbour had said whether it wants it.
+         * @enum {string}
+         */
+        LossReasonEnum: "broker_away" | "too_large" | "ingress_full" | "link_full" | "link_away" | "not_read" | "unreadable" | "unheard";
+        /**
+         * @description - `cpu`: Processor time.
+         *     - `storage`: Writing to storage.
+         *     - `network`: Bytes on the network.
+         * @enum {string}
+         */
         MeasureEnum: "cpu" | "storage" | "network";
         /** @description One difference of the models behind two allocations. */
         ModelChange: {
@@ -4445,15 +5636,21 @@ export interface components {
             field: string;
             /** @description Which resource, node or link of it. */
             detail: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In the unit of what changed; null: no number.
+             */
             before: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In the unit of what changed; null: no number.
+             */
             after: number | null;
             /** @description What is not a number: a utility, a broker. */
             before_text: string;
             after_text: string;
         };
-        /** @description Of which system the model shall be brought into force. */
+        /** @description Of which system to bring the model into force. */
         ModelPlanRequest: {
             /** Format: uuid */
             system: string;
@@ -4479,14 +5676,21 @@ export interface components {
             limit: number | null;
             unit: components["schemas"]["UnitEnum"];
         };
-        /** @enum {string} */
+        /**
+         * @description - `flow`: The flow of a topic.
+         *     - `class`: A class at one broker.
+         * @enum {string}
+         */
         ModelStateKindEnum: "flow" | "class";
-        /** @description The first 500, and how many there are. */
+        /** @description List the first 500 flows and classes, and count all. */
         ModelStates: {
             total: number;
             results: components["schemas"]["ModelState"][];
         };
-        /** @description The overlay before the first step, or after a step; null: too large for figures. */
+        /**
+         * @description The overlay before the first step, or after a step; null when too large for
+         *     figures.
+         */
         Moment: {
             /** Format: double */
             routing_cost_per_s: number | null;
@@ -4524,7 +5728,7 @@ export interface components {
              */
             handled_per_s: number;
         };
-        /** @description What crosses a link after a step. */
+        /** @description The traffic on a link after a step. */
         MomentLink: {
             a: string;
             b: string;
@@ -4569,16 +5773,17 @@ export interface components {
             room: number;
             /**
              * Format: double
-             * @description Price at which one would bring just what it costs; null: at no price.
+             * @description Price at which one consumer would be worth just what it costs; null: at no price.
              */
             price_at_margin: number | null;
         };
-        /** @description An agent just enrolled: the only time that its credential is shown. */
+        /** @description A new agent, the only time that its credential is shown. */
         NewAgent: {
             /** Format: uuid */
             readonly id: string;
             /** Format: uuid */
             readonly system: string;
+            readonly system_name: string;
             /** Format: uuid */
             readonly broker: string;
             readonly broker_name: string;
@@ -4616,14 +5821,16 @@ export interface components {
             readonly obeyed_number: number;
             /** @description It has obeyed a document that this database does not know. */
             readonly database_restored: boolean;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["AgentCommandEnum"][];
             readonly credential: string;
         };
-        /** @description A token just made: the only time that its secret is shown. */
+        /** @description A new token, the only time that its secret is shown. */
         NewToken: {
             /** Format: uuid */
             readonly id: string;
             name: string;
+            /** Format: uuid */
+            readonly owner: string;
             readonly owner_name: string;
             readonly prefix: string;
             roles: components["schemas"]["RoleEnum"][];
@@ -4635,24 +5842,37 @@ export interface components {
             readonly revoked_at: string | null;
             /** Format: date-time */
             readonly last_used_at: string | null;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["TokenCommandEnum"][];
             readonly secret: string;
         };
         /** @description The fullest resource of a broker, as a share of its capacity. */
         NodeLevel: {
             name: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Load over capacity; 1: full.
+             */
             utilisation: number;
         };
         /** @enum {unknown} */
         NullEnum: null;
-        /** @enum {string} */
+        /**
+         * @description - `edit`: PATCH it.
+         *     - `delete`: DELETE it.
+         * @enum {string}
+         */
+        ObjectCommandEnum: "edit" | "delete";
+        /**
+         * @description - `actions`: Few actions.
+         *     - `steps`: Few steps.
+         * @enum {string}
+         */
         ObjectiveEnum: "actions" | "steps";
-        /** @description What is really in force at the broker, by its agent's own look. */
+        /** @description What is in force at the broker, as its agent observes it. */
         Observed: {
             version: string;
             /**
-             * @description Of the document that it goes by.
+             * @description Number of the document that the agent enforces.
              * @default 0
              */
             number: number;
@@ -4671,12 +5891,19 @@ export interface components {
             links: string[];
             problems: string[];
         };
-        /** @enum {string} */
+        /**
+         * @description - `shift`: `broker` is linked with `to` instead of `source`, which is linked with `to`.
+         *     - `append`: `broker`, which has no link, is linked with `to`.
+         *     - `detach`: `broker`, which has one link, leaves the overlay.
+         *     - `move`: `broker` is linked with `to` instead of `source`, however far that is.
+         *     - `exchange`: The link of `at` with `to` stands in for that of `broker` with `source`.
+         * @enum {string}
+         */
         OpEnum: "shift" | "append" | "detach" | "move" | "exchange";
         /** @description A method with its parameters. */
         Optimizer: {
             name: string;
-            /** @description What a request without a method gets. */
+            /** @description Whether a request without a method gets this one. */
             is_default: boolean;
             title: string;
             summary: string;
@@ -4685,7 +5912,10 @@ export interface components {
         Optimizers: {
             results: components["schemas"]["Optimizer"][];
         };
-        /** @description A plan that was carried out: what it promised and what is measured now. */
+        /**
+         * @description A plan that was carried out: what it promised, what was measured, and the
+         *     verdict.
+         */
         Outcome: {
             /** Format: uuid */
             plan: string;
@@ -4698,13 +5928,36 @@ export interface components {
             /** Format: date-time */
             executed_at: string;
             promise: components["schemas"]["PlanPromise"][];
+            judged: components["schemas"]["JudgedEnum"];
+            /** @description The verdict's evidence, or why there is none. */
+            because: string;
+            /**
+             * Format: date-time
+             * @description When it can be told, where it is too early.
+             */
+            known_at: string | null;
             /**
              * Format: double
-             * @description Only of a system's newest executed plan that promises utility; null: unknown.
+             * @description Mean utility of the window before, at the weights the plan was made with.
              */
-            measured_utility: number | null;
+            measured_before: number | null;
+            /**
+             * Format: double
+             * @description The same after it ended; null: not measured (yet).
+             */
+            measured_after: number | null;
+            /**
+             * Format: double
+             * @description By how much the utility varied by itself before.
+             */
+            noise: number | null;
         };
-        /** @enum {string} */
+        /**
+         * @description - `abort`: Call the action off.
+         *     - `bury`: Stop waiting for an agent that will not come back.
+         *     - `commit`: Order the switch again.
+         * @enum {string}
+         */
         OutcomeEnum: "abort" | "bury" | "commit";
         /** @description A tree of brokers. */
         Overlay: {
@@ -4715,6 +5968,7 @@ export interface components {
              * @description Cannot be changed later.
              */
             system: string;
+            readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
             readonly version: number;
@@ -4722,7 +5976,7 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             readonly updated_at: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["ObjectCommandEnum"][];
             purpose?: components["schemas"]["PurposeEnum"];
             /** @default false */
             in_force: boolean;
@@ -4776,314 +6030,525 @@ export interface components {
             consumer_classes: number;
             active_runs: number;
             latest_run: components["schemas"]["Run"] | null;
+            /** @description The best of the snapshot that was computed last: a proposal. */
             latest_allocation: components["schemas"]["Allocation"] | null;
+            /** @description The allocation whose plan was carried out last. */
+            allocation_in_force: components["schemas"]["Allocation"] | null;
             /** @description The model was edited after the latest allocation's snapshot. */
             model_moved: boolean;
+            loads: components["schemas"]["Loads"];
+            /** @description Highest first. */
             node_loads: components["schemas"]["NodeLevel"][];
+            /** @description Reliable topics whose waiting messages grow or are full; worst first. */
+            backlogs: components["schemas"]["Backlog"][];
         };
         PaginatedAgentList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Agent"][];
         };
         PaginatedAllocationList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Allocation"][];
         };
         PaginatedAuditEntryList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["AuditEntry"][];
         };
         PaginatedBrokerList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Broker"][];
         };
         PaginatedCalibrationSettingsList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["CalibrationSettings"][];
         };
         PaginatedCandidateList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Candidate"][];
         };
         PaginatedClassPopulationList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["ClassPopulation"][];
         };
         PaginatedConsumerClassList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["ConsumerClass"][];
         };
         PaginatedCorrelationKeyList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["CorrelationKey"][];
         };
         PaginatedEvaluationList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Evaluation"][];
         };
         PaginatedExecutionList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Execution"][];
         };
         PaginatedFiringList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Firing"][];
         };
         PaginatedFitList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Fit"][];
         };
         PaginatedFlowRateList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["FlowRate"][];
         };
         PaginatedGroupList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Group"][];
         };
         PaginatedLinkList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Link"][];
         };
         PaginatedOverlayList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Overlay"][];
         };
         PaginatedPlanList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Plan"][];
         };
         PaginatedPolicyList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Policy"][];
         };
         PaginatedPublisherList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Publisher"][];
         };
         PaginatedResourceLoadList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["ResourceLoad"][];
         };
         PaginatedRunList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Run"][];
         };
         PaginatedScheduleList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Schedule"][];
         };
         PaginatedSloList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Slo"][];
         };
         PaginatedStreamList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Stream"][];
         };
         PaginatedStudyList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Study"][];
         };
         PaginatedStudyPointList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["StudyPoint"][];
         };
         PaginatedSubscriberList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Subscriber"][];
         };
         PaginatedSystemList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["System"][];
         };
         PaginatedTokenList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Token"][];
         };
         PaginatedTopicList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Topic"][];
         };
         PaginatedTriggerList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["Trigger"][];
         };
         PaginatedUserList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["User"][];
         };
         PaginatedUtilityFunctionList: {
             /** @description Rows on all pages together. */
             count: number;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
             next: string | null;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
             previous: string | null;
             results: components["schemas"]["UtilityFunction"][];
         };
@@ -5092,9 +6557,15 @@ export interface components {
             name: string;
             type: string;
             unit: string | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In the unit that stands beside it.
+             */
             minimum: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In the unit that stands beside it.
+             */
             maximum: number | null;
             /** @description The bounds themselves are not allowed. */
             exclusive: boolean;
@@ -5102,7 +6573,7 @@ export interface components {
             required: boolean;
             default: unknown;
         };
-        /** @description The password one has, and the one to have. */
+        /** @description The present password and the new one. */
         PasswordRequest: {
             current: string;
             password: string;
@@ -5137,25 +6608,40 @@ export interface components {
             map_y?: number | null;
             capacities?: components["schemas"]["BrokerCapacityRequest"][];
         };
-        /** @description How far a system's model may be corrected by what is measured. */
+        /** @description How far measurements may correct a system's model. */
         PatchedCalibrationSettingsRequest: {
             /** @description Snapshots scale costs by measured over predicted load. */
             correct_errors?: boolean;
             /** @description Snapshots cap reliable flows at what their producers can send. */
             bound_latency?: boolean;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The smallest factor on costs; 1: none below the model's.
+             */
             factor_min?: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The largest factor on costs; 1: none above the model's.
+             */
             factor_max?: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Weight of the newest measurement, 0 to 1.
+             */
             smoothing?: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Cores that a broker's capacity means; null: as reported.
+             */
             cores?: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Messages that a reliable producer sends per acknowledgement.
+             */
             messages_per_transaction?: number;
             reason?: string;
         };
-        /** @description A consumer class. */
+        /** @description A consumer class and its costs. */
         PatchedConsumerClassRequest: {
             /**
              * Format: uuid
@@ -5178,7 +6664,7 @@ export interface components {
             population_max?: number;
             costs?: components["schemas"]["ConsumerClassCostRequest"][];
         };
-        /** @description A correlation key. */
+        /** @description A correlation key of publishers. */
         PatchedCorrelationKeyRequest: {
             /**
              * Format: uuid
@@ -5191,7 +6677,7 @@ export interface components {
             reason?: string;
             description?: string;
         };
-        /** @description A group. */
+        /** @description A group with its streams. */
         PatchedGroupRequest: {
             /**
              * Format: uuid
@@ -5270,6 +6756,11 @@ export interface components {
             pace_s?: number;
             /**
              * Format: double
+             * @description The same while something is rolled back, by its execution or by a plan.
+             */
+            roll_back_pace_s?: number;
+            /**
+             * Format: double
              * @description Least relative gain of utility worth enacting; 0: any change is.
              */
             enactment_threshold?: number;
@@ -5304,7 +6795,7 @@ export interface components {
             rate_control_band?: number;
             reason?: string;
         };
-        /** @description A publisher. */
+        /** @description A publisher of a topic. */
         PatchedPublisherRequest: {
             /**
              * Format: uuid
@@ -5324,7 +6815,10 @@ export interface components {
             /** Format: double */
             rate_per_s?: number;
         };
-        /** @description Computes again every so often, or at the times of a cron expression. */
+        /**
+         * @description A schedule, which computes again at an interval, or at the times of a cron
+         *     expression.
+         */
         PatchedScheduleRequest: {
             /** Format: uuid */
             system?: string;
@@ -5343,7 +6837,7 @@ export interface components {
             /** Format: double */
             time_limit_s?: number | null;
             then?: components["schemas"]["ThenEnum"];
-            /** @description Answer for its plans from now on; without it whoever answers stays the same. */
+            /** @description Take responsibility for its plans from now on; without it the responsible person stays the same. */
             take_over?: boolean;
             reason?: string;
             /** @description Either this or `cron`. */
@@ -5352,7 +6846,7 @@ export interface components {
             cron?: string;
             timezone?: string;
         };
-        /** @description An SLO. */
+        /** @description A service-level objective of a topic. */
         PatchedSloRequest: {
             /**
              * Format: uuid
@@ -5366,7 +6860,10 @@ export interface components {
             /** Format: uuid */
             topic?: string;
             quantity?: components["schemas"]["QuantityEnum"];
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Seconds, a share of 1, or messages per second, as `quantity` says.
+             */
             target?: number;
             /**
              * Format: double
@@ -5375,7 +6872,7 @@ export interface components {
             objective?: number;
             window_s?: number;
         };
-        /** @description A stream. */
+        /** @description A stream with its topics. */
         PatchedStreamRequest: {
             /**
              * Format: uuid
@@ -5410,7 +6907,10 @@ export interface components {
             broker?: string | null;
             interests?: components["schemas"]["InterestRequest"][];
         };
-        /** @description A system; `allowed_commands` also says whether one may add objects to it and optimize it. */
+        /**
+         * @description A system; `allowed_commands` also says whether the caller may add objects to it and
+         *     optimize it.
+         */
         PatchedSystemRequest: {
             name?: string;
             description?: string;
@@ -5450,7 +6950,10 @@ export interface components {
             node_costs?: components["schemas"]["TopicNodeCostRequest"][];
             link_costs?: components["schemas"]["TopicLinkCostRequest"][];
         };
-        /** @description Computes again when a watched value stays above its threshold for long enough. */
+        /**
+         * @description A trigger, which computes again when a watched value stays above its threshold for
+         *     long enough.
+         */
         PatchedTriggerRequest: {
             /** Format: uuid */
             system?: string;
@@ -5469,7 +6972,7 @@ export interface components {
             /** Format: double */
             time_limit_s?: number | null;
             then?: components["schemas"]["ThenEnum"];
-            /** @description Answer for its plans from now on; without it whoever answers stays the same. */
+            /** @description Take responsibility for its plans from now on; without it the responsible person stays the same. */
             take_over?: boolean;
             reason?: string;
             kind?: components["schemas"]["TriggerKindEnum"];
@@ -5489,7 +6992,7 @@ export interface components {
              */
             cooldown_s?: number;
         };
-        /** @description A person. */
+        /** @description A person with an account. */
         PatchedUserRequest: {
             /** @description Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only. */
             username?: string;
@@ -5521,13 +7024,22 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @enum {string} */
+        /**
+         * @description - `one_to_many`: One publisher, many consumers.
+         *     - `one_to_one`: One publisher, one consumer.
+         *     - `request_response`: Requests that are answered; utility depends on the round trip.
+         * @enum {string}
+         */
         PatternEnum: "one_to_many" | "one_to_one" | "request_response";
-        /** @enum {string} */
+        /**
+         * @description - `ready`: Prepared; it waits for the outcome.
+         *     - `refused`: It cannot prepare; `detail` says why.
+         *     - `switched`: It has carried the commit out.
+         *     - `released`: It has carried the abort out.
+         * @enum {string}
+         */
         PhaseEnum: "ready" | "refused" | "switched" | "released";
-        /** @enum {string} */
-        PlaceEnum: "node" | "link";
-        /** @description A plan without its document: `apps.plans.selectors.readings.Reading`. */
+        /** @description A plan without its steps. */
         Plan: {
             /** Format: uuid */
             id: string;
@@ -5540,8 +7052,12 @@ export interface components {
             system_name: string;
             state: components["schemas"]["PlanStateEnum"];
             author: string | null;
+            /** Format: uuid */
+            author_id: string | null;
             /** @description Who set up the schedule or trigger that made it. */
             answerable: string | null;
+            /** Format: uuid */
+            answerable_id: string | null;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -5555,6 +7071,7 @@ export interface components {
             run_name: string | null;
             source: components["schemas"]["PlanSource"];
             blast_radius: components["schemas"]["BlastRadius"];
+            /** @description That count now; of an executed plan, those that it was executed on. */
             approvals_given: number;
             approvals_needed: number;
             /** Format: date-time */
@@ -5563,8 +7080,16 @@ export interface components {
             stale_because: string;
             /** Format: uuid */
             superseded_by: string | null;
+            superseded_by_name: string | null;
             execution: components["schemas"]["PlanExecution"] | null;
-            allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["PlanCommandEnum"][];
+        };
+        /** @description Who accepts that the plan loads more than a capacity, and why. */
+        PlanAcceptance: {
+            person: string;
+            /** Format: date-time */
+            at: string;
+            reason: string;
         };
         /** @description One action: what it changes, from what to what. */
         PlanAction: {
@@ -5595,29 +7120,49 @@ export interface components {
             valid: boolean;
             invalid_because: string;
         };
-        /** @description A quantity that the plan assumes to lie between two bounds; `measured` is of now. */
+        /**
+         * @description A quantity that the plan assumes to lie between two bounds; `measured` is its
+         *     present value.
+         */
         PlanBound: {
             name: string;
             unit: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In the unit that stands beside it.
+             */
             low: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In the unit that stands beside it.
+             */
             high: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In the unit that stands beside it.
+             */
             measured: number | null;
         };
         /**
-         * @description One number before and after; null: not enforced. A link counts 1 where it is, else 0.
+         * @description One number before and after; null: not enforced. A link counts 1 where it is, else
+         *     0.
          *
-         *     What is no number, such as the broker where a flow enters, stands in `was` and `becomes`.
+         *     What is no number, such as the broker where a flow enters, stands in `was` and `becomes`; so
+         *     does `not served` in the place of a limit where there is nothing to limit.
          */
         PlanChange: {
             kind: string;
             label: string;
             unit: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In the unit that stands beside it.
+             */
             before: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In the unit that stands beside it.
+             */
             after: number | null;
             step: number;
             reason: string;
@@ -5625,18 +7170,55 @@ export interface components {
             was: string;
             /** @description Text; empty where the change is a number. */
             becomes: string;
+            /**
+             * Format: double
+             * @description Of a rate what passes now, of a limit who is connected now; null: not measured, or the plan has begun.
+             */
+            measured: number | null;
         };
-        /** @description One thing that was looked at just now. */
+        /** @description One check of the live state. */
         PlanCheck: {
             name: string;
             title: string;
             state: components["schemas"]["CheckStateEnum"];
             detail: string;
         };
-        /** @description The answer of a dry run; nothing was touched. */
+        /** @description List the checks of a dry run; nothing was touched. */
         PlanChecks: {
             results: components["schemas"]["PlanCheck"][];
         };
+        /** @description One class that a plan touches: who is connected now, and who may be afterwards. */
+        PlanClassHurt: {
+            name: string;
+            broker: string;
+            /** @description Consumers that are connected now; null: nobody measures. */
+            connected: number | null;
+            /** @description Consumers that wait for a place; null: nobody measures. */
+            waiting: number | null;
+            served_before: boolean;
+            /** @description null: where the class is served, nothing limits it. */
+            limit_before: number | null;
+            served_after: boolean;
+            /** @description null: where the class is served, nothing limits it. */
+            limit_after: number | null;
+            /** @description How many have to leave; null: it cannot be told. */
+            disconnected: number | null;
+            /** @description How many of those that wait find a place; null: it cannot be told. */
+            let_in: number | null;
+        };
+        /**
+         * @description - `submit`: Send it for review.
+         *     - `withdraw`: Take it back from review.
+         *     - `approve`: Approve its content.
+         *     - `reject`: Reject it, with a comment.
+         *     - `execute`: Carry it out.
+         *     - `discard`: Drop it.
+         *     - `dry_run`: Check it against the live state; nothing is touched.
+         *     - `accept_overload`: Accept that it loads more than a capacity.
+         *     - `roll_back`: Make a plan that rolls it back.
+         * @enum {string}
+         */
+        PlanCommandEnum: "submit" | "withdraw" | "approve" | "reject" | "execute" | "discard" | "dry_run" | "accept_overload" | "roll_back";
         /** @description A plan as a reviewer reads it. */
         PlanDetail: {
             /** Format: uuid */
@@ -5650,8 +7232,12 @@ export interface components {
             system_name: string;
             state: components["schemas"]["PlanStateEnum"];
             author: string | null;
+            /** Format: uuid */
+            author_id: string | null;
             /** @description Who set up the schedule or trigger that made it. */
             answerable: string | null;
+            /** Format: uuid */
+            answerable_id: string | null;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -5665,6 +7251,7 @@ export interface components {
             run_name: string | null;
             source: components["schemas"]["PlanSource"];
             blast_radius: components["schemas"]["BlastRadius"];
+            /** @description That count now; of an executed plan, those that it was executed on. */
             approvals_given: number;
             approvals_needed: number;
             /** Format: date-time */
@@ -5673,21 +7260,35 @@ export interface components {
             stale_because: string;
             /** Format: uuid */
             superseded_by: string | null;
+            superseded_by_name: string | null;
             execution: components["schemas"]["PlanExecution"] | null;
-            allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["PlanCommandEnum"][];
             why: string[];
             promise: components["schemas"]["PlanPromise"][];
             steps: components["schemas"]["PlanStep"][];
             changes: components["schemas"]["PlanChange"][];
             left_out: components["schemas"]["PlanLeftOut"][];
             checks: components["schemas"]["PlanCheck"][];
+            /** @description Who loses a connection; null: it has begun, or is settled. */
+            hurt: components["schemas"]["PlanHurt"] | null;
+            /** @description Who sends more than the plan lets pass; null: it has begun, or is settled. */
+            waits: components["schemas"]["PlanWaits"] | null;
             approvals: components["schemas"]["PlanApproval"][];
+            /** @description Where it would load more than a capacity; empty: nowhere, or it has begun. */
+            would_overload: string;
+            /** @description null: nobody has accepted an overload. */
+            accepted_overload: components["schemas"]["PlanAcceptance"] | null;
+            /** @description Of an executed plan: where rolling it back would load more than a capacity. */
+            roll_back_overload: string;
             policy: components["schemas"]["PlanPolicy"];
             envelope: components["schemas"]["PlanBound"][];
             events: components["schemas"]["PlanEvent"][];
             executions: components["schemas"]["PlanExecutionRow"][];
         };
-        /** @description One line of a plan's history. */
+        /**
+         * @description One line of a plan's history: what happened to it, and what was asked of its
+         *     execution.
+         */
         PlanEvent: {
             /** Format: date-time */
             at: string;
@@ -5696,13 +7297,16 @@ export interface components {
             title: string;
             note: string;
         };
-        /** @description How far the execution of a plan is. */
+        /** @description The progress of a plan's execution. */
         PlanExecution: {
             /** Format: uuid */
             id: string;
             state: components["schemas"]["ExecutionStateEnum"];
             actions_done: number;
             actions_total: number;
+            /** @description Of its rollback; 0 until it has one. */
+            actions_to_undo: number;
+            actions_undone: number;
         };
         /** @description An attempt to carry the plan out. */
         PlanExecutionRow: {
@@ -5715,17 +7319,35 @@ export interface components {
             /** Format: date-time */
             ended_at: string | null;
         };
+        /** @description Whom a plan disconnects, from what is measured now. */
+        PlanHurt: {
+            /** @description How many of how many lose their connection. */
+            sentence: string;
+            /** @description Of all classes of the system; null: nobody measures. */
+            connected: number | null;
+            /** @description How many have to leave, of the classes where that can be told. */
+            disconnected: number;
+            /** @description Those that the plan touches; the one that loses most first. */
+            classes: components["schemas"]["PlanClassHurt"][];
+            /** @description Classes of which it cannot be told. */
+            unmeasured: string[];
+        };
         /** @description One number that was proposed to change and does not, by the policy's judgement. */
         PlanLeftOut: {
             kind: string;
             label: string;
             unit: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In the unit that stands beside it.
+             */
             before: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In the unit that stands beside it.
+             */
             wanted: number | null;
-            /** @description band, reversal, dwell, charge, room or no_need. */
-            reason: string;
+            reason: components["schemas"]["LeftOutReasonEnum"];
             /** @description The reason with its numbers. */
             because: string;
         };
@@ -5757,14 +7379,28 @@ export interface components {
             next_window_at: string | null;
             window_text: string;
         };
-        /** @description A quantity before the plan and what it is expected to be after. */
+        /** @description A quantity before the plan and its expected value after. */
         PlanPromise: {
             name: string;
             unit: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In the unit that stands beside it.
+             */
             before: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In the unit that stands beside it.
+             */
             after: number | null;
+        };
+        /** @description Why somebody commands a plan, such as the number of a ticket. */
+        PlanReasonRequest: {
+            /**
+             * @description For the plan's history.
+             * @default
+             */
+            reason: string;
         };
         /** @description What proposed the plan. */
         PlanSource: {
@@ -5773,19 +7409,82 @@ export interface components {
             id: string | null;
             name: string;
         };
-        /** @enum {string} */
+        /**
+         * @description - `draft`: Made, and not sent for review.
+         *     - `pending_review`: Waits for approvals.
+         *     - `approved`: Has the approvals that the policy asks for; an operator may execute it.
+         *     - `executing`: Is being carried out.
+         *     - `executed`: Was carried out.
+         *     - `rejected`: A reviewer rejected it.
+         *     - `stale`: What it was made of has changed, or its execution was broken off.
+         *     - `superseded`: A newer plan stands in its place.
+         *     - `discarded`: Somebody dropped it before it was begun.
+         *
+         *     Final, for nothing follows: `discarded`, `executed`, `rejected`, `stale`, `superseded`.
+         * @enum {string}
+         */
         PlanStateEnum: "draft" | "pending_review" | "approved" | "executing" | "executed" | "rejected" | "stale" | "superseded" | "discarded";
-        /** @description Actions that may run together. */
+        /** @description List actions that may run together. */
         PlanStep: {
             index: number;
             actions: components["schemas"]["PlanAction"][];
         };
+        /** @description One topic that gets more messages than its gate lets pass after the plan. */
+        PlanWait: {
+            topic: string;
+            /** Format: uuid */
+            topic_id: string;
+            /** @description Where its gate is. */
+            broker: string;
+            /** @description Its messages wait; those of a best-effort topic are discarded. */
+            reliable: boolean;
+            /**
+             * Format: double
+             * @description Mean of the last half minute.
+             */
+            offered_per_s: number;
+            /**
+             * Format: double
+             * @description What the plan lets pass.
+             */
+            gate_per_s: number;
+            /**
+             * Format: double
+             * @description How many more arrive than leave.
+             */
+            excess_per_s: number;
+            /** @description Messages that wait already. */
+            waiting: number;
+            /**
+             * Format: double
+             * @description Seconds after the plan until the first known limit is reached; null: see why.
+             */
+            full_in_s: number | null;
+            /** @description Why no time can be told; empty where one is. */
+            why: string;
+            /** @description It is full within an hour. */
+            alarm: boolean;
+            /** @description All of it in words. */
+            sentence: string;
+        };
+        /** @description What a plan's gates do to what publishers send now. */
+        PlanWaits: {
+            /** @description The one that is full first, first. */
+            topics: components["schemas"]["PlanWait"][];
+            /** @description Topics whose gate the plan sets and whose messages nobody measures now. */
+            unmeasured: string[];
+        };
         /**
-         * @description What one broker's agent measured at one moment.
-         *
-         *     The fields are what the schema says; a sample was checked member by member when it came in, so
-         *     it is handed on as it is stored. A page asks for thousands of them.
+         * @description - `optimal`: No plan is shorter.
+         *     - `solved`: A plan was found; a shorter one is not ruled out.
+         *     - `time_limit`: The best plan that was found in the time given.
+         *     - `infeasible`: No plan leads there.
+         *     - `no_plan`: No plan was found in the time given.
+         *     - `failed`: The planner broke; `reason` says how.
+         * @enum {string}
          */
+        PlannerStatusEnum: "optimal" | "solved" | "time_limit" | "infeasible" | "no_plan" | "failed";
+        /** @description What one broker's agent measured at one moment. */
         Point: {
             /** Format: date-time */
             at: string;
@@ -5802,7 +7501,20 @@ export interface components {
             };
             broker_load: components["schemas"]["BrokerLoad"];
             agent: components["schemas"]["AgentLoad"];
+            /** @description Why the measurements cannot be true; empty: nothing speaks against them. Those that contradict each other are left out. */
+            suspect: string;
         };
+        /**
+         * @description - `optimal`: Proven to be the best.
+         *     - `solved`: The method ended by itself; a better answer is not ruled out.
+         *     - `not_converged`: The method's own limit came first: the best that it has.
+         *     - `time_limit`: The time limit came first: the best until then.
+         *     - `infeasible`: Nothing is feasible; the reason stands beside it.
+         *     - `invalid`: The scenario's edits do not give a valid model.
+         *     - `failed`: The method itself broke on it.
+         * @enum {string}
+         */
+        PointStatusEnum: "optimal" | "solved" | "not_converged" | "time_limit" | "infeasible" | "invalid" | "failed";
         /** @description What plans of a system need; values are those in force, inherited ones too. */
         Policy: {
             /** Format: uuid */
@@ -5835,6 +7547,11 @@ export interface components {
              * @description Pause between two steps.
              */
             pace_s?: number;
+            /**
+             * Format: double
+             * @description The same while something is rolled back, by its execution or by a plan.
+             */
+            roll_back_pace_s?: number;
             /**
              * Format: double
              * @description Least relative gain of utility worth enacting; 0: any change is.
@@ -5872,11 +7589,14 @@ export interface components {
             readonly version: number;
             /** Format: date-time */
             readonly updated_at: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["EditCommandEnum"][];
         };
-        /** @description The model solved without and with the draft, by the same method from the same prices. */
+        /**
+         * @description Compare the model solved without and with the draft, by the same method from the same
+         *     prices.
+         */
         Preview: {
-            status: string;
+            status: components["schemas"]["AllocationStatusEnum"];
             /** @description Why nothing is feasible, where nothing is. */
             reason: string;
             method: string;
@@ -5886,13 +7606,30 @@ export interface components {
              * @description The allocation whose prices the computation began with.
              */
             start?: string | null;
-            /** Format: double */
+            start_name?: string | null;
+            /**
+             * Format: double
+             * @description What rates and consumers are worth now, by the draft's utility functions.
+             */
             utility_before: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The same with the draft.
+             */
             utility_after: number;
+            /**
+             * Format: double
+             * @description What they are worth now, by the functions as they are saved.
+             */
+            saved_utility_before: number;
+            /**
+             * Format: double
+             * @description The same with the draft.
+             */
+            saved_utility_after: number;
             admitted_before: number;
             admitted_after: number;
-            /** @description The draft's own first. */
+            /** @description Changes of the draft's own topics and classes come first. */
             changes: components["schemas"]["PreviewChange"][];
             changes_in_all: number;
             /** Format: double */
@@ -5904,9 +7641,15 @@ export interface components {
             name: string;
             /** @description Resource of a node's price; flow of a class. */
             detail: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In the unit of `kind`.
+             */
             before: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In the unit of `kind`.
+             */
             after: number;
             /** @description One of the draft's own classes or topics. */
             of_draft: boolean;
@@ -5917,16 +7660,18 @@ export interface components {
                 [key: string]: components["schemas"]["UtilityDraftRequest"];
             };
         };
-        /** @description What one more unit of a resource is worth. */
+        /** @description The value of one more unit of a resource. */
         Price: {
-            /** @description node or link */
-            kind: string;
+            kind: components["schemas"]["ResourceLoadPlaceEnum"];
             id: string;
             resource: string | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Utility per unit of the resource.
+             */
             price: number;
         };
-        /** @description A problem of one's own (docs/formats.md, Allocation), and how to optimize it. */
+        /** @description A problem of the caller (docs/formats.md, Allocation), and how to optimize it. */
         ProblemAllocationRequestRequest: {
             /**
              * @description A name from /optimizers.
@@ -5945,9 +7690,27 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @enum {string} */
+        /** @description Something that runs wait for. */
+        Process: {
+            name: string;
+            /** @description False while it starts, and when it is down. */
+            answers: boolean;
+            /** @description What happens while it does not answer. */
+            meanwhile: string;
+        };
+        Processes: {
+            results: components["schemas"]["Process"][];
+        };
+        /**
+         * @description - `simulated`: No broker: a simulation.
+         *     - `nats`: NATS.
+         *     - `kafka`: Apache Kafka; model only.
+         *     - `rabbitmq`: RabbitMQ; model only.
+         *     - `mqtt`: MQTT; model only.
+         * @enum {string}
+         */
         ProductEnum: "simulated" | "nats" | "kafka" | "rabbitmq" | "mqtt";
-        /** @description A publisher. */
+        /** @description A publisher of a topic. */
         Publisher: {
             /** Format: uuid */
             readonly id: string;
@@ -5956,6 +7719,7 @@ export interface components {
              * @description Cannot be changed later.
              */
             system: string;
+            readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
             readonly version: number;
@@ -5963,7 +7727,7 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             readonly updated_at: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["ObjectCommandEnum"][];
             /** Format: uuid */
             topic: string;
             readonly topic_name: string | null;
@@ -5976,7 +7740,7 @@ export interface components {
             /** Format: double */
             rate_per_s?: number;
         };
-        /** @description A publisher. */
+        /** @description A publisher of a topic. */
         PublisherRequest: {
             /**
              * Format: uuid
@@ -5996,29 +7760,54 @@ export interface components {
             /** Format: double */
             rate_per_s?: number;
         };
-        /** @enum {string} */
+        /**
+         * @description - `overlay`: Carries messages, when it is in force.
+         *     - `goal`: A tree to compare with and to plan for.
+         * @enum {string}
+         */
         PurposeEnum: "overlay" | "goal";
-        /** @description One quantity that differs between two allocations; null where one does not have it. */
+        /**
+         * @description One quantity that differs between two allocations; null where one does not have
+         *     it.
+         */
         QuantityChange: {
             kind: components["schemas"]["QuantityKindEnum"];
             name: string;
             /** @description Resource of a node's price; flow of a class. */
             detail: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In the unit of `kind`.
+             */
             before: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In the unit of `kind`.
+             */
             after: number | null;
             /**
              * Format: double
-             * @description How much of itself it moved, 0 to 1.
+             * @description Relative change, 0 to 1.
              */
             share: number;
         };
-        /** @enum {string} */
+        /**
+         * @description - `delay_p50_s`: Median delay in seconds, at most.
+         *     - `delay_p99_s`: Delay in seconds below which 99 of 100 messages stay, at most.
+         *     - `loss_ratio`: Share of messages lost, 0 to 1, at most.
+         *     - `rate_per_s`: Delivered rate in messages per second, at least.
+         * @enum {string}
+         */
         QuantityEnum: "delay_p50_s" | "delay_p99_s" | "loss_ratio" | "rate_per_s";
-        /** @enum {string} */
+        /**
+         * @description - `rate`: The rate of a flow, msg/s.
+         *     - `admitted`: Admitted consumers of a class.
+         *     - `node_price`: Utility per unit of a broker's resource.
+         *     - `link_price`: Utility per unit of a link's capacity.
+         * @enum {string}
+         */
         QuantityKindEnum: "rate" | "admitted" | "node_price" | "link_price";
-        /** @description One end of a topic's rates that its latency targets do not know. */
+        /** @description One end of a topic's rates that lies outside the range of its latency targets. */
         RangeProblem: {
             field: string;
             message: string;
@@ -6038,9 +7827,7 @@ export interface components {
              */
             rate_max_per_s: number;
         };
-        /** @enum {string} */
-        ReasonEnum: "broker_away" | "too_large" | "ingress_full" | "link_full" | "link_away" | "not_read" | "unreadable" | "unheard";
-        /** @description Say what is missing. */
+        /** @description The reason of a rejection. */
         RejectRequest: {
             comment: string;
         };
@@ -6052,7 +7839,12 @@ export interface components {
             changes: components["schemas"]["RelaxedNumber"][];
             change_count: number;
         };
-        /** @enum {string} */
+        /**
+         * @description - `capacities`: Raise capacities until everything fits.
+         *     - `all_rates`: Lower every minimum rate by one factor.
+         *     - `few_rates`: Lower few minimum rates, and as little as possible in all.
+         * @enum {string}
+         */
         RelaxationKindEnum: "capacities" | "all_rates" | "few_rates";
         /** @description One number of the model, as it is and as it would have to be. */
         RelaxedNumber: {
@@ -6064,12 +7856,23 @@ export interface components {
              */
             object: string | null;
             resource: string | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description A capacity in units of work per second, or a rate in messages per second.
+             */
             before: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description A capacity in units of work per second, or a rate in messages per second.
+             */
             after: number;
         };
-        /** @enum {string} */
+        /**
+         * @description - `node`: A broker.
+         *     - `link`: A link between brokers.
+         *     - `flow`: A topic's flow; its minimum rate.
+         * @enum {string}
+         */
         RelaxedNumberKindEnum: "node" | "link" | "flow";
         /** @description A broker of the overlay in force that is silent. */
         Repair: {
@@ -6085,20 +7888,25 @@ export interface components {
             silent_s: number;
             /**
              * Format: double
-             * @description After so much silence the policy lets a plan remove it.
+             * @description Seconds of silence after which the policy lets a plan remove it.
              */
             remove_after_s: number;
-            /** @description Whether it has been silent for so long. */
+            /** @description Whether it has been silent for that long. */
             removable: boolean;
-            /** @description What it alone held when it was heard last. */
+            /** @description Messages that only this broker held when it was last heard. */
             held: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["RepairCommandEnum"][];
         };
-        /** @description All of them. */
+        /**
+         * @description - `plan`: Make a plan that closes the overlay around the broker.
+         * @enum {string}
+         */
+        RepairCommandEnum: "plan";
+        /** @description List all silent brokers of the overlay in force. */
         RepairList: {
             results: components["schemas"]["Repair"][];
         };
-        /** @description Around which broker, and what the plan is called. */
+        /** @description The broker to remove and the title of the plan. */
         RepairRequestRequest: {
             /**
              * Format: uuid
@@ -6108,18 +7916,33 @@ export interface components {
             /** @default  */
             title: string;
         };
-        /** @description Load of a node's resource or of a link against its capacity, with its price. */
+        /** @description The load of a node's resource or of a link against its capacity, with its price. */
         ResourceLoad: {
-            place: components["schemas"]["PlaceEnum"];
+            place: components["schemas"]["ResourceLoadPlaceEnum"];
             name: string;
             resource?: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Units of work per second; of a link, link units per second.
+             */
             capacity: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Units of work per second; of a link, link units per second.
+             */
             load: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Utility per unit of the resource.
+             */
             price: number;
         };
+        /**
+         * @description - `node`: A broker.
+         *     - `link`: A link between brokers.
+         * @enum {string}
+         */
+        ResourceLoadPlaceEnum: "node" | "link";
         /** @description Whether agents of the system have obeyed more than this database knows. */
         Restored: {
             /** @description No documents are sent to the system's agents. */
@@ -6129,7 +7952,10 @@ export interface components {
             /** @description What you may do about it now. */
             allowed_commands: components["schemas"]["RestoredAllowedCommandsEnum"][];
         };
-        /** @enum {string} */
+        /**
+         * @description - `adopt_restored`: Declare that the database counts from now on.
+         * @enum {string}
+         */
         RestoredAllowedCommandsEnum: "adopt_restored";
         /** @description Whether it shall go on although a maintenance window forbids it. */
         ResumeRequest: {
@@ -6144,7 +7970,7 @@ export interface components {
              */
             override_window: boolean;
         };
-        /** @description For how long brokers keep delivered reliable messages. */
+        /** @description How long brokers keep delivered reliable messages. */
         RetentionRequest: {
             /** @description In seconds. */
             retention_s: number;
@@ -6156,9 +7982,36 @@ export interface components {
             /** @default  */
             reason: string;
         };
-        /** @enum {string} */
+        /**
+         * @description - `viewer`: Reads, and has tokens of its own; every account may do that.
+         *     - `editor`: Edits models, starts computations and proposes plans.
+         *     - `approver`: Approves and rejects plans.
+         *     - `operator`: Carries plans out.
+         *     - `admin`: Manages people, agents and policies.
+         * @enum {string}
+         */
         RoleEnum: "viewer" | "editor" | "approver" | "operator" | "admin";
-        /** @description A run. */
+        /** @description Why an executed plan is rolled back. */
+        RollBackRequest: {
+            /**
+             * @description For those who approve it.
+             * @default
+             */
+            reason: string;
+            /**
+             * @description Accept what going back would overload; needs a reason, and the permission to approve plans.
+             * @default false
+             */
+            accept_overload: boolean;
+        };
+        /**
+         * @description - `edit`: PATCH it.
+         *     - `delete`: DELETE it.
+         *     - `run`: Fire the schedule now.
+         * @enum {string}
+         */
+        RuleCommandEnum: "edit" | "delete" | "run";
+        /** @description A run of any kind. */
         Run: {
             /** Format: uuid */
             readonly id: string;
@@ -6191,15 +8044,20 @@ export interface components {
              * @description The overlay evaluation whose latest run this is.
              */
             readonly overlay_evaluation: string | null;
+            /** @description Of whatever kind; null where nothing came out, or a newer run took it over. */
+            readonly computed: components["schemas"]["Computed"] | null;
             readonly asked_by: string | null;
             /** Format: uuid */
+            readonly asked_by_id: string | null;
+            /** Format: uuid */
             readonly rerun_of: string | null;
+            readonly rerun_of_name: string | null;
             /**
              * Format: uuid
              * @description The run whose prices, rates and populations it begins at; null: it began cold.
              */
             readonly starts_from: string | null;
-            /** @description `A-26`, or the run where it left no allocation. */
+            /** @description Return a name such as `A-26`, or the run where it left no allocation. */
             readonly starts_from_name: string | null;
             readonly attempt: number;
             readonly worker: string;
@@ -6215,8 +8073,14 @@ export interface components {
             readonly progress: components["schemas"]["RunProgress"];
             readonly failure_code: string;
             readonly failure: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["RunCommandEnum"][];
         };
+        /**
+         * @description - `cancel`: Stop the run.
+         *     - `rerun`: Compute the same again on the same snapshot.
+         * @enum {string}
+         */
+        RunCommandEnum: "cancel" | "rerun";
         /** @description A run with its history and, where nothing fits, the reason. */
         RunDetail: {
             /** Format: uuid */
@@ -6250,15 +8114,20 @@ export interface components {
              * @description The overlay evaluation whose latest run this is.
              */
             readonly overlay_evaluation: string | null;
+            /** @description Of whatever kind; null where nothing came out, or a newer run took it over. */
+            readonly computed: components["schemas"]["Computed"] | null;
             readonly asked_by: string | null;
             /** Format: uuid */
+            readonly asked_by_id: string | null;
+            /** Format: uuid */
             readonly rerun_of: string | null;
+            readonly rerun_of_name: string | null;
             /**
              * Format: uuid
              * @description The run whose prices, rates and populations it begins at; null: it began cold.
              */
             readonly starts_from: string | null;
-            /** @description `A-26`, or the run where it left no allocation. */
+            /** @description Return a name such as `A-26`, or the run where it left no allocation. */
             readonly starts_from_name: string | null;
             readonly attempt: number;
             readonly worker: string;
@@ -6274,35 +8143,69 @@ export interface components {
             readonly progress: components["schemas"]["RunProgress"];
             readonly failure_code: string;
             readonly failure: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["RunCommandEnum"][];
             readonly events: components["schemas"]["RunEvent"][];
             readonly infeasibility: components["schemas"]["Infeasibility"] | null;
         };
-        /** @description One transition. */
+        /** @description One transition of a run. */
         RunEvent: {
             /** Format: date-time */
             readonly at: string;
-            command: string;
-            state: string;
+            readonly command: components["schemas"]["RunEventEnum"];
+            readonly state: components["schemas"]["RunStateEnum"];
             attempt: number;
             note?: string;
         };
-        /** @description How far a run is; empty before its first report. */
+        /**
+         * @description - `open`: Somebody, a schedule or a trigger asked for it.
+         *     - `cancel_requested`: Somebody asked to cancel it while it ran.
+         *     - `start`: A worker took it.
+         *     - `succeed`: It ended with a result.
+         *     - `find_infeasible`: It ended: nothing is feasible.
+         *     - `fail`: It ended by an error.
+         *     - `cancel`: It ended because somebody cancelled it.
+         *     - `retry`: Its worker died; it waits for another one.
+         * @enum {string}
+         */
+        RunEventEnum: "open" | "cancel_requested" | "start" | "succeed" | "find_infeasible" | "fail" | "cancel" | "retry";
+        /** @description The progress of a run; empty before its first report. */
         RunProgress: {
             iteration?: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In units of utility, which the utility functions define.
+             */
             utility?: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description The best utility so far, in units of utility.
+             */
             best_utility?: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Proven: no answer has more utility than this; null: no bound.
+             */
             upper_bound?: number;
             /** @description Problems solved, of many. */
             done?: number;
             total?: number;
         };
-        /** @enum {string} */
+        /**
+         * @description - `queued`: Waits for a worker.
+         *     - `running`: Is being computed.
+         *     - `succeeded`: Has a result.
+         *     - `infeasible`: Has ended: nothing is feasible, `infeasibility` says why.
+         *     - `failed`: Has ended by an error; `failure` says which.
+         *     - `cancelled`: Has ended because somebody cancelled it.
+         *
+         *     Final, for nothing follows: `cancelled`, `failed`, `infeasible`, `succeeded`.
+         * @enum {string}
+         */
         RunStateEnum: "queued" | "running" | "succeeded" | "infeasible" | "failed" | "cancelled";
-        /** @description Computes again every so often, or at the times of a cron expression. */
+        /**
+         * @description A schedule, which computes again at an interval, or at the times of a cron
+         *     expression.
+         */
         Schedule: {
             /** Format: uuid */
             readonly id: string;
@@ -6323,6 +8226,9 @@ export interface components {
             /** Format: double */
             time_limit_s?: number | null;
             then?: components["schemas"]["ThenEnum"];
+            readonly system_name: string;
+            /** Format: uuid */
+            readonly answerable_id: string | null;
             /** @description Who made it or took it over. Nobody who made or changed it decides about its plans. */
             readonly answerable: string | null;
             readonly last_firing: components["schemas"]["Firing"] | null;
@@ -6331,7 +8237,7 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             readonly updated_at: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["RuleCommandEnum"][];
             /** @description Either this or `cron`. */
             every_s?: number | null;
             /** @description minute hour day-of-month month day-of-week. */
@@ -6339,7 +8245,7 @@ export interface components {
             timezone?: string;
             /** Format: date-time */
             readonly next_at: string | null;
-            /** @description When, in plain words. */
+            /** @description The times of the schedule, in plain words. */
             readonly text: string;
         };
         /** @description A schedule in plain words and its next times, UTC. */
@@ -6347,7 +8253,10 @@ export interface components {
             text: string;
             next: string[];
         };
-        /** @description Computes again every so often, or at the times of a cron expression. */
+        /**
+         * @description A schedule, which computes again at an interval, or at the times of a cron
+         *     expression.
+         */
         ScheduleRequest: {
             /** Format: uuid */
             system: string;
@@ -6366,7 +8275,7 @@ export interface components {
             /** Format: double */
             time_limit_s?: number | null;
             then?: components["schemas"]["ThenEnum"];
-            /** @description Answer for its plans from now on; without it whoever answers stays the same. */
+            /** @description Take responsibility for its plans from now on; without it the responsible person stays the same. */
             take_over?: boolean;
             reason?: string;
             /** @description Either this or `cron`. */
@@ -6375,12 +8284,15 @@ export interface components {
             cron?: string;
             timezone?: string;
         };
-        /** @description The measurements of one broker, oldest first. */
+        /** @description List the measurements of one broker, oldest first. */
         Series: {
             /** Format: uuid */
             broker: string;
             broker_name: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Minutes.
+             */
             minutes: number;
             points: components["schemas"]["Point"][];
         };
@@ -6392,11 +8304,19 @@ export interface components {
             username: string;
             display_name: string;
             roles: components["schemas"]["RoleEnum"][];
-            /** @description create_system, start_run, manage_people, manage_agents, manage_tokens */
-            allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["SessionCommandEnum"][];
             /** @description Send as X-CSRFToken with every write. */
             csrf_token: string;
         };
+        /**
+         * @description - `create_system`: Add a system, and edit models.
+         *     - `start_run`: Start computations.
+         *     - `manage_people`: Add people and change their roles.
+         *     - `manage_agents`: Enrol and revoke agents.
+         *     - `manage_tokens`: Make and revoke one's own tokens.
+         * @enum {string}
+         */
+        SessionCommandEnum: "create_system" | "start_run" | "manage_people" | "manage_agents" | "manage_tokens";
         /** @description A node's resource or a link that cannot carry the minimum rates. */
         Shortage: {
             kind: components["schemas"]["ShortageKindEnum"];
@@ -6406,11 +8326,11 @@ export interface components {
              * @description The broker, link or topic of this name in the run's system now; null: none.
              */
             object: string | null;
-            /** @description Of a node; null for a link. */
+            /** @description Resource of a node; null for a link. */
             resource: string | null;
             /**
              * Format: double
-             * @description Of the minimum rates, units of work per second.
+             * @description Load of the minimum rates, units of work per second.
              */
             load: number;
             /**
@@ -6423,16 +8343,20 @@ export interface components {
              * @description Load minus capacity.
              */
             short: number;
-            /** @description Those that load it most, largest first. */
+            /** @description Flows that load it most, largest first. */
             flows: components["schemas"]["FlowLoad"][];
         };
-        /** @enum {string} */
+        /**
+         * @description - `node`: A broker.
+         *     - `link`: A link between brokers.
+         * @enum {string}
+         */
         ShortageKindEnum: "node" | "link";
-        /** @description Every method on one snapshot, the best allocation first. */
+        /** @description List every method on one snapshot, the best allocation first. */
         SideBySide: {
             /**
              * Format: double
-             * @description The lowest that any of them has proven; it holds for all.
+             * @description The lowest bound that any of them has proven; it holds for all.
              */
             upper_bound: number | null;
             standings: components["schemas"]["Standing"][];
@@ -6442,7 +8366,7 @@ export interface components {
             username: string;
             password: string;
         };
-        /** @description An SLO. */
+        /** @description A service-level objective of a topic. */
         Slo: {
             /** Format: uuid */
             readonly id: string;
@@ -6451,6 +8375,7 @@ export interface components {
              * @description Cannot be changed later.
              */
             system: string;
+            readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
             readonly version: number;
@@ -6458,12 +8383,15 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             readonly updated_at: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["ObjectCommandEnum"][];
             /** Format: uuid */
             topic: string;
             readonly topic_name: string | null;
             quantity: components["schemas"]["QuantityEnum"];
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Seconds, a share of 1, or messages per second, as `quantity` says.
+             */
             target: number;
             /**
              * Format: double
@@ -6472,7 +8400,7 @@ export interface components {
             objective?: number;
             window_s?: number;
         };
-        /** @description An SLO. */
+        /** @description A service-level objective of a topic. */
         SloRequest: {
             /**
              * Format: uuid
@@ -6486,7 +8414,10 @@ export interface components {
             /** Format: uuid */
             topic: string;
             quantity: components["schemas"]["QuantityEnum"];
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Seconds, a share of 1, or messages per second, as `quantity` says.
+             */
             target: number;
             /**
              * Format: double
@@ -6495,17 +8426,34 @@ export interface components {
             objective?: number;
             window_s?: number;
         };
-        /** @description What one method has come to; both null: it was never asked. */
+        /**
+         * @description - `compute`: Needed to compute the model.
+         *     - `plan`: Needed to make a plan, too.
+         *     - `carry_out`: Needed to carry a plan out, too.
+         * @enum {string}
+         */
+        StageEnum: "compute" | "plan" | "carry_out";
+        /** @description The latest result of one method; both null: it was never run. */
         Standing: {
             method: string;
             title: string;
             allocation: components["schemas"]["Allocation"] | null;
-            /** @description A newer run that has found nothing yet. */
+            /** @description A newer run without a result yet. */
             run: components["schemas"]["Run"] | null;
         };
-        /** @enum {string} */
+        /**
+         * @description - `pending`: Has not begun.
+         *     - `in_progress`: Its actions run.
+         *     - `completed`: All its actions are done.
+         *     - `aborting`: Its actions are called off.
+         *     - `aborted`: It was called off, or never begun.
+         *     - `dead`: An agent does not answer after the commit: a person decides.
+         *
+         *     Final, for nothing follows: `aborted`, `completed`, `dead`.
+         * @enum {string}
+         */
         StepStateEnum: "pending" | "in_progress" | "completed" | "aborting" | "aborted" | "dead";
-        /** @description A stream. */
+        /** @description A stream with its topics. */
         Stream: {
             /** Format: uuid */
             readonly id: string;
@@ -6514,6 +8462,7 @@ export interface components {
              * @description Cannot be changed later.
              */
             system: string;
+            readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
             readonly version: number;
@@ -6521,13 +8470,13 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             readonly updated_at: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["ObjectCommandEnum"][];
             number: number;
             /** Format: uuid */
             group?: string | null;
             readonly group_name: string | null;
         };
-        /** @description A stream. */
+        /** @description A stream with its topics. */
         StreamRequest: {
             /**
              * Format: uuid
@@ -6560,6 +8509,8 @@ export interface components {
             readonly allocation: string | null;
             readonly allocation_number: number | null;
             readonly author: string | null;
+            /** Format: uuid */
+            readonly author_id: string | null;
             readonly model_version: number | null;
             readonly snapshot_hash: string;
             readonly result_hash: string | null;
@@ -6574,7 +8525,7 @@ export interface components {
             readonly points_done: number;
             readonly points_total: number;
             readonly version: number;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["StudyCommandEnum"][];
         };
         /** @description What a study would need. */
         StudyCheck: {
@@ -6590,7 +8541,7 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description Which system, and what to ask of it. */
+        /** @description Which system to study, and the question. */
         StudyCheckRequestRequest: {
             /** Format: uuid */
             system: string;
@@ -6604,7 +8555,15 @@ export interface components {
              */
             allocation?: string | null;
         };
-        /** @description A study with what it asks. */
+        /**
+         * @description - `cancel`: Stop the run.
+         *     - `rerun`: Compute the same again on the same snapshot.
+         *     - `rename`: PATCH its name.
+         *     - `delete`: DELETE it.
+         * @enum {string}
+         */
+        StudyCommandEnum: "cancel" | "rerun" | "rename" | "delete";
+        /** @description A study with its question. */
         StudyDetail: {
             /** Format: uuid */
             readonly id: string;
@@ -6622,6 +8581,8 @@ export interface components {
             readonly allocation: string | null;
             readonly allocation_number: number | null;
             readonly author: string | null;
+            /** Format: uuid */
+            readonly author_id: string | null;
             readonly model_version: number | null;
             readonly snapshot_hash: string;
             readonly result_hash: string | null;
@@ -6636,12 +8597,16 @@ export interface components {
             readonly points_done: number;
             readonly points_total: number;
             readonly version: number;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["StudyCommandEnum"][];
             readonly spec: {
                 [key: string]: unknown;
             };
         };
-        /** @enum {string} */
+        /**
+         * @description - `sweep`: Many scenarios: every combination of the axes' values.
+         *     - `schedule`: One scenario after the other, as over a day.
+         * @enum {string}
+         */
         StudyKindEnum: "sweep" | "schedule";
         /** @description The answer to one scenario with one method. */
         StudyPoint: {
@@ -6651,11 +8616,17 @@ export interface components {
             readonly method: string;
             /** @description One per axis: a number, or an id. */
             readonly coordinates: unknown[];
-            readonly status: string;
+            readonly status: components["schemas"]["PointStatusEnum"];
             readonly reason: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In units of utility, which the utility functions define.
+             */
             readonly utility: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Proven: no answer has more utility than this; null: no bound.
+             */
             readonly upper_bound: number | null;
             /**
              * Format: double
@@ -6686,7 +8657,7 @@ export interface components {
                 [key: string]: number;
             } | null;
         };
-        /** @description Which system, what to ask of it, and what to call the study. */
+        /** @description Which system to study, the question and the name of the study. */
         StudyRequestRequest: {
             /** Format: uuid */
             system: string;
@@ -6705,7 +8676,11 @@ export interface components {
              */
             name: string;
         };
-        /** @enum {string} */
+        /**
+         * @description - `allocation`: Rates and populations.
+         *     - `overlay`: The overlay.
+         * @enum {string}
+         */
         SubjectEnum: "allocation" | "overlay";
         /** @description A subscriber with its interests. */
         Subscriber: {
@@ -6716,6 +8691,7 @@ export interface components {
              * @description Cannot be changed later.
              */
             system: string;
+            readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
             readonly version: number;
@@ -6723,7 +8699,7 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             readonly updated_at: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["ObjectCommandEnum"][];
             description?: string;
             /** Format: uuid */
             broker?: string | null;
@@ -6746,7 +8722,10 @@ export interface components {
             broker?: string | null;
             interests?: components["schemas"]["InterestRequest"][];
         };
-        /** @description A system; `allowed_commands` also says whether one may add objects to it and optimize it. */
+        /**
+         * @description A system; `allowed_commands` also says whether the caller may add objects to it and
+         *     optimize it.
+         */
         System: {
             /** Format: uuid */
             readonly id: string;
@@ -6754,6 +8733,8 @@ export interface components {
             description?: string;
             product?: components["schemas"]["ProductEnum"];
             readonly product_name: string;
+            /** @description No agent has a driver for the product: plans cannot be carried out. */
+            readonly model_only: boolean;
             resources?: string[];
             readonly model_version: number;
             readonly version: number;
@@ -6764,7 +8745,7 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             readonly updated_at: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["SystemCommandEnum"][];
         };
         /** @description Which system to optimize, and how. */
         SystemAllocationRequestRequest: {
@@ -6783,9 +8764,19 @@ export interface components {
             time_limit_s?: number | null;
             /** Format: uuid */
             system: string;
-            /** @description Do not begin where the system's last allocation left off. */
+            /** @description Do not start from the prices of the system's last allocation. */
             cold?: boolean;
         };
+        /**
+         * @description - `edit`: PATCH it.
+         *     - `delete`: DELETE it.
+         *     - `add`: Add objects to its model.
+         *     - `optimize`: Start computations on it.
+         *     - `set_access`: PUT `access`.
+         *     - `set_retention`: PUT `retention`.
+         * @enum {string}
+         */
+        SystemCommandEnum: "edit" | "delete" | "add" | "optimize" | "set_access" | "set_retention";
         /** @description All flows of a system. */
         SystemFlows: {
             /** @description The policy lets the controller act. */
@@ -6798,7 +8789,10 @@ export interface components {
             plan_name: string | null;
             flows: components["schemas"]["FlowStatus"][];
         };
-        /** @description A system; `allowed_commands` also says whether one may add objects to it and optimize it. */
+        /**
+         * @description A system; `allowed_commands` also says whether the caller may add objects to it and
+         *     optimize it.
+         */
         SystemRequest: {
             name: string;
             description?: string;
@@ -6806,7 +8800,7 @@ export interface components {
             resources?: string[];
             reason?: string;
         };
-        /** @description Traffic between the brokers of a system, on its overlay in force. */
+        /** @description The traffic between the brokers of a system, on its overlay in force. */
         SystemTraffic: {
             source: components["schemas"]["TrafficSourceEnum"];
             detail: string;
@@ -6853,22 +8847,31 @@ export interface components {
             };
             broker_load: components["schemas"]["BrokerLoad"];
             agent: components["schemas"]["AgentLoad"];
+            /** @description Why the measurements cannot be true; empty: nothing speaks against them. Those that contradict each other are left out. */
+            suspect: string;
             /** Format: uuid */
             broker: string;
             broker_name: string;
         };
-        /** @description A coefficient by its kind and name. */
+        /** @description Identify a coefficient by its kind and name. */
         Term: {
-            kind: string;
+            kind: components["schemas"]["CoefficientKindEnum"];
             name: string;
         };
-        /** @enum {string} */
+        /**
+         * @description - `none`: Only compute.
+         *     - `draft`: Make a draft of a plan.
+         *     - `submit`: Make a plan and send it for review.
+         * @enum {string}
+         */
         ThenEnum: "none" | "draft" | "submit";
         /** @description A token without its secret. */
         Token: {
             /** Format: uuid */
             readonly id: string;
             name: string;
+            /** Format: uuid */
+            readonly owner: string;
             readonly owner_name: string;
             readonly prefix: string;
             roles: components["schemas"]["RoleEnum"][];
@@ -6880,8 +8883,13 @@ export interface components {
             readonly revoked_at: string | null;
             /** Format: date-time */
             readonly last_used_at: string | null;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["TokenCommandEnum"][];
         };
+        /**
+         * @description - `revoke`: DELETE it.
+         * @enum {string}
+         */
+        TokenCommandEnum: "revoke";
         /** @description A token without its secret. */
         TokenRequest: {
             name: string;
@@ -6898,6 +8906,7 @@ export interface components {
              * @description Cannot be changed later.
              */
             system: string;
+            readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
             readonly version: number;
@@ -6905,7 +8914,7 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             readonly updated_at: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["ObjectCommandEnum"][];
             description?: string;
             pattern?: components["schemas"]["PatternEnum"];
             delivery?: components["schemas"]["DeliveryEnum"];
@@ -6930,36 +8939,48 @@ export interface components {
             link_costs?: components["schemas"]["TopicLinkCost"][];
             readonly class_count: number;
         };
-        /** @description Work per message on a link. */
+        /** @description The work per message of a topic on a link. */
         TopicLinkCost: {
             /** Format: uuid */
             link: string;
             readonly link_name: string | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Link units per message.
+             */
             cost?: number;
         };
-        /** @description Work per message on a link. */
+        /** @description The work per message of a topic on a link. */
         TopicLinkCostRequest: {
             /** Format: uuid */
             link: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Link units per message.
+             */
             cost?: number;
         };
-        /** @description Work per message at a broker. */
+        /** @description The work per message of a topic at a broker. */
         TopicNodeCost: {
             /** Format: uuid */
             broker: string;
             readonly broker_name: string | null;
             resource: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Units of work of the resource per message.
+             */
             cost: number;
         };
-        /** @description Work per message at a broker. */
+        /** @description The work per message of a topic at a broker. */
         TopicNodeCostRequest: {
             /** Format: uuid */
             broker: string;
             resource: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Units of work of the resource per message.
+             */
             cost: number;
         };
         /** @description What the latency targets of a topic's consumer classes allow together. */
@@ -7009,7 +9030,7 @@ export interface components {
         /** @description A planner or method with its parameters. */
         TopologyTool: {
             name: string;
-            /** @description What a request that names none gets. */
+            /** @description Whether a request that names none gets this one. */
             is_default: boolean;
             title: string;
             summary: string;
@@ -7043,7 +9064,7 @@ export interface components {
             capacity_per_s: number | null;
             links: number;
         };
-        /** @description What crosses a link of the overlay in force. */
+        /** @description The traffic on a link of the overlay in force. */
         TrafficLink: {
             a: string;
             b: string;
@@ -7054,7 +9075,7 @@ export interface components {
             traffic_per_s: number;
             /**
              * Format: double
-             * @description What agents sent over it; null where they do not say.
+             * @description What agents sent over it; null where it is not measured.
              */
             measured_per_s: number | null;
             /** Format: double */
@@ -7069,16 +9090,20 @@ export interface components {
             /** Format: double */
             rate_per_s: number;
         };
-        /** @enum {string} */
+        /**
+         * @description - `measured`: Measured by agents.
+         *     - `model`: Taken from the model.
+         * @enum {string}
+         */
         TrafficSourceEnum: "measured" | "model";
-        /** @description The traffic that the candidates were judged by. */
+        /** @description The traffic by which the candidates were compared. */
         TrafficSummary: {
             source: components["schemas"]["TrafficSourceEnum"];
             /** @description Where the rates come from, in words. */
             detail: string;
             /**
              * Format: double
-             * @description Rates are means over so long.
+             * @description Rates are means over this time.
              */
             window_s: number;
             /** @description Flows that cross at least one link. */
@@ -7112,7 +9137,7 @@ export interface components {
              */
             time_limit_s: number;
         };
-        /** @description A lever where it stood at last, and what solving again then gave. */
+        /** @description A lever at its last value, and the result of solving again with it. */
         Trial: {
             lever: components["schemas"]["LeverEnum"];
             /** @description Whose capacity; empty for the other levers. */
@@ -7122,31 +9147,40 @@ export interface components {
              * @description `worth`: 1; `rate`: msg/s; `capacity`: units per second.
              */
             before: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In the unit of `before`.
+             */
             after: number;
-            /** @description Of the class; no more than before: not so. */
+            /** @description Admitted consumers of the class; not more than before means that the lever did not help. */
             admitted: number;
             /**
              * Format: double
-             * @description Of the whole allocation.
+             * @description Utility of the whole allocation, by the present utility functions.
              */
             utility: number;
         };
-        /** @description The frozen model solved again, as it is and with each lever that could admit the class. */
+        /** @description Solve the frozen model again, as it is and with each lever that could admit the class. */
         Trials: {
             method: string;
             admitted_before: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description In units of utility, which the utility functions define.
+             */
             utility_before: number;
             trials: components["schemas"]["Trial"][];
             /** Format: double */
             runtime_s: number;
         };
-        /** @description Which class is asked about. */
+        /** @description The class in question. */
         TrialsRequestRequest: {
             consumer_class: string;
         };
-        /** @description Computes again when a watched value stays above its threshold for long enough. */
+        /**
+         * @description A trigger, which computes again when a watched value stays above its threshold for
+         *     long enough.
+         */
         Trigger: {
             /** Format: uuid */
             readonly id: string;
@@ -7167,6 +9201,9 @@ export interface components {
             /** Format: double */
             time_limit_s?: number | null;
             then?: components["schemas"]["ThenEnum"];
+            readonly system_name: string;
+            /** Format: uuid */
+            readonly answerable_id: string | null;
             /** @description Who made it or took it over. Nobody who made or changed it decides about its plans. */
             readonly answerable: string | null;
             readonly last_firing: components["schemas"]["Firing"] | null;
@@ -7175,7 +9212,7 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             readonly updated_at: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["RuleCommandEnum"][];
             kind: components["schemas"]["TriggerKindEnum"];
             /**
              * Format: double
@@ -7194,7 +9231,7 @@ export interface components {
             cooldown_s?: number;
             /**
              * Format: double
-             * @description Now; null: it cannot be said.
+             * @description The value now; null where it is not known.
              */
             readonly value: number | null;
             readonly detail: string;
@@ -7205,9 +9242,20 @@ export interface components {
             /** Format: date-time */
             readonly fired_at: string | null;
         };
-        /** @enum {string} */
+        /**
+         * @description - `capacity_change`: Capacities in the model changed.
+         *     - `population_change`: Populations in the model changed.
+         *     - `slo_breach`: Service-level objectives are missed.
+         *     - `load_drift`: Measured load left the model's.
+         *     - `broker_overload`: A broker is near or above its capacity.
+         *     - `routing_drift`: Routing costs moved since the last evaluation.
+         * @enum {string}
+         */
         TriggerKindEnum: "capacity_change" | "population_change" | "slo_breach" | "load_drift" | "broker_overload" | "routing_drift";
-        /** @description Computes again when a watched value stays above its threshold for long enough. */
+        /**
+         * @description A trigger, which computes again when a watched value stays above its threshold for
+         *     long enough.
+         */
         TriggerRequest: {
             /** Format: uuid */
             system: string;
@@ -7226,7 +9274,7 @@ export interface components {
             /** Format: double */
             time_limit_s?: number | null;
             then?: components["schemas"]["ThenEnum"];
-            /** @description Answer for its plans from now on; without it whoever answers stays the same. */
+            /** @description Take responsibility for its plans from now on; without it the responsible person stays the same. */
             take_over?: boolean;
             reason?: string;
             kind: components["schemas"]["TriggerKindEnum"];
@@ -7246,11 +9294,20 @@ export interface components {
              */
             cooldown_s?: number;
         };
-        /** @enum {string} */
+        /**
+         * @description - `msg/s`: Messages per second.
+         *     - `consumers`: Consumers.
+         * @enum {string}
+         */
         UnitEnum: "msg/s" | "consumers";
-        /** @enum {string} */
+        /**
+         * @description - `refuse`: Clients of no consumer class are refused.
+         *     - `report`: They are let in, named and counted.
+         *     - `allow`: They are let in, neither named nor counted.
+         * @enum {string}
+         */
         UnmanagedEnum: "refuse" | "report" | "allow";
-        /** @description A person. */
+        /** @description A person with an account. */
         User: {
             /** Format: uuid */
             readonly id: string;
@@ -7270,9 +9327,9 @@ export interface components {
             /** Format: date-time */
             readonly last_login: string | null;
             readonly version: number;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["EditCommandEnum"][];
         };
-        /** @description A person. */
+        /** @description A person with an account. */
         UserRequest: {
             /** @description Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only. */
             username: string;
@@ -7289,11 +9346,14 @@ export interface components {
             password?: string;
         };
         UtilityCurve: {
+            /** @description Messages per second. */
             rates: number[];
+            /** @description Utility, one for each of `rates`. */
             values: number[];
+            /** @description Utility per message per second, one for each of `rates`. */
             derivatives: number[];
         };
-        /** @description A utility function as it is edited. */
+        /** @description A utility function that is being edited. */
         UtilityDraftRequest: {
             kind: string;
             parameters: {
@@ -7309,6 +9369,7 @@ export interface components {
              * @description Cannot be changed later.
              */
             system: string;
+            readonly system_name: string;
             /** @description Unique within its kind; letters, digits and . _ - / are safe everywhere. */
             name: string;
             readonly version: number;
@@ -7316,14 +9377,21 @@ export interface components {
             readonly created_at: string;
             /** Format: date-time */
             readonly updated_at: string;
-            readonly allowed_commands: string[];
+            readonly allowed_commands: components["schemas"]["ObjectCommandEnum"][];
             kind: components["schemas"]["UtilityFunctionKindEnum"];
             parameters: {
                 [key: string]: unknown;
             };
             readonly class_count: number;
         };
-        /** @enum {string} */
+        /**
+         * @description - `latency`: By the mean round trip of request and response.
+         *     - `linear`: Proportional to the rate.
+         *     - `log`: Grows with the logarithm of the rate.
+         *     - `piecewise`: Straight between given points.
+         *     - `power`: Grows with a power of the rate.
+         * @enum {string}
+         */
         UtilityFunctionKindEnum: "latency" | "linear" | "log" | "piecewise" | "power";
         /** @description A utility function: a kind and the parameters that `/utility-kinds` describes. */
         UtilityFunctionRequest: {
@@ -7349,9 +9417,18 @@ export interface components {
         UtilityKinds: {
             results: components["schemas"]["UtilityKind"][];
         };
-        /** @enum {string} */
+        /**
+         * @description - `nobody`: Nobody of the class wants to join.
+         *     - `worthless`: One consumer adds nothing at this rate.
+         *     - `free`: Nothing that it takes is scarce, and all are in.
+         *     - `pays`: One brings more than it costs, and all are in.
+         *     - `margin`: One brings what it costs: the room decides how many are in.
+         *     - `costs_more`: One costs more than it brings, and none is in.
+         *     - `against_prices`: The number admitted is not the one that these prices ask for.
+         * @enum {string}
+         */
         VerdictEnum: "nobody" | "worthless" | "free" | "pays" | "margin" | "costs_more" | "against_prices";
-        /** @description What routing costs, in link messages. */
+        /** @description The weights of routing costs, in link messages. */
         WeightsRequest: {
             /**
              * Format: double
@@ -7369,9 +9446,18 @@ export interface components {
              */
             per_overload?: number;
         };
-        /** @enum {string} */
+        /**
+         * @description - `node`: A broker.
+         *     - `link`: A link between brokers.
+         *     - `flow`: The flow of a topic.
+         *     - `class`: A consumer class.
+         * @enum {string}
+         */
         WhatEnum: "node" | "link" | "flow" | "class";
-        /** @description A maintenance window; deny beats allow, and without allow windows all times are open. */
+        /**
+         * @description A maintenance window; deny beats allow, and without allow windows all times are
+         *     open.
+         */
         Window: {
             effect: components["schemas"]["EffectEnum"];
             /** @description When it begins: minute hour day-of-month month day-of-week. */
@@ -7385,7 +9471,10 @@ export interface components {
              */
             note: string;
         };
-        /** @description A maintenance window; deny beats allow, and without allow windows all times are open. */
+        /**
+         * @description A maintenance window; deny beats allow, and without allow windows all times are
+         *     open.
+         */
         WindowRequest: {
             effect: components["schemas"]["EffectEnum"];
             /** @description When it begins: minute hour day-of-month month day-of-week. */
@@ -7419,18 +9508,255 @@ export interface components {
             type: string;
             title: string;
             status: number;
-            /** @description Stable; programs decide by it. */
+            /**
+             * @description Stable; programs decide by it, and take one that they do not know by its status.
+             *
+             *     - `not_authenticated` (401): Neither a session nor a token was sent.
+             *     - `authentication_failed` (401): The token is unknown, expired or revoked.
+             *     - `unknown_credential` (401): The credential of an agent is unknown or revoked.
+             *     - `permission_denied` (403): The roles of the account or of the token do not allow this.
+             *     - `forbidden` (403): As `permission_denied`.
+             *     - `csrf_failed` (403): A write with a session lacks `X-CSRFToken`, or it is another's.
+             *     - `sign_in_refused` (403): Name and password match no account.
+             *     - `bad_token` (403): For jobs of Weir: the token names no attempt of a run.
+             *     - `token_cannot_make_tokens` (403): Only a person who is signed in makes tokens.
+             *     - `token_cannot_revoke_others` (403): A token revokes only itself.
+             *     - `token_cannot_grant` (403): Only a person who is signed in changes accounts.
+             *     - `token_cannot_change_password` (403): Only a person who is signed in changes a password.
+             *     - `throttled` (429): Too many tries; `Retry-After` says in how many seconds to go on.
+             *     - `invalid` (400): A field or parameter is wrong; `errors` names each.
+             *     - `bad_request` (400): The request cannot be read.
+             *     - `parse_error` (400): The body is no JSON.
+             *     - `invalid_idempotency_key` (400): The key has more than 200 characters.
+             *     - `idempotency_key_reused` (422): The key was used with another method, path or body.
+             *     - `not_found` (404): There is no such object, or it was deleted.
+             *     - `method_not_allowed` (405): This address takes other methods.
+             *     - `not_acceptable` (406): This address answers in another format.
+             *     - `unsupported_media_type` (415): Send `application/json`.
+             *     - `too_large` (413): The body is larger than this address takes.
+             *     - `if_match_required` (428): Send `If-Match`.
+             *     - `version_mismatch` (412): Somebody changed the object since: read it again.
+             *     - `gone` (412): The object was deleted since.
+             *     - `internal_error` (500): A fault of Weir; its log has it.
+             *     - `database_away` (503): The database does not answer; nothing was changed. Try again.
+             *     - `invalid_name` (400): The user name or the name of a token is not allowed.
+             *     - `invalid_password` (400): The new password is too weak.
+             *     - `wrong_password` (400): The present password is another.
+             *     - `roles_exceed_owner` (400): A token cannot have roles that its owner lacks.
+             *     - `username_taken` (409): Another account has this name.
+             *     - `token_name_taken` (409): Another token of the account has this name.
+             *     - `last_admin` (409): The only admin stays one.
+             *     - `name_taken` (409): Another object of the system has this name.
+             *     - `taken_meanwhile` (409): Another request has just taken this name or number.
+             *     - `constraint_violated` (409): The change breaks a rule; `violated_constraint` names it.
+             *     - `still_in_use` (409): Other objects refer to it; change those first.
+             *     - `confirmation_needed` (409): Send the change again with `confirm: true`.
+             *     - `in_force` (409): Brokers obey what this would change; change it by a plan.
+             *     - `agents_are_enrolled` (409): The system or broker has agents; revoke them first.
+             *     - `plans_under_way` (409): Plans that are not ended name it; discard them first.
+             *     - `system_is_busy` (409): An execution or another plan changes the system.
+             *     - `already_in_force` (409): The model is in force already; go on with plans.
+             *     - `no_such_broker` (409): The overlay names a broker that was deleted.
+             *     - `no_overlay_in_force` (409): Put an overlay in force first.
+             *     - `invalid_problem` (422): What would be computed is not a valid problem.
+             *     - `invalid_study` (422): The question of the study is not valid.
+             *     - `unknown_method` (400): There is no method of this name; the detail lists them.
+             *     - `unknown_kind` (409): This installation computes nothing of this kind.
+             *     - `unknown_class` (404): The allocation has no class of this name.
+             *     - `no_route` (409): Messages cannot reach a consumer class; the detail says what is missing.
+             *     - `nothing_to_optimize` (409): The model lacks what the computation is about.
+             *     - `nothing_to_start` (409): All of it is computed, or being computed.
+             *     - `nothing_to_compare` (404): There is no earlier allocation.
+             *     - `nothing_measured` (409): Agents measured nothing in this time.
+             *     - `nothing_to_fit` (409): No resource or topic of the system can be measured.
+             *     - `no_system` (409): The allocation was computed from a file.
+             *     - `no_result` (409): The run has no result, or not yet.
+             *     - `no_plan_found` (409): No plan was found in the time given.
+             *     - `goals_differ` (422): The goals of the evaluation do not span the same brokers.
+             *     - `not_executable` (409): Agents cannot carry the candidate out.
+             *     - `run_is_active` (409): Wait until the run has ended, or cancel it.
+             *     - `run_has_ended` (409): The run has ended already.
+             *     - `run_is_past` (409): A later run, or none, belongs to what it computed.
+             *     - `study_is_active` (409): Cancel the study first.
+             *     - `fit_state` (409): The fit is not in the state that the command needs.
+             *     - `changed_since` (409): The model was changed since the fit.
+             *     - `busy` (429): The same is being computed for somebody; `Retry-After` says when to try.
+             *     - `too_large_for_preview` (409): The model is too large for this; start a run.
+             *     - `too_large_to_explain` (409): The model is too large for this.
+             *     - `too_large_to_try` (409): The model is too large for this; make a study.
+             *     - `too_large_to_wait` (409): Too many brokers for a request that waits.
+             *     - `invalid_plan` (422): The document is not a valid plan.
+             *     - `nothing_to_change` (409): What the plan would bring is in force already.
+             *     - `plan_exists` (409): `plan` says exactly the same; use it.
+             *     - `plan_in_the_way` (409): `plan` was sent for review by people; it is not replaced.
+             *     - `plan_is_stale` (409): What the plan was made of has changed; make a new one.
+             *     - `content_changed` (409): The plan is not the one that was read; read it again.
+             *     - `not_in_this_state` (409): The state of the plan or execution does not allow this.
+             *     - `not_possible_now` (409): The execution does not allow this now; the detail says what it does.
+             *     - `would_overload` (409): Carried out, the plan would overload something.
+             *     - `nothing_overloaded` (409): There is no overload to accept.
+             *     - `reason_needed` (422): Send `reason`.
+             *     - `author_cannot_approve` (403): The caller made the plan or sent it.
+             *     - `approver_made_author` (403): The caller controls the account of the author.
+             *     - `approver_made_by_author` (403): The author controls the account of the caller.
+             *     - `approvers_are_one` (403): One approver controls the account of another.
+             *     - `already_decided` (409): The caller has approved the plan already.
+             *     - `not_approved` (409): Approvals are missing, or no longer count.
+             *     - `outside_window` (409): A maintenance window forbids it now; `override_window` goes on.
+             *     - `not_executed` (409): Only a plan that was carried out is rolled back by a plan.
+             *     - `cannot_be_rolled_back` (409): What the plan did has no way back.
+             *     - `not_in_force` (409): What the plan put in force was changed since.
+             *     - `not_what_is_in_force` (409): Something later changed the system.
+             *     - `no_such_action` (404): The execution has no such action.
+             *     - `database_restored` (409): Agents have obeyed what this database does not know; see *restored*.
+             *     - `nothing_restored` (409): The database knows all that agents obey.
+             *     - `agents_silent` (409): An agent that has to take part is silent.
+             *     - `broker_speaks` (409): The agent of the broker still answers.
+             *     - `nobody_left` (409): No agent of the overlay answers.
+             *     - `not_in_overlay` (409): The broker has no link in the overlay in force.
+             */
             code: string;
-            /** @description One sentence for a person. */
+            /** @description A sentence for people. */
             detail: string;
+            /** @description What is wrong with which field; `field` is a path such as `node_costs[2].cost`, and empty where the request as a whole is wrong. */
             errors?: {
                 field: string;
                 message: string;
             }[];
+            /** @description With `constraint_violated` and `taken_meanwhile`: which rule. */
             violated_constraint?: string;
+            /**
+             * Format: uuid
+             * @description With `plan_exists` and `plan_in_the_way`: that plan.
+             */
+            plan?: string;
         };
     };
-    responses: never;
+    responses: {
+        /** @description A field, a parameter or the body is not valid; `errors` names each. */
+        Problem400: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Neither a session nor a token was sent, or the token is not valid. */
+        Problem401: {
+            headers: {
+                /** @description The scheme in which to sign in. */
+                "WWW-Authenticate"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The caller may not do this: the role is missing, or with a session `X-CSRFToken`. */
+        Problem403: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description There is no such object, or the `cursor` is none of this list. */
+        Problem404: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description This address answers in another format than `Accept` names. */
+        Problem406: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The object's state, or that of its system, does not allow this now. */
+        Problem409: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Somebody changed or deleted the object since: read it again. */
+        Problem412: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The body is larger than this address takes. */
+        Problem413: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The body is not `application/json`. */
+        Problem415: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The request is valid, but cannot be carried out as it is. */
+        Problem422: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `If-Match` is missing. */
+        Problem428: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Too many requests; `Retry-After` says when to try again. */
+        Problem429: {
+            headers: {
+                /** @description In how many seconds to try again. */
+                "Retry-After"?: number;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The database does not answer; nothing was changed. Try again after `Retry-After`. */
+        Problem503: {
+            headers: {
+                /** @description In how many seconds to try again. */
+                "Retry-After"?: number;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+    };
     parameters: never;
     requestBodies: never;
     headers: never;
@@ -7442,16 +9768,21 @@ export interface operations {
         parameters: {
             query?: {
                 broker?: string;
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
-                /** @description `broker__name`, `lease_until`, `last_report_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `broker__name`, `lease_until`, `last_report_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 product?: string;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `broker.name`, `address`, `product`. */
                 search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                state?: components["schemas"]["AgentStateEnum"][];
                 system?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -7467,7 +9798,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedAgentList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7499,7 +9835,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -7507,7 +9843,15 @@ export interface operations {
                     "application/json": components["schemas"]["NewAgent"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7537,7 +9881,11 @@ export interface operations {
                     "application/json": components["schemas"]["Agent"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7566,7 +9914,13 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7606,7 +9960,16 @@ export interface operations {
                     "application/json": components["schemas"]["Agent"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7620,19 +9983,23 @@ export interface operations {
     allocations_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 method?: string;
-                /** @description `created_at`, `utility`, `number`; `-` before it for descending. Any other is passed over. */
+                /** @description `created_at`, `utility`, `number`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 run?: string;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `method`, `system.name`. */
                 search?: string;
+                /** @description At this time or later. */
+                since?: string;
                 snapshot_hash?: string;
                 status?: string;
                 system?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -7648,7 +10015,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedAllocationList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7663,7 +10035,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -7684,7 +10056,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -7708,8 +10080,11 @@ export interface operations {
                      *       "allocation": null,
                      *       "study": null,
                      *       "overlay_evaluation": null,
+                     *       "computed": null,
                      *       "asked_by": "editor",
+                     *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
                      *       "rerun_of": null,
+                     *       "rerun_of_name": null,
                      *       "starts_from": null,
                      *       "starts_from_name": null,
                      *       "attempt": 1,
@@ -7734,7 +10109,16 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7748,13 +10132,13 @@ export interface operations {
     allocations_loads_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
-                /** @description `name`, `load`, `capacity`, `price`; `-` before it for descending. Any other is passed over. */
+                /** @description `name`, `load`, `capacity`, `price`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `name`, `resource`. */
                 search?: string;
             };
             header?: never;
@@ -7773,7 +10157,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedResourceLoadList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7787,13 +10176,13 @@ export interface operations {
     allocations_populations_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
-                /** @description `consumer_class`, `flow`, `node`, `admitted`, `wanted`, `utility`, `scale`; `-` before it for descending. Any other is passed over. */
+                /** @description `consumer_class`, `flow`, `node`, `admitted`, `wanted`, `utility`, `scale`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `consumer_class`, `flow`, `node`. */
                 search?: string;
             };
             header?: never;
@@ -7812,7 +10201,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedClassPopulationList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7826,13 +10220,13 @@ export interface operations {
     allocations_rates_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
-                /** @description `flow`, `rate_per_s`, `utility`, `admitted`; `-` before it for descending. Any other is passed over. */
+                /** @description `flow`, `rate_per_s`, `utility`, `admitted`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `flow`. */
                 search?: string;
             };
             header?: never;
@@ -7851,7 +10245,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedFlowRateList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7881,7 +10280,11 @@ export interface operations {
                     "application/json": components["schemas"]["AllocationDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7896,7 +10299,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -7920,7 +10323,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -7928,7 +10331,17 @@ export interface operations {
                     "application/json": components["schemas"]["ComparisonRuns"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7961,7 +10374,12 @@ export interface operations {
                     "application/json": components["schemas"]["Comparison"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7993,7 +10411,13 @@ export interface operations {
                     "application/json": components["schemas"]["Explained"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8023,7 +10447,11 @@ export interface operations {
                     "application/json": components["schemas"]["SideBySide"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8038,7 +10466,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -8059,7 +10487,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -8067,7 +10495,17 @@ export interface operations {
                     "application/json": components["schemas"]["PlanDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8106,7 +10544,17 @@ export interface operations {
                     "application/json": components["schemas"]["Trials"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8121,7 +10569,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -8183,7 +10631,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -8207,8 +10655,11 @@ export interface operations {
                      *       "allocation": null,
                      *       "study": null,
                      *       "overlay_evaluation": null,
+                     *       "computed": null,
                      *       "asked_by": "editor",
+                     *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
                      *       "rerun_of": null,
+                     *       "rerun_of_name": null,
                      *       "starts_from": null,
                      *       "starts_from_name": null,
                      *       "attempt": 1,
@@ -8233,7 +10684,16 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8249,19 +10709,23 @@ export interface operations {
             query?: {
                 action?: string;
                 actor_name?: string;
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 object?: string;
                 object_kind?: string;
-                /** @description `at`; `-` before it for descending. Any other is passed over. */
+                /** @description `at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Part of the name of a person. */
+                person?: string;
+                /** @description Words; each must appear in one of `object_name`, `actor_name`, `reason`. */
                 search?: string;
                 /** @description At this time or later. */
                 since?: string;
                 system?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -8277,7 +10741,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedAuditEntryList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8307,7 +10776,11 @@ export interface operations {
                     "application/json": components["schemas"]["AuditEntry"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8321,17 +10794,21 @@ export interface operations {
     brokers_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 name?: string;
-                /** @description `name`, `region`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `name`, `region`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 region?: string;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `name`, `region`. */
                 search?: string;
+                /** @description At this time or later. */
+                since?: string;
                 system?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -8367,7 +10844,8 @@ export interface operations {
                      *           "allowed_commands": [
                      *             "edit",
                      *             "delete"
-                     *           ]
+                     *           ],
+                     *           "system_name": "Trading floor"
                      *         }
                      *       ]
                      *     }
@@ -8375,7 +10853,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedBrokerList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8390,7 +10873,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -8418,7 +10901,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
@@ -8443,13 +10926,23 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Broker"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8496,13 +10989,18 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Broker"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8537,7 +11035,16 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8602,13 +11109,25 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Broker"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8622,9 +11141,9 @@ export interface operations {
     calibration_settings_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
-                /** @description `updated_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `updated_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
@@ -8645,7 +11164,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedCalibrationSettingsList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8677,7 +11201,11 @@ export interface operations {
                     "application/json": components["schemas"]["CalibrationSettings"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8722,7 +11250,18 @@ export interface operations {
                     "application/json": components["schemas"]["CalibrationSettings"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8752,7 +11291,11 @@ export interface operations {
                     "application/json": components["schemas"]["CalibrationState"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8766,15 +11309,19 @@ export interface operations {
     calibrations_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
-                /** @description `number`, `created_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `number`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 run?: string;
-                state?: "applied" | "discarded" | "proposed" | "undone";
+                /** @description At this time or later. */
+                since?: string;
+                state?: components["schemas"]["FitStateEnum"];
                 system?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -8790,7 +11337,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedFitList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8805,7 +11357,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -8825,8 +11377,10 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -8849,8 +11403,11 @@ export interface operations {
                      *       "allocation": null,
                      *       "study": null,
                      *       "overlay_evaluation": null,
+                     *       "computed": null,
                      *       "asked_by": "editor",
+                     *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
                      *       "rerun_of": null,
+                     *       "rerun_of_name": null,
                      *       "starts_from": null,
                      *       "starts_from_name": null,
                      *       "attempt": 1,
@@ -8875,7 +11432,16 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8907,7 +11473,11 @@ export interface operations {
                     "application/json": components["schemas"]["FitDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8954,7 +11524,18 @@ export interface operations {
                     "application/json": components["schemas"]["FitDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8998,7 +11579,18 @@ export interface operations {
                     "application/json": components["schemas"]["FitDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9042,7 +11634,18 @@ export interface operations {
                     "application/json": components["schemas"]["FitDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9057,18 +11660,22 @@ export interface operations {
         parameters: {
             query?: {
                 broker?: string;
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 name?: string;
-                /** @description `name`, `topic__name`, `broker__name`, `tier`, `population_max`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `name`, `topic__name`, `broker__name`, `tier`, `population_max`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `name`, `topic.name`, `broker.name`, `tier`. */
                 search?: string;
+                /** @description At this time or later. */
+                since?: string;
                 system?: string;
                 tier?: string;
                 topic?: string;
+                /** @description Before this time. */
+                until?: string;
                 utility?: string;
             };
             header?: never;
@@ -9112,7 +11719,8 @@ export interface operations {
                      *           "allowed_commands": [
                      *             "edit",
                      *             "delete"
-                     *           ]
+                     *           ],
+                     *           "system_name": "Trading floor"
                      *         }
                      *       ]
                      *     }
@@ -9120,7 +11728,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedConsumerClassList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9135,7 +11748,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -9166,7 +11779,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
@@ -9198,13 +11811,23 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["ConsumerClass"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9258,13 +11881,18 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["ConsumerClass"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9299,7 +11927,16 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9366,13 +12003,25 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["ConsumerClass"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9386,16 +12035,20 @@ export interface operations {
     correlation_keys_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 name?: string;
-                /** @description `name`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `name`, `description`. */
                 search?: string;
+                /** @description At this time or later. */
+                since?: string;
                 system?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -9425,7 +12078,8 @@ export interface operations {
                      *           "allowed_commands": [
                      *             "edit",
                      *             "delete"
-                     *           ]
+                     *           ],
+                     *           "system_name": "Trading floor"
                      *         }
                      *       ]
                      *     }
@@ -9433,7 +12087,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedCorrelationKeyList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9448,7 +12107,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -9469,7 +12128,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
@@ -9488,13 +12147,23 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["CorrelationKey"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9535,13 +12204,18 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["CorrelationKey"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9576,7 +12250,16 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9630,13 +12313,25 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["CorrelationKey"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9650,17 +12345,21 @@ export interface operations {
     executions_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
-                /** @description `created_at`, `ended_at`, `state`; `-` before it for descending. Any other is passed over. */
+                /** @description `created_at`, `ended_at`, `state`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 plan?: string;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `subject_name`, `subject_title`, `system.name`. */
                 search?: string;
-                state?: ("failed" | "paused" | "pausing" | "pending" | "rolled_back" | "rolling_back" | "running" | "stopped" | "stopping" | "succeeded")[];
+                /** @description At this time or later. */
+                since?: string;
+                state?: components["schemas"]["ExecutionStateEnum"][];
                 system?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -9676,7 +12375,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedExecutionList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9706,7 +12410,11 @@ export interface operations {
                     "application/json": components["schemas"]["ExecutionDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9748,7 +12456,16 @@ export interface operations {
                     "application/json": components["schemas"]["ExecutionDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9787,7 +12504,16 @@ export interface operations {
                     "application/json": components["schemas"]["ExecutionDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9827,7 +12553,16 @@ export interface operations {
                     "application/json": components["schemas"]["ExecutionDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9866,7 +12601,16 @@ export interface operations {
                     "application/json": components["schemas"]["ExecutionDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9905,7 +12649,16 @@ export interface operations {
                     "application/json": components["schemas"]["ExecutionDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9935,7 +12688,12 @@ export interface operations {
                     "application/json": components["schemas"]["SystemFlows"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9949,16 +12707,20 @@ export interface operations {
     groups_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 name?: string;
-                /** @description `number`, `name`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `number`, `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `name`. */
                 search?: string;
+                /** @description At this time or later. */
+                since?: string;
                 system?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -9988,7 +12750,8 @@ export interface operations {
                      *           "allowed_commands": [
                      *             "edit",
                      *             "delete"
-                     *           ]
+                     *           ],
+                     *           "system_name": "Trading floor"
                      *         }
                      *       ]
                      *     }
@@ -9996,7 +12759,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedGroupList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10011,7 +12779,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -10032,7 +12800,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
@@ -10051,13 +12819,23 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Group"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10098,13 +12876,18 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Group"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10139,7 +12922,16 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10193,13 +12985,25 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Group"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10213,18 +13017,22 @@ export interface operations {
     links_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 name?: string;
-                /** @description `name`, `capacity`, `latency_s`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `name`, `capacity`, `latency_s`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `name`, `source.name`, `target.name`. */
                 search?: string;
+                /** @description At this time or later. */
+                since?: string;
                 source?: string;
                 system?: string;
                 target?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -10259,7 +13067,8 @@ export interface operations {
                      *           "allowed_commands": [
                      *             "edit",
                      *             "delete"
-                     *           ]
+                     *           ],
+                     *           "system_name": "Trading floor"
                      *         }
                      *       ]
                      *     }
@@ -10267,7 +13076,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedLinkList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10282,7 +13096,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -10306,7 +13120,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
@@ -10330,13 +13144,23 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Link"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10382,13 +13206,18 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Link"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10423,7 +13252,16 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10482,13 +13320,25 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Link"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10503,7 +13353,7 @@ export interface operations {
         parameters: {
             query: {
                 differs?: boolean;
-                kind?: "class" | "flow";
+                kind?: components["schemas"]["ModelStateKindEnum"];
                 name?: string;
                 system: string;
             };
@@ -10521,7 +13371,12 @@ export interface operations {
                     "application/json": components["schemas"]["ModelStates"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10549,7 +13404,10 @@ export interface operations {
                     "application/json": components["schemas"]["Optimizers"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10564,18 +13422,22 @@ export interface operations {
         parameters: {
             query?: {
                 chosen?: boolean;
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 evaluation?: string;
-                kind?: ("goal" | "method" | "today")[];
-                /** @description `rank`, `index`, `net_benefit`, `actions`, `steps_count`, `traffic_per_s`; `-` before it for descending. Any other is passed over. */
+                kind?: components["schemas"]["CandidateKindEnum"][];
+                /** @description `rank`, `index`, `net_benefit`, `actions`, `steps_count`, `traffic_per_s`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `name`, `title`. */
                 search?: string;
+                /** @description At this time or later. */
+                since?: string;
                 status?: string;
                 system?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -10591,7 +13453,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedCandidateList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10621,7 +13488,11 @@ export interface operations {
                     "application/json": components["schemas"]["CandidateDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10636,7 +13507,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -10657,7 +13528,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -10665,7 +13536,17 @@ export interface operations {
                     "application/json": components["schemas"]["PlanDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10680,7 +13561,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -10701,7 +13582,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -10709,7 +13590,17 @@ export interface operations {
                     "application/json": components["schemas"]["PlanDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10723,18 +13614,22 @@ export interface operations {
     overlay_evaluations_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
-                objective?: "actions" | "steps";
-                /** @description `created_at`, `number`; `-` before it for descending. Any other is passed over. */
+                objective?: components["schemas"]["ObjectiveEnum"];
+                /** @description `created_at`, `number`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 run?: string;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `note`, `overlay_name`, `author.username`. */
                 search?: string;
-                state?: ("cancelled" | "failed" | "infeasible" | "queued" | "running" | "succeeded")[];
+                /** @description At this time or later. */
+                since?: string;
+                state?: components["schemas"]["RunStateEnum"][];
                 system?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -10750,7 +13645,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedEvaluationList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10765,7 +13665,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -10786,7 +13686,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -10794,7 +13694,16 @@ export interface operations {
                     "application/json": components["schemas"]["Evaluation"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10824,7 +13733,11 @@ export interface operations {
                     "application/json": components["schemas"]["Evaluation"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10844,11 +13757,20 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "Started with the wrong method."
+                 *     }
+                 */
+                "application/json": components["schemas"]["CancelRequest"];
+            };
+        };
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -10856,7 +13778,16 @@ export interface operations {
                     "application/json": components["schemas"]["Evaluation"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10871,7 +13802,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -10883,7 +13814,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -10891,7 +13822,15 @@ export interface operations {
                     "application/json": components["schemas"]["Evaluation"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10962,7 +13901,17 @@ export interface operations {
                     "application/json": Record<string, never>;
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -10976,18 +13925,22 @@ export interface operations {
     overlays_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 in_force?: boolean;
                 name?: string;
-                /** @description `name`, `purpose`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `name`, `purpose`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                purpose?: "goal" | "overlay";
-                /** @description Words that must all appear in the name or description. */
+                purpose?: components["schemas"]["PurposeEnum"];
+                /** @description Words; each must appear in one of `name`, `note`. */
                 search?: string;
+                /** @description At this time or later. */
+                since?: string;
                 system?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -11026,7 +13979,8 @@ export interface operations {
                      *           "allowed_commands": [
                      *             "edit",
                      *             "delete"
-                     *           ]
+                     *           ],
+                     *           "system_name": "Trading floor"
                      *         }
                      *       ]
                      *     }
@@ -11034,7 +13988,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedOverlayList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11049,7 +14008,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -11077,7 +14036,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
@@ -11105,13 +14064,23 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Overlay"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11161,13 +14130,18 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Overlay"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11202,7 +14176,16 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11266,13 +14249,25 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
+                     *       "system_name": "Trading floor",
                      *       "note": "Agreed with the network people."
                      *     }
                      */
                     "application/json": components["schemas"]["Overlay"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11300,7 +14295,10 @@ export interface operations {
                     "application/json": components["schemas"]["SystemsOverview"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11314,18 +14312,24 @@ export interface operations {
     plans_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 kind?: string;
-                /** @description `created_at`, `submitted_at`, `state`, `kind`, `number`; `-` before it for descending. Any other is passed over. */
+                /** @description `created_at`, `submitted_at`, `state`, `kind`, `number`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Part of the name of a person. */
+                person?: string;
+                /** @description Words; each must appear in one of `name`, `title`, `system.name`, `author.username`, `source_name`. */
                 search?: string;
-                state?: ("approved" | "discarded" | "draft" | "executed" | "executing" | "pending_review" | "rejected" | "stale" | "superseded")[];
+                /** @description At this time or later. */
+                since?: string;
+                state?: components["schemas"]["PlanStateEnum"][];
                 system?: string;
-                /** @description In review, and yours to decide. */
+                /** @description Before this time. */
+                until?: string;
+                /** @description `me`: in review, and yours to decide. */
                 waiting_for?: "me";
             };
             header?: never;
@@ -11342,7 +14346,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedPlanList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11357,7 +14366,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -11377,7 +14386,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -11385,7 +14394,16 @@ export interface operations {
                     "application/json": components["schemas"]["PlanDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11415,7 +14433,60 @@ export interface operations {
                     "application/json": components["schemas"]["PlanDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plans_accept_overload_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "The desk sends a third of its limit."
+                 *     }
+                 */
+                "application/json": components["schemas"]["AcceptOverloadRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanDetail"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11455,7 +14526,16 @@ export interface operations {
                     "application/json": components["schemas"]["PlanDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11494,7 +14574,16 @@ export interface operations {
                     "application/json": components["schemas"]["PlanDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11524,7 +14613,13 @@ export interface operations {
                     "application/json": components["schemas"]["PlanChecks"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11544,11 +14639,20 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["PlanReasonRequest"];
+            };
+        };
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -11556,7 +14660,16 @@ export interface operations {
                     "application/json": components["schemas"]["ExecutionDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11570,6 +14683,7 @@ export interface operations {
     plans_export_retrieve: {
         parameters: {
             query?: {
+                /** @description `json`: a document for programs; `text`: to paste into a ticket. */
                 as?: "json" | "text";
             };
             header?: never;
@@ -11591,7 +14705,12 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11621,7 +14740,11 @@ export interface operations {
                     "application/json": components["schemas"]["PlanLevels"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11660,7 +14783,71 @@ export interface operations {
                     "application/json": components["schemas"]["PlanDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    plans_roll_back_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "The desk lost orders.",
+                 *       "accept_overload": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["RollBackRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanDetail"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11680,7 +14867,16 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["PlanReasonRequest"];
+            };
+        };
         responses: {
             200: {
                 headers: {
@@ -11690,42 +14886,16 @@ export interface operations {
                     "application/json": components["schemas"]["PlanDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    plans_undo_create: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes a repeat harmless. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            201: {
-                headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
-                    Location: string;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PlanDetail"];
-                };
-            };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11745,7 +14915,16 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "CHG-1042 is put off."
+                 *     }
+                 */
+                "application/json": components["schemas"]["PlanReasonRequest"];
+            };
+        };
         responses: {
             200: {
                 headers: {
@@ -11755,7 +14934,16 @@ export interface operations {
                     "application/json": components["schemas"]["PlanDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11786,7 +14974,11 @@ export interface operations {
                     "application/json": components["schemas"]["PlanOutcomes"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11800,9 +14992,9 @@ export interface operations {
     policies_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
-                /** @description `updated_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `updated_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
@@ -11823,7 +15015,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedPolicyList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11855,7 +15052,11 @@ export interface operations {
                     "application/json": components["schemas"]["Policy"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11890,6 +15091,7 @@ export interface operations {
                  *         }
                  *       ],
                  *       "pace_s": 5,
+                 *       "roll_back_pace_s": 0,
                  *       "reason": "Requested in CHG-1042."
                  *     }
                  */
@@ -11907,7 +15109,49 @@ export interface operations {
                     "application/json": components["schemas"]["Policy"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    processes_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Processes"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11923,17 +15167,21 @@ export interface operations {
             query?: {
                 broker?: string;
                 correlation_key?: string;
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 name?: string;
-                /** @description `name`, `rate_per_s`, `topic__name`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `name`, `rate_per_s`, `topic__name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `name`, `topic.name`. */
                 search?: string;
+                /** @description At this time or later. */
+                since?: string;
                 system?: string;
                 topic?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -11969,7 +15217,8 @@ export interface operations {
                      *           "allowed_commands": [
                      *             "edit",
                      *             "delete"
-                     *           ]
+                     *           ],
+                     *           "system_name": "Trading floor"
                      *         }
                      *       ]
                      *     }
@@ -11977,7 +15226,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedPublisherList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -11992,7 +15246,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -12016,7 +15270,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
@@ -12041,13 +15295,23 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Publisher"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12094,13 +15358,18 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Publisher"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12135,7 +15404,16 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12195,13 +15473,25 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Publisher"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12215,19 +15505,23 @@ export interface operations {
     recomputation_firings_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
-                /** @description `created_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 schedule?: string;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `cause`, `why`, `detail`. */
                 search?: string;
-                state?: ("computing" | "done" | "failed" | "merged" | "waiting")[];
-                subject?: "allocation" | "overlay";
+                /** @description At this time or later. */
+                since?: string;
+                state?: components["schemas"]["FiringStateEnum"][];
+                subject?: components["schemas"]["SubjectEnum"];
                 system?: string;
                 trigger?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -12243,7 +15537,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedFiringList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12273,7 +15572,11 @@ export interface operations {
                     "application/json": components["schemas"]["Firing"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12305,7 +15608,11 @@ export interface operations {
                     "application/json": components["schemas"]["SchedulePreview"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12319,17 +15626,21 @@ export interface operations {
     recomputation_schedules_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 enabled?: boolean;
-                /** @description `name`, `created_at`, `updated_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `name`, `created_at`, `updated_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `name`. */
                 search?: string;
-                subject?: "allocation" | "overlay";
+                /** @description At this time or later. */
+                since?: string;
+                subject?: components["schemas"]["SubjectEnum"];
                 system?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -12345,7 +15656,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedScheduleList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12360,7 +15676,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -12383,7 +15699,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
@@ -12393,7 +15709,16 @@ export interface operations {
                     "application/json": components["schemas"]["Schedule"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12425,7 +15750,11 @@ export interface operations {
                     "application/json": components["schemas"]["Schedule"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12460,7 +15789,16 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12505,7 +15843,18 @@ export interface operations {
                     "application/json": components["schemas"]["Schedule"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12520,7 +15869,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -12532,7 +15881,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -12540,7 +15889,15 @@ export interface operations {
                     "application/json": components["schemas"]["Firing"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12554,18 +15911,22 @@ export interface operations {
     recomputation_triggers_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 enabled?: boolean;
-                kind?: "broker_overload" | "capacity_change" | "load_drift" | "population_change" | "routing_drift" | "slo_breach";
-                /** @description `name`, `created_at`, `updated_at`; `-` before it for descending. Any other is passed over. */
+                kind?: components["schemas"]["TriggerKindEnum"];
+                /** @description `name`, `created_at`, `updated_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `name`. */
                 search?: string;
-                subject?: "allocation" | "overlay";
+                /** @description At this time or later. */
+                since?: string;
+                subject?: components["schemas"]["SubjectEnum"];
                 system?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -12581,7 +15942,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedTriggerList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12596,7 +15962,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -12620,7 +15986,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
@@ -12630,7 +15996,16 @@ export interface operations {
                     "application/json": components["schemas"]["Trigger"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12662,7 +16037,11 @@ export interface operations {
                     "application/json": components["schemas"]["Trigger"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12697,7 +16076,16 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12742,7 +16130,18 @@ export interface operations {
                     "application/json": components["schemas"]["Trigger"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12772,7 +16171,12 @@ export interface operations {
                     "application/json": components["schemas"]["RepairList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12787,7 +16191,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -12807,7 +16211,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -12815,7 +16219,16 @@ export interface operations {
                     "application/json": components["schemas"]["PlanDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12829,18 +16242,24 @@ export interface operations {
     runs_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 kind?: string;
                 method?: string;
-                /** @description `created_at`, `finished_at`, `state`, `method`; `-` before it for descending. Any other is passed over. */
+                /** @description `created_at`, `finished_at`, `state`, `method`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Part of the name of a person. */
+                person?: string;
+                /** @description Words; each must appear in one of `method`, `system.name`, `asked_by.username`, `failure`. */
                 search?: string;
-                state?: ("cancelled" | "failed" | "infeasible" | "queued" | "running" | "succeeded")[];
+                /** @description At this time or later. */
+                since?: string;
+                state?: components["schemas"]["RunStateEnum"][];
                 system?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -12856,7 +16275,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedRunList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12886,7 +16310,11 @@ export interface operations {
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12906,11 +16334,20 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "Started with the wrong method."
+                 *     }
+                 */
+                "application/json": components["schemas"]["CancelRequest"];
+            };
+        };
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -12934,8 +16371,11 @@ export interface operations {
                      *       "allocation": null,
                      *       "study": null,
                      *       "overlay_evaluation": null,
+                     *       "computed": null,
                      *       "asked_by": "editor",
+                     *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
                      *       "rerun_of": null,
+                     *       "rerun_of_name": null,
                      *       "starts_from": null,
                      *       "starts_from_name": null,
                      *       "attempt": 1,
@@ -12960,7 +16400,16 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -12975,7 +16424,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -12987,7 +16436,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -13011,8 +16460,11 @@ export interface operations {
                      *       "allocation": null,
                      *       "study": null,
                      *       "overlay_evaluation": null,
+                     *       "computed": null,
                      *       "asked_by": "editor",
+                     *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
                      *       "rerun_of": null,
+                     *       "rerun_of_name": null,
                      *       "starts_from": null,
                      *       "starts_from_name": null,
                      *       "attempt": 1,
@@ -13037,7 +16489,15 @@ export interface operations {
                     "application/json": components["schemas"]["Run"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13068,7 +16528,12 @@ export interface operations {
                     "application/json": Record<string, never>;
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13099,7 +16564,11 @@ export interface operations {
                     "application/json": Record<string, never>;
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13127,7 +16596,10 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13165,7 +16637,15 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13192,7 +16672,11 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13229,7 +16713,15 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13243,18 +16735,22 @@ export interface operations {
     slos_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 name?: string;
-                /** @description `name`, `topic__name`, `quantity`, `target`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `name`, `topic__name`, `quantity`, `target`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                quantity?: "delay_p50_s" | "delay_p99_s" | "loss_ratio" | "rate_per_s";
-                /** @description Words that must all appear in the name or description. */
+                quantity?: components["schemas"]["QuantityEnum"];
+                /** @description Words; each must appear in one of `name`, `topic.name`. */
                 search?: string;
+                /** @description At this time or later. */
+                since?: string;
                 system?: string;
                 topic?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -13289,7 +16785,8 @@ export interface operations {
                      *           "allowed_commands": [
                      *             "edit",
                      *             "delete"
-                     *           ]
+                     *           ],
+                     *           "system_name": "Trading floor"
                      *         }
                      *       ]
                      *     }
@@ -13297,7 +16794,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedSloList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13312,7 +16814,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -13337,7 +16839,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
@@ -13361,13 +16863,23 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Slo"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13413,13 +16925,18 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Slo"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13454,7 +16971,16 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13513,13 +17039,25 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Slo"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13533,17 +17071,21 @@ export interface operations {
     streams_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 group?: string;
                 name?: string;
-                /** @description `number`, `name`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `number`, `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `name`. */
                 search?: string;
+                /** @description At this time or later. */
+                since?: string;
                 system?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -13575,7 +17117,8 @@ export interface operations {
                      *           "allowed_commands": [
                      *             "edit",
                      *             "delete"
-                     *           ]
+                     *           ],
+                     *           "system_name": "Trading floor"
                      *         }
                      *       ]
                      *     }
@@ -13583,7 +17126,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedStreamList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13598,7 +17146,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -13620,7 +17168,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
@@ -13641,13 +17189,23 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Stream"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13690,13 +17248,18 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Stream"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13731,7 +17294,16 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13787,13 +17359,25 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Stream"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13808,18 +17392,22 @@ export interface operations {
         parameters: {
             query?: {
                 allocation?: string;
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
-                kind?: ("schedule" | "sweep")[];
-                /** @description `created_at`, `number`, `name`, `points_total`; `-` before it for descending. Any other is passed over. */
+                kind?: components["schemas"]["StudyKindEnum"][];
+                /** @description `created_at`, `number`, `name`, `points_total`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
                 run?: string;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `name`, `author.username`, `run.method`. */
                 search?: string;
-                state?: ("cancelled" | "failed" | "infeasible" | "queued" | "running" | "succeeded")[];
+                /** @description At this time or later. */
+                since?: string;
+                state?: components["schemas"]["RunStateEnum"][];
                 system?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -13835,7 +17423,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedStudyList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13850,7 +17443,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -13896,15 +17489,26 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
+                    /** @description The object's version; send it as If-Match when you change the object. */
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["StudyDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13936,7 +17540,11 @@ export interface operations {
                     "application/json": components["schemas"]["StudyDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -13968,7 +17576,15 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14012,7 +17628,18 @@ export interface operations {
                     "application/json": components["schemas"]["StudyDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14032,11 +17659,20 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "Started with the wrong method."
+                 *     }
+                 */
+                "application/json": components["schemas"]["CancelRequest"];
+            };
+        };
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -14044,7 +17680,16 @@ export interface operations {
                     "application/json": components["schemas"]["StudyDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14059,7 +17704,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -14071,7 +17716,7 @@ export interface operations {
         responses: {
             202: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -14079,7 +17724,15 @@ export interface operations {
                     "application/json": components["schemas"]["StudyDetail"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14093,14 +17746,14 @@ export interface operations {
     studies_points_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 method?: string;
-                /** @description `index`, `label`, `method`, `utility`, `gap`, `admitted`, `runtime_s`; `-` before it for descending. Any other is passed over. */
+                /** @description `index`, `label`, `method`, `utility`, `gap`, `admitted`, `runtime_s`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `label`, `method`, `reason`. */
                 search?: string;
                 status?: string;
             };
@@ -14120,7 +17773,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedStudyPointList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14151,7 +17809,11 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14214,7 +17876,16 @@ export interface operations {
                     "application/json": components["schemas"]["StudyCheck"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14229,17 +17900,21 @@ export interface operations {
         parameters: {
             query?: {
                 broker?: string;
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 name?: string;
-                /** @description `name`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `name`, `description`. */
                 search?: string;
+                /** @description At this time or later. */
+                since?: string;
                 system?: string;
                 topic?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -14276,7 +17951,8 @@ export interface operations {
                      *           "allowed_commands": [
                      *             "edit",
                      *             "delete"
-                     *           ]
+                     *           ],
+                     *           "system_name": "Trading floor"
                      *         }
                      *       ]
                      *     }
@@ -14284,7 +17960,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedSubscriberList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14299,7 +17980,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -14325,7 +18006,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
@@ -14351,13 +18032,23 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Subscriber"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14405,13 +18096,18 @@ export interface operations {
                      *       "allowed_commands": [
                      *         "edit",
                      *         "delete"
-                     *       ]
+                     *       ],
+                     *       "system_name": "Trading floor"
                      *     }
                      */
                     "application/json": components["schemas"]["Subscriber"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14446,7 +18142,16 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14508,13 +18213,25 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
+                     *       "system_name": "Trading floor",
                      *       "description": "Reads every quote."
                      *     }
                      */
                     "application/json": components["schemas"]["Subscriber"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14528,16 +18245,20 @@ export interface operations {
     systems_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 name?: string;
-                /** @description `name`, `product`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `name`, `product`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                product?: "kafka" | "mqtt" | "nats" | "rabbitmq" | "simulated";
-                /** @description Words that must all appear in the name or description. */
+                product?: components["schemas"]["ProductEnum"];
+                /** @description Words; each must appear in one of `name`, `description`. */
                 search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -14576,7 +18297,8 @@ export interface operations {
                      *           "model_version": 1,
                      *           "description": "",
                      *           "unmanaged": "refuse",
-                     *           "retention_s": 3600
+                     *           "retention_s": 3600,
+                     *           "model_only": false
                      *         }
                      *       ]
                      *     }
@@ -14584,7 +18306,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedSystemList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14599,7 +18326,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -14623,7 +18350,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
@@ -14651,13 +18378,23 @@ export interface operations {
                      *       "model_version": 1,
                      *       "description": "",
                      *       "unmanaged": "refuse",
-                     *       "retention_s": 3600
+                     *       "retention_s": 3600,
+                     *       "model_only": false
                      *     }
                      */
                     "application/json": components["schemas"]["System"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14707,13 +18444,18 @@ export interface operations {
                      *       "model_version": 1,
                      *       "description": "",
                      *       "unmanaged": "refuse",
-                     *       "retention_s": 3600
+                     *       "retention_s": 3600,
+                     *       "model_only": false
                      *     }
                      */
                     "application/json": components["schemas"]["System"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14748,7 +18490,16 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14811,13 +18562,25 @@ export interface operations {
                      *       "model_version": 1,
                      *       "description": "Quotes and orders of the London desk.",
                      *       "unmanaged": "refuse",
-                     *       "retention_s": 3600
+                     *       "retention_s": 3600,
+                     *       "model_only": false
                      *     }
                      */
                     "application/json": components["schemas"]["System"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14863,7 +18626,18 @@ export interface operations {
                     "application/json": components["schemas"]["System"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14902,7 +18676,50 @@ export interface operations {
                     "application/json": components["schemas"]["Adopted"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    system_checklist: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checklist"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14948,7 +18765,18 @@ export interface operations {
                     "application/json": components["schemas"]["Preview"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -14978,7 +18806,11 @@ export interface operations {
                     "application/json": components["schemas"]["Restored"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15024,7 +18856,18 @@ export interface operations {
                     "application/json": components["schemas"]["System"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15038,7 +18881,7 @@ export interface operations {
     system_traffic: {
         parameters: {
             query?: {
-                /** @description Mean over so long, 1 to 1800; 60 when not given. */
+                /** @description Mean over this time, 1 to 1800; 60 when not given. */
                 window_s?: number;
             };
             header?: never;
@@ -15057,7 +18900,12 @@ export interface operations {
                     "application/json": components["schemas"]["SystemTraffic"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15087,7 +18935,11 @@ export interface operations {
                     "application/json": components["schemas"]["Telemetry"][];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15101,9 +18953,9 @@ export interface operations {
     telemetry_levels_retrieve: {
         parameters: {
             query: {
-                /** @description Again and again; 50 at most. */
+                /** @description Repeat the parameter for several brokers; at most 50. */
                 broker: string[];
-                /** @description hour by default. */
+                /** @description `hour`, the default, `day` or `week`. */
                 span?: "day" | "hour" | "week";
                 system: string;
             };
@@ -15121,7 +18973,11 @@ export interface operations {
                     "application/json": components["schemas"]["Levels"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15151,7 +19007,11 @@ export interface operations {
                     "application/json": components["schemas"]["LossList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15168,7 +19028,7 @@ export interface operations {
                 broker: string;
                 /** @description How far back; at most 30, 5 when not given. */
                 minutes?: number;
-                /** @description Tell of links alone; all other measurements are left empty. */
+                /** @description `links`: return links only; all other measurements are empty. */
                 only?: "links";
             };
             header?: never;
@@ -15185,7 +19045,11 @@ export interface operations {
                     "application/json": components["schemas"]["Series"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15199,14 +19063,18 @@ export interface operations {
     tokens_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
-                /** @description `name`, `created_at`, `last_used_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `name`, `created_at`, `last_used_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `name`, `owner.username`. */
                 search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -15222,7 +19090,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedTokenList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15256,7 +19129,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     [name: string]: unknown;
                 };
@@ -15264,7 +19137,15 @@ export interface operations {
                     "application/json": components["schemas"]["NewToken"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15293,7 +19174,12 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15307,20 +19193,24 @@ export interface operations {
     topics_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
-                delivery?: "best_effort" | "reliable";
+                delivery?: components["schemas"]["DeliveryEnum"];
                 name?: string;
-                /** @description `name`, `pattern`, `delivery`, `rate_min_per_s`, `rate_max_per_s`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `name`, `pattern`, `delivery`, `rate_min_per_s`, `rate_max_per_s`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                pattern?: "one_to_many" | "one_to_one" | "request_response";
-                /** @description Words that must all appear in the name or description. */
+                pattern?: components["schemas"]["PatternEnum"];
+                /** @description Words; each must appear in one of `name`, `description`. */
                 search?: string;
+                /** @description At this time or later. */
+                since?: string;
                 source?: string;
                 stream?: string;
                 system?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -15381,6 +19271,7 @@ export interface operations {
                      *             "edit",
                      *             "delete"
                      *           ],
+                     *           "system_name": "Trading floor",
                      *           "class_count": 1
                      *         }
                      *       ]
@@ -15389,7 +19280,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedTopicList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15404,7 +19300,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -15450,7 +19346,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
@@ -15500,13 +19396,23 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
+                     *       "system_name": "Trading floor",
                      *       "class_count": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Topic"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15578,13 +19484,18 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
+                     *       "system_name": "Trading floor",
                      *       "class_count": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Topic"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15619,7 +19530,16 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15704,13 +19624,25 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
+                     *       "system_name": "Trading floor",
                      *       "class_count": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Topic"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15740,7 +19672,11 @@ export interface operations {
                     "application/json": components["schemas"]["TopicRateRange"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15768,7 +19704,10 @@ export interface operations {
                     "application/json": components["schemas"]["TopologyMethods"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15796,7 +19735,10 @@ export interface operations {
                     "application/json": components["schemas"]["TopologyPlanners"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15810,15 +19752,19 @@ export interface operations {
     users_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
                 is_active?: boolean;
-                /** @description `username`, `last_login`; `-` before it for descending. Any other is passed over. */
+                /** @description `username`, `last_login`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `username`, `first_name`, `last_name`, `email`. */
                 search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -15834,7 +19780,13 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedUserList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15871,7 +19823,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
@@ -15881,7 +19833,15 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15913,7 +19873,12 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -15959,7 +19924,18 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -16002,7 +19978,14 @@ export interface operations {
                     "application/json": components["schemas"]["DrawnCurve"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -16016,17 +19999,21 @@ export interface operations {
     utility_functions_list: {
         parameters: {
             query?: {
-                /** @description The pagination cursor value. */
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
-                kind?: "latency" | "linear" | "log" | "piecewise" | "power";
+                kind?: components["schemas"]["UtilityFunctionKindEnum"];
                 name?: string;
-                /** @description `name`, `kind`, `updated_at`, `created_at`; `-` before it for descending. Any other is passed over. */
+                /** @description `name`, `kind`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
                 /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
                 page_size?: number;
-                /** @description Words that must all appear in the name or description. */
+                /** @description Words; each must appear in one of `name`, `kind`. */
                 search?: string;
+                /** @description At this time or later. */
+                since?: string;
                 system?: string;
+                /** @description Before this time. */
+                until?: string;
             };
             header?: never;
             path?: never;
@@ -16060,6 +20047,7 @@ export interface operations {
                      *             "edit",
                      *             "delete"
                      *           ],
+                     *           "system_name": "Trading floor",
                      *           "class_count": 1
                      *         }
                      *       ]
@@ -16068,7 +20056,12 @@ export interface operations {
                     "application/json": components["schemas"]["PaginatedUtilityFunctionList"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -16083,7 +20076,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a repeat harmless. */
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -16107,7 +20100,7 @@ export interface operations {
         responses: {
             201: {
                 headers: {
-                    /** @description Address of what was made, or of what tells how far the work is. */
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
                     Location: string;
                     /** @description The object's version; send it as If-Match when you change the object. */
                     ETag: string;
@@ -16130,13 +20123,23 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
+                     *       "system_name": "Trading floor",
                      *       "class_count": 1
                      *     }
                      */
                     "application/json": components["schemas"]["UtilityFunction"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -16181,13 +20184,18 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
+                     *       "system_name": "Trading floor",
                      *       "class_count": 1
                      *     }
                      */
                     "application/json": components["schemas"]["UtilityFunction"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -16222,7 +20230,16 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -16282,13 +20299,25 @@ export interface operations {
                      *         "edit",
                      *         "delete"
                      *       ],
+                     *       "system_name": "Trading floor",
                      *       "class_count": 1
                      *     }
                      */
                     "application/json": components["schemas"]["UtilityFunction"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -16316,7 +20345,10 @@ export interface operations {
                     "application/json": components["schemas"]["UtilityKinds"];
                 };
             };
-            /** @description The request was refused or failed. */
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -16361,7 +20393,14 @@ export interface operations {
                     "application/json": components["schemas"]["UtilityCurve"];
                 };
             };
-            /** @description The request was refused or failed. */
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
             default: {
                 headers: {
                     [name: string]: unknown;

@@ -21,7 +21,7 @@ export const sessionQuery = queryOptions({
 export const useSession = () => useQuery(sessionQuery);
 
 /** A command of the installation, such as create_system or start_run. */
-export function useMay(command: string): boolean {
+export function useMay(command: Schemas["SessionCommandEnum"]): boolean {
   return useSession().data?.allowed_commands.includes(command) ?? false;
 }
 

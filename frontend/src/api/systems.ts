@@ -32,6 +32,15 @@ export const systemQuery = (id: string) =>
 
 export const useSystem = (id: string) => useQuery(systemQuery(id));
 
+/** What its model still needs, by model version. */
+export const checklistQuery = (id: string, modelVersion: number) =>
+  queryOptions({
+    queryKey: keys.systems.checklist(id, modelVersion),
+    queryFn: async ({ signal }) =>
+      (await take(client.GET("/api/v1/systems/{id}/checklist", { params: { path: { id } }, signal })))
+        .results,
+  });
+
 export const systemCreate = (body: Record<string, unknown>, key: string) =>
   take(
     client.POST("/api/v1/systems", {

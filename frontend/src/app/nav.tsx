@@ -13,7 +13,19 @@ import { rememberSystem, useRememberedSystem } from "@/lib/current-system";
 import { isKind, KINDS, to, type Section } from "@/lib/kinds";
 import { countText } from "@/lib/numbers";
 
-type Place = Section | "recomputation" | "studies" | "telemetry" | "calibration" | "home" | "plans" | "runs" | "allocation" | "audit" | "settings" | "systems";
+type Place =
+  | Section
+  | "allocation"
+  | "audit"
+  | "calibration"
+  | "home"
+  | "plans"
+  | "recomputation"
+  | "runs"
+  | "settings"
+  | "studies"
+  | "systems"
+  | "telemetry";
 
 /** Which entry an address belongs to. */
 export function placeOf(path: string): Place | null {

@@ -1,5 +1,5 @@
 /** Ctrl K: go anywhere, do the few things that start from anywhere, find an object by its name. */
-import { Spotlight, spotlight, type SpotlightActionData } from "@mantine/spotlight";
+import { Spotlight, type SpotlightActionData } from "@mantine/spotlight";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate } from "react-router";
@@ -127,5 +127,3 @@ export function Palette({ onKeys }: { onKeys: () => void }) {
     />
   );
 }
-
-export const openPalette = () => spotlight.open();

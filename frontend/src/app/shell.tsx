@@ -6,7 +6,7 @@ import { Navigate, Outlet, useLocation, useNavigate } from "react-router";
 import { PageErrorBoundary } from "./error-boundary";
 import { Nav, useCurrentSystem } from "./nav";
 import { Palette } from "./palette";
-import { OfflineBar, TopBar } from "./top-bar";
+import { OfflineBar, StartingBar, TopBar } from "./top-bar";
 
 import { onSignedOut } from "@/api/client";
 import { listen } from "@/api/live";
@@ -123,6 +123,7 @@ function Shell() {
       <div>
         <TopBar />
         <OfflineBar />
+        <StartingBar />
         <main id="content" tabIndex={-1} style={{ outline: "none" }}>
           <PageErrorBoundary key={location.pathname}>
             <Suspense fallback={<Loading rows={6} label="Loading the page" />}>

@@ -1,10 +1,11 @@
 /** The top bar: where one is, the palette, whether what is shown is live, the theme, the person. */
 import { Menu } from "@mantine/core";
 import { spotlight } from "@mantine/spotlight";
-import { useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "react-router";
 
 import { useLive, useSilence } from "@/api/live";
+import { processesQuery } from "@/api/runs";
 import { signOut, useSession } from "@/api/session";
 import { Icon } from "@/components/ui/icons";
 import { tellFailure } from "@/components/ui/toast";
@@ -48,6 +49,21 @@ export function OfflineBar() {
       <Icon name="offline" small />
       Offline since {clockText(offlineSince === null ? null : new Date(offlineSince))} UTC, trying
       again every few seconds. Values on the page are kept; commands wait.
+    </div>
+  );
+}
+
+/** What computes runs and does not answer: it starts, or it is down. Pages work without it. */
+export function StartingBar() {
+  const { data } = useQuery(processesQuery);
+  const away = data?.filter((process) => !process.answers) ?? [];
+  if (away.length === 0) return null;
+  return (
+    <div className="offline" role="status">
+      <Icon name="clock" small />
+      Not answering, perhaps still starting:{" "}
+      {away.map((process) => `${process.name} (${process.meanwhile.replace(/\.$/, "")})`).join("; ")}
+      .
     </div>
   );
 }

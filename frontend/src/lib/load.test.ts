@@ -15,7 +15,7 @@ describe("the load ramp", () => {
     expect(loadLevel(fraction)).toBe(level);
   });
 
-  it("keeps the water below the crest warm and marks what is over", () => {
+  it("keeps the water below the crest water, however full, and marks what is over", () => {
     expect(loadColour(1.2)).toBe("var(--load-5)");
     expect(isOver(1 + 1e-9)).toBe(false);
     expect(loadState(0.95)).toBe("near");

@@ -1,4 +1,7 @@
-/** Load against capacity: the stepped ramp of visual language, section 2. */
+/**
+ * Load against capacity: a stepped ramp of water that gets deeper up to the crest. Full use is what an
+ * optimum looks like, so only what stands above the crest has the colour of an alarm.
+ */
 
 /** The optimizer holds constraints to a relative 1e-9; below this, a load at capacity is not over it. */
 export const CAPACITY_TOLERANCE = 1e-6;

@@ -28,6 +28,7 @@ export const system = (change: Partial<Schemas["System"]> = {}): Schemas["System
   description: "",
   product: "simulated",
   product_name: "Simulated",
+  model_only: false,
   resources: ["cpu"],
   model_version: 42,
   version: 1,
@@ -42,6 +43,7 @@ export const system = (change: Partial<Schemas["System"]> = {}): Schemas["System
 export const topic = (change: Partial<Schemas["Topic"]> = {}): Schemas["Topic"] => ({
   id: "33333333-3333-4333-8333-333333333333",
   system: SYSTEM,
+  system_name: "Base workload",
   name: "trades.eu",
   version: 3,
   created_at: TIME,
@@ -67,6 +69,7 @@ export const topic = (change: Partial<Schemas["Topic"]> = {}): Schemas["Topic"] 
 export const broker = (change: Partial<Schemas["Broker"]> = {}): Schemas["Broker"] => ({
   id: "44444444-4444-4444-8444-444444444444",
   system: SYSTEM,
+  system_name: "Base workload",
   name: "S0",
   version: 1,
   created_at: TIME,
@@ -82,6 +85,7 @@ export const broker = (change: Partial<Schemas["Broker"]> = {}): Schemas["Broker
 export const link = (change: Partial<Schemas["Link"]> = {}): Schemas["Link"] => ({
   id: "55555555-5555-4555-8555-555555555555",
   system: SYSTEM,
+  system_name: "Base workload",
   name: "S0–S1",
   version: 1,
   created_at: TIME,
@@ -114,8 +118,11 @@ export const run = (change: Partial<Schemas["Run"]> = {}): Schemas["Run"] => ({
   allocation: "77777777-7777-4777-8777-777777777777",
   study: null,
   overlay_evaluation: null,
+  computed: null,
   asked_by: "Ines Moreau",
+  asked_by_id: "5a111111-1111-4111-8111-111111111111",
   rerun_of: null,
+  rerun_of_name: null,
   starts_from: null,
   starts_from_name: null,
   attempt: 1,
@@ -145,6 +152,7 @@ export const allocation = (
   id: "77777777-7777-4777-8777-777777777777",
   number: 27,
   system: SYSTEM,
+  system_name: "Base workload",
   run: "66666666-6666-4666-8666-666666666666",
   run_number: 2041,
   status: "solved",
@@ -158,6 +166,7 @@ export const allocation = (
   snapshot_hash: "9c41e0d7".repeat(8),
   seed: 7,
   asked_by: "Ines Moreau",
+  asked_by_id: "5a111111-1111-4111-8111-111111111111",
   started_from: null,
   started_at: TIME,
   finished_at: "2026-03-18T14:02:02Z",
@@ -278,12 +287,29 @@ export const comparison = (change: Partial<Schemas["Comparison"]> = {}): Schemas
   ],
   changes_in_all: { rate: 1, admitted: 0, node_price: 1, link_price: 0 },
   utility: { name: "utility", before: 1_308_265, after: 1_329_009.2 },
+  utility_by_other: null,
   admitted: { name: "admitted", before: 1466, after: 1500 },
   rates: [{ name: "f2", before: 10, after: 10.06 }],
   populations: [{ name: "c8", before: 0, after: 0 }],
   node_prices: [{ name: "S1.cpu", before: 0.2274, after: 0.2953 }],
   node_capacities: [{ name: "S2.cpu", before: 780_000, after: 900_000 }],
   link_prices: [],
+  ...change,
+});
+
+export const backlog = (change: Partial<Schemas["Backlog"]> = {}): Schemas["Backlog"] => ({
+  topic: "customs",
+  topic_id: "88888888-8888-4888-8888-888888888888",
+  broker: "b4",
+  waiting: 17_049,
+  slope_per_s: 104,
+  full_in_s: 797,
+  limit: "messages",
+  most: 100_000,
+  why: "",
+  growth: "alarm",
+  sentence:
+    "customs: 17,049 messages wait at b4, 104 msg/s more arrive than leave; full in 13 minutes (100,000 messages).",
   ...change,
 });
 
@@ -300,12 +326,19 @@ export const overview = (change: Partial<Schemas["Overview"]> = {}): Schemas["Ov
   active_runs: 0,
   latest_run: run(),
   latest_allocation: allocation(),
+  allocation_in_force: allocation(),
   model_moved: false,
+  loads: {
+    basis: "in_force",
+    detail: "Computed for A-27, which is in force; nothing is measured now.",
+    allocation: allocation().id,
+  },
   node_loads: [
     { name: "S0", utilisation: 1 },
     { name: "S1", utilisation: 0.93 },
     { name: "S2", utilisation: 0.4 },
   ],
+  backlogs: [],
   ...change,
 });
 
@@ -346,6 +379,7 @@ export const consumerClass = (
 ): Schemas["ConsumerClass"] => ({
   id: "88888888-8888-4888-8888-888888888881",
   system: SYSTEM,
+  system_name: "Base workload",
   name: "c8",
   version: 1,
   created_at: TIME,
@@ -367,6 +401,7 @@ export const utilityFunction = (
 ): Schemas["UtilityFunction"] => ({
   id: "88888888-8888-4888-8888-888888888888",
   system: SYSTEM,
+  system_name: "Base workload",
   name: "gold",
   version: 1,
   created_at: TIME,
@@ -443,6 +478,8 @@ export const preview = (change: Partial<Schemas["Preview"]> = {}): Schemas["Prev
   start: "77777777-7777-4777-8777-777777777777",
   utility_before: 1_329_009.2,
   utility_after: 1_333_663.6,
+  saved_utility_before: 1_329_009.2,
+  saved_utility_after: 1_328_500.1,
   admitted_before: 8438,
   admitted_after: 8385,
   changes: [

@@ -8,10 +8,8 @@ import pkgutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
-import nats
 import pytest
 import pytest_asyncio
-from nats.js.errors import APIError, NoStreamResponseError
 
 import agent.drivers
 from agent.drivers.base import (
@@ -27,154 +25,26 @@ from agent.drivers.base import (
     Source,
     Unsupported,
 )
-from agent.drivers.nats.connection import Connection
-from agent.drivers.nats.driver import NatsDriver
-from agent.drivers.nats.server_config import BrokerSecrets
-from agent.drivers.simulated.broker import VirtualNetwork
-from agent.drivers.simulated.driver import SimulatedDriver
-from tests.agent.brokers import Broker
-from tests.agent.planes import client
-from tests.nats_clients import processed
-from tests.nats_server import NatsServer
+from tests.agent.drivers.products import Guarded, System, products
 from weir.coordination.wire import ClassSpec, Delivery
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
 LIMIT_S = 30
-PRODUCTS = ("nats", "simulated")
+PRODUCTS = products()
 BOTH = list(Delivery)
-NOBODY = {"nats": "nats://127.0.0.1:9", "simulated": "sim://nobody"}
-
-
-class System:
-    """Two brokers, a and b, of one product."""
-
-    def __init__(self, product: str, directory: Path) -> None:
-        self.product = product
-        self._network = VirtualNetwork()
-        self._servers: dict[str, NatsServer] = {}
-        if product == "nats":
-            self._servers = {name: NatsServer(directory / name) for name in "ab"}
-            for server in self._servers.values():
-                server.start()
-        else:
-            for name in "ab":
-                self._network.at(f"sim://{name}")
-        self._open: list[Driver] = []
-
-    def address(self, name: str) -> str:
-        return self._servers[name].url if self._servers else f"sim://{name}"
-
-    async def driver(self, name: str) -> Driver:
-        made: Driver
-        if self._servers:
-            made = NatsDriver(url=self.address(name), broker=name)
-        else:
-            made = SimulatedDriver(network=self._network, address=self.address(name), broker=name)
-        self._open.append(made)
-        await made.open()
-        return made
-
-    async def publish(self, name: str, flow: str, delivery: Delivery, count: int) -> None:
-        payloads = [b"%d" % number for number in range(1, count + 1)]
-        if not self._servers:
-            self._network.at(self.address(name)).publish(flow, delivery, payloads)
-            return
-        connection = await client(self._servers[name])
-        for payload in payloads:
-            if delivery is Delivery.RELIABLE:
-                await connection.jetstream().publish(f"weir.in.{flow}", payload)
-            else:
-                await connection.publish(f"weir.in.{flow}", payload)
-        await processed(connection)
-        await connection.close()
-
-    def stop(self, name: str) -> None:
-        """Nobody reaches this broker any more."""
-        if self._servers:
-            self._servers[name].stop()
-        else:
-            self._network.at(self.address(name)).away = True
-
-    async def end(self) -> None:
-        for driver in self._open:
-            await driver.close()
-        for server in self._servers.values():
-            server.stop()
 
 
 @pytest_asyncio.fixture(params=PRODUCTS)
 async def system(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[System]:
-    system = System(request.param, tmp_path)
+    system = PRODUCTS[request.param].System(tmp_path)
     yield system
     await system.end()
 
 
-class Guarded:
-    """One broker, a, that lets in whom its agent admits, and any number of drivers for it."""
-
-    def __init__(self, product: str, directory: Path) -> None:
-        self.product = product
-        self._network = VirtualNetwork()
-        self._broker: Broker | None = None
-        if product == "nats":
-            self._broker = Broker("a", directory / "a", BrokerSecrets.generate())
-            self._broker.start()
-        self._open: list[Driver] = []
-        self._clients: list[Connection] = []
-
-    async def driver(self) -> Driver:
-        made: Driver
-        if self._broker is not None:
-            made = NatsDriver(
-                url=self._broker.url, broker="a", secrets=self._broker.secrets, lease_s=0
-            )
-        else:
-            made = SimulatedDriver(network=self._network, address="sim://a", broker="a")
-        await made.open()
-        self._open.append(made)
-        return made
-
-    async def publish(self, flow: str, payloads: Sequence[bytes]) -> int:
-        """Reliable messages to the ingress, by whoever may; how many were refused."""
-        if self._broker is None:
-            return self._network.at("sim://a").publish(flow, Delivery.RELIABLE, payloads)
-        password = self._broker.secrets.agent_password
-        connection = await nats.connect(self._broker.url, user="agent", password=password)
-        refused = 0
-        for payload in payloads:
-            try:
-                await connection.jetstream().publish(f"weir.in.{flow}", payload)
-            except (APIError, NoStreamResponseError):
-                refused += 1
-        await connection.close()
-        return refused
-
-    async def ask(self, name: str, consumer: str) -> bool:
-        """A consumer of a class asks to be let in, and stays."""
-        if self._broker is None:
-            now = asyncio.get_running_loop().time()
-            return self._network.at("sim://a").ask(name, consumer, now) is not None
-        place = self._broker.url.removeprefix("nats://")
-        url = f"nats://{name}:{self._broker.secrets.client_key}@{place}"
-        try:
-            self._clients.append(await Connection.open(url, name=consumer, timeout_s=10))
-        except Retryable:
-            return False
-        return True
-
-    async def end(self) -> None:
-        for connection in self._clients:
-            connection.close()
-        for driver in self._open:
-            await driver.close()
-        if self._broker is not None:
-            self._broker.kill()
-
-
 @pytest_asyncio.fixture(params=PRODUCTS)
 async def guarded(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Guarded]:
-    guarded = Guarded(request.param, tmp_path)
+    guarded = PRODUCTS[request.param].Guarded(tmp_path)
     yield guarded
     await guarded.end()
 
@@ -236,10 +106,14 @@ async def test_every_product_has_a_driver_and_is_tested_here(tmp_path):
     assert found == set(PRODUCTS)
 
 
+async def test_says_its_product(system):
+    driver = await system.driver("a")
+    assert PRODUCTS[driver.capabilities.product].System is type(system)
+
+
 async def test_is_a_driver_and_says_what_it_can(system):
     driver = await system.driver("a")
     assert isinstance(driver, Driver)
-    assert driver.capabilities.product == system.product
     assert set(driver.capabilities.deliveries) == set(BOTH)
 
 
@@ -420,7 +294,7 @@ async def test_says_retryable_of_a_neighbour_that_is_not_there(system):
     async with asyncio.timeout(LIMIT_S):
         a = await system.driver("a")
         with pytest.raises(Retryable):
-            await a.ensure_link("nobody", NOBODY[system.product])
+            await a.ensure_link("nobody", system.nobody)
 
 
 async def test_only_publishers_write_to_an_ingress(system):

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.drivers.nats import jetstream
+from agent.drivers.base import Room
+from agent.drivers.nats import jetstream, settler, wire
 from agent.drivers.nats.session import Session
+from agent.drivers.nats.settler import Settler
 from agent.drivers.nats.stream_reader import StreamReader
 from agent.drivers.nats.stream_writer import BATCH, POSITION, Outgoing, StreamWriter, position_of
 from agent.memory import Memory
@@ -55,6 +57,8 @@ async def test_appends_in_order_of_calls_and_reads_back(server):
         jobs = [[_message(i) for i in range(n, n + 70)] for n in range(1, 2100, 70)]
         await asyncio.gather(*(writer.append(job) for job in jobs))
         assert await _content(session) == [(b"s.a", i) for i in range(1, 2101)]
+        counted = (writer.appended, writer.duplicates, writer.breaks, writer.aside)
+        assert counted == (2100, 0, 0, 0)
         await writer.close()
         await session.close()
 
@@ -249,3 +253,157 @@ async def test_large_messages_are_cut_into_batches_the_server_takes(server):
         assert writer.breaks == 0
         await writer.close()
         await session.close()
+
+
+async def _first(session: Session) -> int:
+    """The first sequence that the stream holds."""
+    state = await jetstream.stream_state(await session.connection(5), "S")
+    assert state is not None
+    return state.first
+
+
+class Settling:
+    """A settler of the stream S that counts how often it asked whether it may purge."""
+
+    def __init__(self, session: Session) -> None:
+        self.asked = 0
+        self.meanwhile: tuple[int, str] | None = None
+        """What is settled while the next answer is awaited."""
+        self.settler = Settler(session, "S", self._allowed)
+
+    async def _allowed(self) -> None:
+        self.asked += 1
+        news, self.meanwhile = self.meanwhile, None
+        if news is not None:
+            self.settler.settle(*news)
+
+
+@pytest.mark.asyncio
+async def test_what_is_settled_goes_once_and_nothing_else(server, monkeypatch):
+    monkeypatch.setattr(settler, "_EVERY_S", 0.001)
+    async with asyncio.timeout(20):
+        session = await _session(server)
+        writer = StreamWriter(session, "S")
+        await writer.append([_message(i) for i in range(1, 11)])
+        here = str((await session.connection(5)).info["server_id"])
+        settling = Settling(session)
+        # The first alone goes, too; another process may number other messages like that.
+        for sequence, process, first in ((1, here, 2), (4, here, 5), (9, "another", 5)):
+            asked = settling.asked
+            settling.settler.settle(sequence, process)
+            await until(lambda n=asked: settling.asked > n, "asked whether it may")
+            while settling.settler._done != sequence:
+                await asyncio.sleep(0)
+            assert await _first(session) == first
+        # What is done is not done again.
+        asked = settling.asked
+        settling.settler.settle(9, "another")
+        await until(lambda: not settling.settler._work.is_set(), "looked")
+        assert settling.asked == asked
+        await settling.settler.close()
+        await writer.close()
+        await session.close()
+
+
+@pytest.mark.asyncio
+async def test_a_stream_made_anew_is_purged_from_its_beginning(server, monkeypatch):
+    monkeypatch.setattr(settler, "_EVERY_S", 0.001)
+    async with asyncio.timeout(20):
+        session = await _session(server)
+        connection = await session.connection(5)
+        here = str(connection.info["server_id"])
+        writer, settling = StreamWriter(session, "S"), Settling(session)
+        await writer.append([_message(i) for i in range(1, 11)])
+        settling.settler.settle(8, here)
+        while await _first(session) != 9:
+            await asyncio.sleep(0)
+        await writer.close()
+        await jetstream.call(connection, "STREAM.DELETE.S")
+        # Nothing is there to be purged: that is settled, and not tried for ever.
+        settling.settler.settle(9, here)
+        while settling.settler._done != 9:
+            await asyncio.sleep(0)
+        await jetstream.ensure_stream(connection, CONFIG)
+        again = StreamWriter(session, "S")
+        await again.append([_message(i) for i in range(1, 4)])
+        settling.settler.settle(2, here)
+        while await _first(session) != 3:
+            await asyncio.sleep(0)
+        await settling.settler.close()
+        await again.close()
+        await session.close()
+
+
+@pytest.mark.asyncio
+async def test_what_was_settled_before_a_stream_began_anew_does_not_count_for_it(
+    server, monkeypatch
+):
+    monkeypatch.setattr(settler, "_EVERY_S", 0.001)
+    async with asyncio.timeout(20):
+        session = await _session(server)
+        here = str((await session.connection(5)).info["server_id"])
+        settling = Settling(session)
+        settling.meanwhile = (2, here)
+        settling.settler.settle(8, here)
+        await until(lambda: settling.asked == 2, "asks for the new stream, too")
+        await until(lambda: settling.settler._done == 2, "and has purged it")
+        await settling.settler.close()
+        await session.close()
+
+
+@pytest.mark.parametrize(
+    ("header", "why", "left"),
+    [
+        (b"NATS/1.0 100 Idle Heartbeat\r\nNats-Pending-Messages: 3\r\n\r\n", "", 10),
+        (b"NATS/1.0 409 Batch Completed\r\n\r\n", "", 10),
+        (b"NATS/1.0 404 No Messages\r\nNats-Pending-Messages: 4\r\n\r\n", "", 6),
+        (b"NATS/1.0 408 Request Timeout\r\nNats-Pending-Messages: 10\r\n\r\n", "", 0),
+        (b"NATS/1.0 408 Request Timeout\r\n\r\n", "", 0),
+        (
+            b"NATS/1.0 409 Message Size Exceeds MaxBytes\r\nNats-Pending-Messages: 1\r\n\r\n",
+            "",
+            9,
+        ),
+        (
+            b"NATS/1.0 409 Consumer Deleted\r\nNats-Pending-Messages: 2\r\n\r\n",
+            "the server ended the pull: b'409 Consumer Deleted'",
+            10,
+        ),
+        (
+            b"NATS/1.0 503 No Responders MaxBytes\r\n\r\n",
+            "the server ended the pull: b'503 No Responders MaxBytes'",
+            10,
+        ),
+    ],
+)
+def test_knows_which_status_ends_a_pull_and_how_much_is_still_wanted(header, why, left):
+    reader = StreamReader(Session("nats://127.0.0.1:1", name="test"), "S")
+    reader._wanted = 10
+    said = reader._status(wire.status(header), header)
+    assert said == why
+    assert reader._wanted == left
+
+
+@pytest.mark.asyncio
+async def test_tells_what_every_stream_holds_and_which_limits_it_has(server):
+    async with asyncio.timeout(20):
+        session = await _session(server)
+        connection = await session.connection(5)
+        bounded = {
+            "name": "B",
+            "subjects": ["b.>"],
+            "max_msgs": 50,
+            "max_bytes": 4_096,
+            "max_age": 60 * jetstream.NANOSECONDS,
+            "duplicate_window": jetstream.NANOSECONDS,
+        }
+        await jetstream.ensure_stream(connection, bounded)
+        await StreamWriter(session, "S").append([_message(i) for i in (1, 2, 3)])
+        held = await jetstream.contents(connection)
+        count, room = held["S"]
+        assert (count, room.most_messages, room.most_bytes, room.keep_s) == (3, None, None, None)
+        assert room.size_bytes > 0
+        assert held["B"] == (
+            0,
+            Room(size_bytes=0, most_messages=50, most_bytes=4_096, keep_s=60.0),
+        )

@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
-from drf_spectacular.generators import SchemaGenerator
 
 from apps.accounts.domain.roles import Role
 from tests.conftest import client_of
 from tests.factories import make_user
 from tests.factories.kinds import KINDS
+from tests.schema import SCHEMA
 
 METHODS = ("get", "post", "put", "patch", "delete")
-SCHEMA: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
 OPERATIONS = sorted(
     (method, path) for path, item in SCHEMA["paths"].items() for method in item if method in METHODS
 )
@@ -31,6 +30,7 @@ READ_ONLY = {
     "model-state",
     "overview",
     "optimizers",
+    "processes",
     "telemetry",
     "topology-methods",
     "topology-planners",
@@ -44,8 +44,8 @@ RUNS = {
 KEPT_BY = {"agents": ADMINS, "executions": OPERATORS, "policies": ADMINS}
 SYSTEM_COMMANDS = {"access": ADMINS, "retention": ADMINS, "adopt-restored": OPERATORS}
 PLAN_COMMANDS = {
-    **dict.fromkeys(["submit", "withdraw", "discard", "undo"], EDITORS),
-    **dict.fromkeys(["approve", "reject"], frozenset({Role.APPROVER})),
+    **dict.fromkeys(["submit", "withdraw", "discard", "roll-back"], EDITORS),
+    **dict.fromkeys(["approve", "reject", "accept-overload"], frozenset({Role.APPROVER})),
     "execute": OPERATORS,
     "dry-run": EVERYBODY,
     # A plan of the model, made by a person.
@@ -129,11 +129,14 @@ def test_the_schema_knows_every_address_of_the_api():
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_the_schema_names_the_roles_that_may(method, path):
-    said = SCHEMA["paths"][path][method].get("description", "")
-    named = re.search(r"\n\nRole: (.+)\.$", said)
+    operation = SCHEMA["paths"][path][method]
     expected = who_may(method, path)
-    if expected in (None, EVERYBODY):
-        assert named is None
+    assert set(operation["x-weir-roles"]) == (expected or set())
+    named = re.search(r"\n\nRole: (.+)\.$", operation["description"])
+    assert named is not None
+    if expected is None:
+        assert named[1] == "none; nobody has to sign in"
+    elif expected == EVERYBODY:
+        assert named[1] == "any"
     else:
-        assert named is not None
         assert set(named[1].split(" or ")) == {role.value for role in expected}

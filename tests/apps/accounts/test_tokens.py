@@ -7,8 +7,9 @@ from django.db import connection
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from apps.accounts.api.authentication import USE_RECORDED_EVERY
 from apps.accounts.domain.roles import Role
-from apps.accounts.models import ApiToken
+from apps.accounts.models import ApiToken, User
 from apps.accounts.services import token_create, token_revoke
 from apps.audit.models import AuditEntry
 from tests.conftest import client_of
@@ -84,6 +85,16 @@ def test_expired_token_is_refused(editor):
     client, token = machine(editor, Role.EDITOR)
     ApiToken.objects.filter(pk=token.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
     assert client.get("/api/v1/systems").status_code == 401
+
+
+def test_a_token_ends_at_the_moment_of_its_expiry(monkeypatch):
+    now, second = timezone.now(), timedelta(seconds=1)
+    monkeypatch.setattr("apps.accounts.models.timezone.now", lambda: now)
+    owner = User(username="nina")
+    assert ApiToken(owner=owner).usable
+    assert ApiToken(owner=owner, expires_at=now + second).usable
+    assert not ApiToken(owner=owner, expires_at=now).usable
+    assert not ApiToken(owner=owner, expires_at=now + second, revoked_at=now - second).usable
 
 
 def test_expiry_in_the_past_is_refused_at_its_field(editor):
@@ -170,3 +181,13 @@ def test_last_use_is_kept(editor):
     client.get("/api/v1/systems")
     token.refresh_from_db()
     assert token.last_used_at is not None
+
+
+def test_use_is_recorded_again_only_after_a_while(editor):
+    client, token = machine(editor)
+    for ago, recorded in ((USE_RECORDED_EVERY / 2, False), (USE_RECORDED_EVERY * 2, True)):
+        before = timezone.now() - ago
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=before)
+        client.get("/api/v1/systems")
+        token.refresh_from_db()
+        assert (token.last_used_at != before) is recorded

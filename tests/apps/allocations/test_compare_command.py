@@ -26,7 +26,7 @@ def test_the_best_comes_first_under_the_proven_bound():
     head, *rows, last = table.splitlines()
     assert head.split()[:3] == ["method", "status", "utility"]
     assert [row.split()[0] for row in rows] == ["certified", "lrgp", "greedy"]
-    assert rows[1].split()[1:4] == ["solved", "1,328,998.83", "0.0011"]
+    assert rows[1].split()[1:4] == ["solved", "1,329,010.42", "0.00018"]
     assert len({len(row) for row in rows}) == 1
     assert last.startswith("No allocation can exceed 1,329,01")
 

@@ -5,8 +5,8 @@ import pytest
 from apps.allocations.models import Allocation
 from apps.systems.services import entity_update
 from apps.topology.models import Broker
-from tests.apps.allocations.conftest import Quay
 from tests.factories.kinds import World
+from tests.factories.quay import Quay
 from tests.factories.runs import make_allocation
 
 pytestmark = pytest.mark.django_db

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from apps.allocations.selectors.routing import routed_problem
-from apps.allocations.services import allocation_request_for_problem, allocation_store
+from apps.allocations.services import allocation_request_for_problem
+from apps.runs.services.computations import run_store
 from apps.topology.models import Broker, Link
 from tests.factories.kinds import World
 from tests.factories.runs import claim, kernel_answer, make_run, make_run_in
@@ -25,7 +26,7 @@ def infeasible_run(world: World):
     world.topic.rate_min_per_s = world.topic.rate_max_per_s = 1e9
     world.topic.save()
     run = claim(make_run(world.system))
-    allocation_store(run, kernel_answer(run))
+    run_store(run, kernel_answer(run))
     run.refresh_from_db()
     assert run.state == RunState.INFEASIBLE
     return run
@@ -116,7 +117,7 @@ def test_loads_of_a_pruned_allocation_leave_out_what_was_pruned():
         parameters={"prune": True},
     )
     held = claim(run)
-    allocation_store(held, kernel_answer(held))
+    run_store(held, kernel_answer(held))
     allocation = held.allocation
     stored = {(row.name, row.resource): row.load for row in allocation.loads.all()}
     assert stored["far", "cpu"] <= 10_000 * (1 + 1e-9)

@@ -6,11 +6,12 @@ import pytest
 
 from apps.accounts.domain.roles import Role
 from apps.allocations.models import Allocation
-from apps.allocations.services import allocation_request_for_problem, allocation_store
+from apps.allocations.services import allocation_request_for_problem
 from apps.catalog.models import ConsumerClass, Topic
 from apps.executions.models import Setting
 from apps.executions.selectors.modelled import STRUCTURE
 from apps.plans.models import Plan
+from apps.runs.services.computations import run_store
 from apps.systems.models import System
 from apps.systems.services import entity_update
 from tests.factories.plans import make_policy
@@ -185,7 +186,7 @@ def test_the_burst_is_the_topics_own(api, base_workload):
 
 def test_an_allocation_of_a_foreign_problem_has_no_plan(api, admin):
     run = claim(allocation_request_for_problem(problem=golden_problem(), actor=admin))
-    allocation_store(run, kernel_answer(run))
+    run_store(run, kernel_answer(run))
     allocation = Allocation.objects.get(run=run)
     answer = ask(api, allocation)
     assert (answer.status_code, answer.json()["code"]) == (409, "no_system")

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.apps import apps as all_apps
 
-from apps.allocations.services import allocation_store
 from apps.runs.models import Run, Snapshot
+from apps.runs.services.computations import run_store
 from apps.systems.models import System
 from apps.systems.services import entity_update
 from tests.factories import make_broker, make_class, make_system, make_topic, make_utility
@@ -235,7 +235,7 @@ class TestProblemThatComesWithTheRequest:
         problem["classes"][0]["id"] = "ü" * 200
         assert solve(api, problem).status_code == 202
         held = claim(Run.objects.get())
-        allocation_store(held, kernel_answer(held))
+        run_store(held, kernel_answer(held))
         before = rows()
         problem["classes"][0]["id"] = "c" * 201
         answer = solve(api, problem)

@@ -1,4 +1,4 @@
-"""Reading allocations: rows, comparison, overview; and how often that asks the database."""
+"""Reading allocations: rows and comparison; and how often lists ask the database."""
 
 import pytest
 
@@ -125,25 +125,6 @@ def test_rows_of_an_unknown_allocation_are_404(api):
     unknown = "00000000-0000-0000-0000-000000000000"
     for name in ("rates", "populations", "loads"):
         assert api.get(f"/api/v1/allocations/{unknown}/{name}").status_code == 404
-
-
-def test_overview_shows_every_system_at_a_glance(api, world: World):
-    empty = make_world("empty").system
-    allocation = make_allocation(world.system)
-    make_run(world.system)
-    entity_update(
-        instance=world.topic, actor=None, expected_version=1, values={"rate_max_per_s": 9.0}
-    )
-    by_name = {row["name"]: row for row in api.get("/api/v1/overview").json()["results"]}
-    row = by_name[world.system.name]
-    assert (row["brokers"], row["topics"], row["consumer_classes"]) == (2, 1, 1)
-    assert row["active_runs"] == 1
-    assert row["latest_run"]["state"] == "queued"
-    assert row["latest_allocation"]["id"] == str(allocation.public_id)
-    assert row["model_moved"] is True
-    assert row["node_loads"][0]["name"] == "world-b1"
-    assert by_name[empty.name]["latest_allocation"] is None
-    assert by_name[empty.name]["model_moved"] is False
 
 
 @pytest.mark.parametrize("path", ["overview", "allocations", "runs", "systems", "audit"])

@@ -4,9 +4,9 @@ import pytest
 
 from apps.accounts.domain.roles import Role
 from apps.allocations.models import Allocation
-from apps.allocations.services import allocation_store
 from apps.runs.models import Run
 from apps.runs.services import run_fail
+from apps.runs.services.computations import run_store
 from tests.conftest import client_of
 from tests.factories import make_user
 from tests.factories.runs import claim, golden_problem, kernel_answer, make_allocation
@@ -21,7 +21,7 @@ def at(allocation: Allocation, what: str) -> str:
 
 def finish(run: Run) -> Allocation:
     held = claim(run)
-    allocation_store(held, kernel_answer(held))
+    run_store(held, kernel_answer(held))
     return Allocation.objects.get(run=held)
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from apps.allocations.services import allocation_request, allocation_start
+from apps.allocations.services import allocation_request
 from apps.demo.services.base_workload import CAPACITY
 from apps.runs.models import Run, RunResult
-from apps.runs.services import run_again
+from apps.runs.services.computations import run_again, run_job_inputs
 from apps.systems.services import entity_update, system_delete
 from apps.topology.models import Broker
 from tests.factories import make_system
@@ -20,14 +20,14 @@ pytestmark = pytest.mark.django_db
 def test_the_first_run_begins_cold(base_workload):
     run = allocation_request(system=base_workload, actor=None)
     assert run.starts_from is None
-    assert allocation_start(run) == {}
+    assert run_job_inputs(run) == {}
 
 
 def test_the_next_run_begins_at_the_prices_of_the_last_allocation(base_workload):
     first = make_allocation(base_workload)
     run = allocation_request(system=base_workload, actor=None)
     assert run.starts_from == first.run
-    start = allocation_start(run)["start"]
+    start = run_job_inputs(run)["start"]
     answer = json.loads(bytes(RunResult.objects.get(run=first.run).payload))
     assert start["node_prices"] == answer["node_prices"]
     assert start["rates"] == answer["rates"]

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from apps.catalog.models import ConsumerClass, Publisher, Topic
 from apps.runs.models import Run
+from apps.runs.services.computations import run_store
 from apps.systems.models import System
 from apps.systems.services import entity_create
 from apps.telemetry.domain.payload import telemetry_checked
@@ -93,15 +94,14 @@ def measured_lab(lab: Lab) -> Lab:
 @pytest.fixture
 def solved() -> Callable[[Run], Run]:
     """Carry a run out with the kernel, without Spark: claim, compute, store."""
-    from apps.calibration.services import fit_store
     from apps.runs.services import run_claim
 
     def work(run: Run) -> Run:
-        claimed = run_claim(run_id=run.pk, task=run.task)
+        claimed = run_claim(run=run.public_id)
         assert claimed is not None
         answer, error = fit_payload(bytes(claimed.snapshot.payload))
         assert answer is not None, error
-        fit_store(claimed, answer)
+        run_store(claimed, answer)
         return Run.objects.select_related("fit").get(pk=run.pk)
 
     return work

@@ -159,6 +159,25 @@ def test_discarded_fit_cannot_be_applied(api, fit):
     answer = command(api, fit, "apply", version=2, coefficients=keys(fit))
     assert answer.status_code == 409
     assert answer.json()["code"] == "fit_state"
+    assert "a fit that is discarded cannot apply" in answer.json()["detail"]
+
+
+def test_what_a_fit_cannot_do_is_refused_with_what_it_can(api, fit):
+    answer = command(api, fit, "undo")
+    assert answer.status_code == 409
+    assert answer.json()["code"] == "fit_state"
+    assert "allowed: apply, discard" in answer.json()["detail"]
+
+
+def test_undone_fit_is_not_applied_again(api, fit, measured_lab):
+    chosen = keys(fit, case__broker="there")
+    applied = command(api, fit, "apply", coefficients=chosen).json()
+    assert applied["allowed_commands"] == ["undo"]
+    undone = command(api, fit, "undo", version=applied["version"]).json()
+    assert undone["allowed_commands"] == []
+    again = command(api, fit, "apply", version=undone["version"], coefficients=chosen)
+    assert again.status_code == 409
+    assert flow_cost(measured_lab, measured_lab.there) == 3.0
 
 
 @pytest.mark.parametrize("name", ["apply", "discard"])

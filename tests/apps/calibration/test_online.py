@@ -46,6 +46,14 @@ def test_factor_follows_what_is_measured_and_scales_the_snapshot(lab):
     assert node_cost(system_problem(lab.system), "here") == 3.0
 
 
+def test_one_process_of_many_corrects(lab, other_process):
+    measure(lab, 1.3)
+    # The key that earlier releases take: two of them may run side by side during an update.
+    other_process.execute("SELECT pg_try_advisory_lock(%s)", [0x77656972_63616C62])
+    assert calibration_tick() == 0
+    assert not Correction.objects.exists()
+
+
 @pytest.mark.parametrize(("ratio", "factor", "mark"), [(4.0, 2.0, "high"), (0.3, 0.5, "low")])
 def test_factor_is_clamped_and_marked(lab, ratio, factor, mark):
     set_up(lab, correct_errors=True, smoothing=1.0)

@@ -11,6 +11,7 @@ from apps.evaluations.models import Evaluation, TrafficSource
 from apps.evaluations.selectors.traffic import traffic_now
 from apps.evaluations.services import evaluation_request
 from apps.runs.models import Run
+from apps.telemetry.domain.payload import telemetry_checked
 from apps.telemetry.models import Sample
 from tests.factories import make_broker, make_system
 from tests.factories.overlays import Row, make_row, make_tree
@@ -59,6 +60,34 @@ def test_measured_traffic_is_the_mean_over_the_window(row):
     assert reading.subscribers == {"news": {"e": 4}}
 
 
+def test_a_sample_that_contradicts_itself_loads_no_broker(row):
+    sent = {"flows": {"news": {"passed_per_s": 30.0}}}
+    heard = {"classes": {"readers-news": {"admitted": 4, "delivered_per_s": 120.0}}}
+    measure(row, a=sent, e=heard)
+    burst = {"classes": {"readers-news": {"admitted": 4, "delivered_per_s": 166_724.0}}}
+    at_e = telemetry_checked({**burst, "broker": {"out_msgs_per_s": 136.0}})
+    Sample.objects.create(broker=row.brokers["e"], at=timezone.now(), payload=at_e)
+    (news,) = [t for t in traffic_now(row.system).topics if t.topic == "news"]
+    assert news.interested == {"e": 120.0}
+
+
+def test_a_second_in_which_a_rate_was_not_measured_is_no_silence(row):
+    sent = {"flows": {"news": {"passed_per_s": 30.0}}}
+    heard = {"classes": {"readers-news": {"admitted": 4, "delivered_per_s": 120.0}}}
+    measure(row, a=sent, e={"classes": {"readers-news": {"admitted": 4}}})
+    measure(row, a=sent, e=heard)
+    (news,) = [t for t in traffic_now(row.system).topics if t.topic == "news"]
+    assert news.interested == {"e": 120.0}
+
+
+def test_a_broker_that_contradicts_itself_all_the_time_measures_nothing(row):
+    measure(row)
+    Sample.objects.filter(broker=row.brokers["c"]).update(payload={"suspect": "It cannot be."})
+    reading = traffic_now(row.system)
+    assert reading.source == TrafficSource.MODEL
+    assert "c measures nothing now" in reading.detail
+
+
 def test_one_silent_broker_makes_the_model_speak(row):
     measure(row)
     Sample.objects.filter(broker=row.brokers["c"]).delete()
@@ -104,7 +133,7 @@ def test_request_is_accepted_with_its_run(api, row):
     assert body["traffic"]["source"] == "model"
     assert body["allowed_commands"] == ["cancel"]
     run = Run.objects.get(public_id=body["run"])
-    assert (run.kind, run.task, run.seed) == ("overlay", "overlays.evaluate", 1)
+    assert (run.kind, run.seed) == ("overlay", 1)
     entry = AuditEntry.objects.get(object_kind="overlay_evaluation")
     assert (entry.action, str(entry.object_id)) == ("start", body["id"])
     shown = api.get(f"/api/v1/runs/{body['run']}").json()

@@ -8,19 +8,14 @@ from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
 from apps.common.errors import Conflict
 from apps.evaluations.models import Candidate, CandidateKind, Evaluation
-from apps.evaluations.services import (
-    candidate_plan,
-    evaluation_request,
-    evaluation_store,
-    evaluation_told,
-    plan_again_from_here,
-)
+from apps.evaluations.services import candidate_plan, evaluation_request, plan_again_from_here
 from apps.executions.models import Execution
 from apps.executions.selectors import edges_in_force, in_force
 from apps.executions.services import execution_stop
 from apps.plans.models import Plan
-from apps.plans.services import plan_approve, plan_execute, plan_submit, plan_undo
-from apps.runs.services import CancelWasAsked, run_again, run_cancel
+from apps.plans.services import plan_approve, plan_execute, plan_roll_back, plan_submit
+from apps.runs.services import CancelWasAsked, run_cancel
+from apps.runs.services.computations import run_again, run_job_inputs, run_store
 from apps.systems.services import entity_update
 from apps.telemetry.models import Agent
 from apps.topology.services import edges_of, overlay_rewire
@@ -110,7 +105,7 @@ def test_answer_to_another_snapshot_is_not_kept(row, admin):
     run = claim(evaluation_request(system=row.system, actor=admin, goals=[row.goal]).run)
     foreign = {**json.loads(kernel_answer(run)), "problem_hash": "00" * 32}
     with pytest.raises(ValueError, match="answer to 0000"):
-        evaluation_store(run, json.dumps(foreign).encode())
+        run_store(run, json.dumps(foreign).encode())
     assert not Candidate.objects.exists()
 
 
@@ -121,16 +116,16 @@ def test_plan_that_the_validator_refuses_is_not_kept(row, admin):
         if each["plan"]:
             each["plan"]["steps"].reverse()
     with pytest.raises(Exception, match="is not valid"):
-        evaluation_store(run, json.dumps(answer).encode())
+        run_store(run, json.dumps(answer).encode())
     run.refresh_from_db()
     assert run.state == RunState.RUNNING
 
 
 def test_run_repeated_in_the_list_of_runs_finds_its_evaluation(evaluation, admin):
     again = claim(run_again(run=evaluation.run, actor=admin))
-    assert evaluation_told(again) == {}
+    assert run_job_inputs(again) == {}
     assert not Candidate.objects.filter(evaluation=evaluation).exists()
-    evaluation_store(again, kernel_answer(again))
+    run_store(again, kernel_answer(again))
     assert Candidate.objects.filter(evaluation=evaluation).count() == 2
 
 
@@ -171,10 +166,17 @@ def test_plan_says_what_changes_why_and_what_it_promises(api, evaluation):
     assert promise["traffic on links"]["before"] == pytest.approx(410)
     assert promise["traffic on links"]["after"] == pytest.approx(110)
     assert promise["messages in flight"]["after"] == pytest.approx(0.04 * 100 + 0.01 * 10)
+    pause_s = evaluation.shift_pause_s
+    assert promise["longest pause"] == {
+        "name": "longest pause",
+        "unit": "s",
+        "before": None,
+        "after": pause_s,
+    }
     assert "net benefit" in " ".join(body["why"])
     assert {bound["name"] for bound in body["envelope"]} == {"news", "local"}
     checks = {check["name"]: check["state"] for check in body["checks"]}
-    assert (checks["inverse_ready"], checks["intermediate_states"]) == ("pass", "pass")
+    assert (checks["roll_back_ready"], checks["intermediate_states"]) == ("pass", "pass")
     assert body["blast_radius"]["links"] == 3
     detail = api.get(f"/api/v1/overlay-candidates/{goal_of(evaluation).public_id}").json()
     assert [each["name"] for each in detail["plans"]] == [body["name"]]
@@ -281,7 +283,7 @@ def test_agents_carry_it_out_and_the_inverse_leads_back(row, evaluation, admin):
     assert edges_in_force(row.system) == SHORT
     plan = Plan.objects.get()
     assert plan.state == PlanState.EXECUTED
-    undo = plan_undo(plan=plan, actor=admin)
+    undo = plan_roll_back(plan=plan, actor=admin)
     assert actions.replay(in_force(row.system), undo.content.steps).edges == start
 
 
@@ -331,5 +333,5 @@ def test_cancelled_evaluation_keeps_no_answer(row, admin):
     run = claim(evaluation.run)
     run_cancel(run=run, actor=admin)
     with pytest.raises(CancelWasAsked):
-        evaluation_store(run, kernel_answer(run))
+        run_store(run, kernel_answer(run))
     assert not Candidate.objects.exists()

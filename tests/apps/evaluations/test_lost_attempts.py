@@ -6,9 +6,10 @@ import pytest
 from django.utils import timezone
 
 from apps.evaluations.models import Candidate, Evaluation
-from apps.evaluations.services import evaluation_request, evaluation_store
+from apps.evaluations.services import evaluation_request
 from apps.runs.models import Run
 from apps.runs.services import runs_reap
+from apps.runs.services.computations import run_store
 from tests.factories.overlays import kernel_answer, make_row
 from tests.factories.runs import claim
 from weir.lifecycle.runs import RunState
@@ -38,9 +39,9 @@ def test_a_lost_attempt_is_sent_again_and_the_next_one_answers(
     with django_capture_on_commit_callbacks(execute=True):
         lose_attempt(evaluation.run)
     assert evaluation.run.state == RunState.QUEUED
-    assert sent.tasks() == ["overlays.evaluate"]
+    assert sent.tasks() == ["runs.execute"]
     again = claim(evaluation.run)
-    evaluation_store(again, kernel_answer(again))
+    run_store(again, kernel_answer(again))
     again.refresh_from_db()
     assert (again.state, again.attempt) == (RunState.SUCCEEDED, 2)
     assert Candidate.objects.filter(evaluation=evaluation, chosen=True).count() == 1

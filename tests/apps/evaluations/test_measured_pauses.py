@@ -7,7 +7,7 @@ import pytest
 from apps.accounts.domain.roles import Role
 from apps.evaluations.services import candidate_plan, evaluation_request
 from apps.plans.models import Plan
-from apps.plans.services import plan_approve, plan_execute, plan_submit, plan_undo
+from apps.plans.services import plan_approve, plan_execute, plan_roll_back, plan_submit
 from tests.factories import make_user
 from tests.factories.overlays import Row, goal_of, make_evaluation, make_row, one_step
 from tests.factories.plans import agents_come
@@ -43,7 +43,7 @@ def test_pause_is_assumed_until_shifts_were_measured(admin):
     few = evaluation_request(system=row.fresh(), actor=admin)
     assert (few.shift_pause_s, few.shifts_measured) == (assumed, 0)
 
-    carry_out(plan_undo(plan=there, actor=admin), 0.04, 0.05, 0.06)
+    carry_out(plan_roll_back(plan=there, actor=admin), 0.04, 0.05, 0.06)
     enough = evaluation_request(system=row.fresh(), actor=admin)
     assert (enough.shift_pause_s, enough.shifts_measured) == (pytest.approx(0.045), 6)
     assert frozen_pause_s(enough) == enough.shift_pause_s

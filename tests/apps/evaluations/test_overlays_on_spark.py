@@ -7,7 +7,8 @@ import pytest
 from django.core.management import call_command
 
 from apps.evaluations.models import Candidate, Evaluation
-from apps.evaluations.services import evaluation_request, evaluation_solve
+from apps.evaluations.services import evaluation_request
+from apps.runs.services.execute import run_execute
 from tests.factories.overlays import kernel_answer, make_row
 from tests.factories.runs import claim
 from weir.lifecycle.runs import RunState
@@ -40,7 +41,7 @@ def test_evaluation_ends_with_the_candidates_of_the_kernel(spark_server, setting
     row = make_row()
     asked = {"system": row.system, "actor": None, "goals": [row.goal], "methods": []}
     evaluation = evaluation_request(**asked)
-    evaluation_solve(run_id=evaluation.run_id)
+    run_execute(public_id=evaluation.run.public_id)
     done = Evaluation.objects.select_related("run__snapshot", "run__result").get(pk=evaluation.pk)
     assert done.run.state == RunState.SUCCEEDED, done.run.failure
     best = Candidate.objects.get(evaluation=done, chosen=True)

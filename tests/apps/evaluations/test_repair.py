@@ -17,14 +17,22 @@ from apps.executions.models import Execution, ExecutionAction, Setting
 from apps.executions.selectors import edges_in_force
 from apps.executions.services import commands
 from apps.executions.services.advance import execution_advance
-from apps.executions.services.documents import document_for
 from apps.plans.models import Plan
-from apps.plans.selectors.checks import FAIL, GONE, INVERSE, WARN
+from apps.plans.selectors.checks import FAIL, GONE, ROLL_BACK, WARN
 from apps.plans.services import plan_dry_run, plan_execute, plans_settle
 from apps.telemetry.models import Agent, Removal, Sample
 from apps.telemetry.services import agent_enrol, samples_prune
 from tests.factories import make_class, make_topic, make_user
-from tests.factories.fleet import FakeAgent, Harbour, Loop, enrol, make_harbour, shift, start
+from tests.factories.fleet import (
+    FakeAgent,
+    Harbour,
+    Loop,
+    document_for,
+    enrol,
+    make_harbour,
+    shift,
+    start,
+)
 from tests.factories.plans import approved, make_policy
 from weir.coordination.wire import OrderPhase
 
@@ -126,7 +134,7 @@ def test_the_plan_says_what_is_lost_and_who_has_to_go_elsewhere(harbour, agents,
     assert "Publishers of buoys came in at c" in said
     assert "Consumer classes at c get nothing" in said
     assert "gulls (" in said
-    assert "There is no way back" in said
+    assert "This cannot be rolled back" in said
 
 
 def test_what_was_never_measured_is_said_to_be_unknown(harbour, agents, ines):
@@ -220,11 +228,11 @@ def test_whoever_speaks_again_before_the_execution_makes_the_plan_stale(harbour,
     olga = make_user("olga", Role.OPERATOR)
     checks = {check.name: check for check in plan_dry_run(plan=plan, actor=olga, tells=False)}
     assert checks[GONE].state == "pass"
-    assert checks[INVERSE].state == WARN
+    assert checks[ROLL_BACK].state == WARN
     agents["c"].come()
     checks = {check.name: check for check in plan_dry_run(plan=plan, actor=olga, tells=False)}
     assert (checks[GONE].state, "c speaks" in checks[GONE].detail) == (FAIL, True)
-    with pytest.raises(Conflict, match="is not gone"):
+    with pytest.raises(Conflict, match="still reports: c speaks"):
         plan_execute(plan=plan, actor=olga)
     plan.refresh_from_db()
     assert plan.state == "stale"
@@ -249,6 +257,18 @@ def test_brokers_that_are_linked_go_together(harbour, agents, ines):
     execution = executing(plan, ines)
     assert carry_on(execution, agents, "a", "d") == "succeeded"
     assert edges_in_force(harbour.system) == {("a", "d")}
+
+
+def test_a_removal_is_not_rolled_back_and_nobody_is_offered_that(harbour, agents, ines, client):
+    silence("b", "c")
+    plan = repair_plan(broker=harbour.brokers["b"], actor=ines)
+    assert carry_on(executing(plan, ines), agents, "a", "d") == "succeeded"
+    plans_settle()
+    client.force_login(ines)
+    shown = client.get(f"/api/v1/plans/{plan.public_id}").json()
+    assert (shown["state"], shown["allowed_commands"]) == ("executed", [])
+    answer = client.post(f"/api/v1/plans/{plan.public_id}/roll-back", {}, "application/json")
+    assert (answer.status_code, answer.json()["code"]) == (409, "cannot_be_rolled_back")
 
 
 def test_what_waited_for_it_from_before_ends_with_its_removal(harbour, agents, ines, monkeypatch):

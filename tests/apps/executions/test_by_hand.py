@@ -46,6 +46,8 @@ def test_a_switch_by_hand_swaps_the_edge_and_is_in_the_audit(execution, harbour,
     say(agents, "switched")
     execution.refresh_from_db()
     assert (execution.state, the_action().state) == ("succeeded", "done")
+    (entry,) = AuditEntry.objects.filter(action="step_completed")
+    assert entry.reason == "Step 1 was completed."
 
 
 def test_a_switch_of_an_attempt_that_was_called_off_is_adopted(execution, harbour, agents):

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.executions.services.documents import document_for, document_of, facts_of, stamp_of
+from apps.executions.services.documents import document_of, facts_of, stamp_of
 from apps.systems.models import System
 from apps.systems.services import unmanaged_set
 from apps.telemetry.models import Agent
@@ -19,6 +19,7 @@ from apps.telemetry.services import (
 )
 from tests.factories import make_broker, make_class, make_system, make_topic
 from tests.factories.fleet import (
+    document_for,
     make_harbour,
     make_overlay,
     population,

@@ -17,7 +17,7 @@ from apps.executions.selectors import edges_in_force
 from apps.executions.services import execution_roll_back
 from apps.executions.services.advance import execution_advance
 from apps.plans.models import Plan
-from apps.plans.services import plan_execute, plan_undo, plans_settle
+from apps.plans.services import plan_execute, plan_roll_back, plans_settle
 from apps.telemetry.models import Agent
 from tests.factories import make_user
 from tests.factories.fleet import FakeAgent, Loop, enrol
@@ -141,8 +141,10 @@ def test_planning_again_from_there_reaches_the_same_overlay(
     assert edges_in_force(row.system) == WANTED
 
     again.refresh_from_db()
-    undo = plan_undo(plan=again, actor=ines)
-    assert carry_on(begun(undo, ines), agents) == "succeeded"
+    # Each link that moved was an edit of the model: the inverse is of the model as it is now.
+    way_back = plan_roll_back(plan=again, actor=ines)
+    assert way_back.model_version > again.model_version
+    assert carry_on(begun(way_back, ines), agents) == "succeeded"
     assert edges_in_force(row.system) == FORMER - {("d", "e")} | {("c", "e")}
 
 

@@ -5,11 +5,12 @@ import json
 import uuid
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.executions.api import desk as desks
-from apps.executions.api.desk import Desk
+from apps.executions.api.desk import Desk, SystemGone
 from apps.executions.services.document_texts import Texts
 from apps.executions.services.documents import Facts, Stamp, document_of
 from weir.coordination import wire
@@ -133,3 +134,61 @@ def test_a_look_between_the_reading_and_the_waiting_is_heard(monkeypatch):
         return heard and before != after
 
     assert asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("news", "differs"),
+    [
+        ([{"kind": "document", "system": "own"}], True),
+        ([{"kind": "system", "id": "own"}], True),
+        ([{"kind": "agent", "system": "own"}], False),
+        ([{"kind": "resync"}], False),
+        ([{"kind": "agent", "system": "own"}, {"kind": "document", "system": "own"}], True),
+        ([{"kind": "document", "system": "own"}, {"kind": "agent", "system": "another"}], True),
+    ],
+)
+def test_a_desk_waits_for_news_of_its_own_system(monkeypatch, news, differs):
+    monkeypatch.setattr(desks, "RECHECK_S", 60.0)
+    strange = [
+        {"kind": "document", "system": "another"},
+        {"kind": "system", "id": "another"},
+        {"kind": "agent", "system": "another"},
+        {"kind": "run", "system": "own"},
+    ]
+
+    async def scene() -> tuple[bool, int]:
+        desk = Desk(1, uuid.uuid4())
+        queue: asyncio.Queue[str] = asyncio.Queue()
+        hearing = asyncio.create_task(desk._news(queue))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not hearing.done(), "there were no news yet"
+        for one in strange:
+            queue.put_nowait(json.dumps(one))
+        while not queue.empty():
+            await asyncio.sleep(0)
+        assert not hearing.done(), "they are not about this system"
+        for one in news:
+            queue.put_nowait(json.dumps(one).replace("own", desk.system_id))
+        return await hearing, queue.qsize()
+
+    assert asyncio.run(scene()) == (differs, 0)
+
+
+def test_without_news_a_desk_reads_only_what_has_another_stamp(monkeypatch):
+    first, older = Stamp(2, 1, 1, 1), Stamp(1, 1, 1, 1)
+    stamps = iter([first, first, older, None])
+    looks = iter([(first, facts()), (older, facts(system="bay")), (older, facts(system="sea"))])
+    monkeypatch.setattr(desks, "stamp_of", lambda _: next(stamps))
+    monkeypatch.setattr(desks, "facts_of", lambda _: next(looks))
+
+    async def scene() -> list[str]:
+        desk, systems = Desk(1, uuid.uuid4()), []
+        for told in (False, False, False, True):
+            await desk._look(told=told)
+            systems.append(json.loads((await desk.document("a"))[2])["system"])
+        with pytest.raises(SystemGone):
+            await desk._look(told=False)
+        return systems
+
+    assert asyncio.run(scene()) == ["harbour", "harbour", "bay", "sea"]

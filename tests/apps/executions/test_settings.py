@@ -19,11 +19,13 @@ from apps.executions.services import (
     executions_tick,
 )
 from apps.executions.services.advance import execution_advance
-from apps.executions.services.settings import settings_control
+from apps.executions.services.settings import asks_of, settings_control, shows
 from apps.systems.models import System
 from tests.factories.fleet import population, rate, start
 from weir.actions import setting_key
+from weir.coordination.wire import Delivery, Gate, Observed
 from weir.errors import InvalidProblem
+from weir.model.plan import Action
 
 SPRING = {"rate_per_s": 90.0, "burst": 5.0}
 
@@ -203,6 +205,20 @@ def test_rollback_restores_exactly_what_was_in_force(harbour, agents, admin):
     assert {name: said_by(agent) for name, agent in agents.items()} == plain
 
 
+@pytest.mark.parametrize(
+    ("roll_back_pace_s", "then"), [(0.0, "rolled_back"), (60.0, "rolling_back")]
+)
+def test_rolling_back_keeps_its_own_pause_and_not_that_of_the_plan(
+    harbour, agents, admin, roll_back_pace_s, then
+):
+    steps = [population(None, 4)], [rate(None, 90.0)]
+    execution = start(harbour.system, *steps, pace_s=60.0, roll_back_pace_s=roll_back_pace_s)
+    agents["c"].obey()
+    execution_roll_back(execution=execution, actor=admin)
+    agents["c"].obey()
+    assert state(execution) == then
+
+
 def test_a_stopped_execution_can_be_rolled_back_later(harbour, agents, admin):
     execution = start(harbour.system, [population(None, 4)], [rate(None, 90.0)])
     execution_stop(execution=execution, actor=admin)
@@ -306,6 +322,18 @@ class TestController:
         assert self.control(harbour, None) == 1
         assert agents["a"].poll().gates["tides"].rate_per_s == 90.0
 
+    def test_a_value_that_was_computed_for_another_plan_is_not_asked_for(self, harbour):
+        value = {"rate_per_s": 80.0, "burst": 5.0}
+        for approved in ({}, {self.KEY: {"rate_per_s": 70.0, "burst": 5.0}}):
+            values = {self.KEY: value}
+            assert not settings_control(system=harbour.system, values=values, approved=approved)
+        assert Setting.objects.get(kind="set_flow_rate").controlled is None
+        assert settings_control(
+            system=harbour.system, values={self.KEY: value}, approved={self.KEY: SPRING}
+        )
+        # To end it, nothing needs to have been computed.
+        assert settings_control(system=harbour.system, values={self.KEY: None}, approved={}) == 1
+
     def test_the_next_plan_snaps_it_away(self, harbour, agents):
         value = {"rate_per_s": 80.0, "burst": 5.0}
         self.control(harbour, value)
@@ -316,3 +344,99 @@ class TestController:
         agents["a"].obey()
         assert state(execution) == "succeeded"
         assert Setting.objects.get(kind="set_flow_rate").controlled is None
+
+
+def setting(kind: str, **target: str) -> Action:
+    return Action(kind=kind, target=target)
+
+
+GATE = setting("set_flow_rate", flow="tides", broker="a")
+CARRY = setting("carry_flow", flow="tides")
+SERVE = {"class": "gulls", "broker": "a"}
+LIMIT = {"class": "gulls", "flow": "tides", "broker": "a"}
+AT_A = {"broker": "a", "delivery": "reliable"}
+
+
+@pytest.mark.parametrize(
+    ("observed", "action", "value", "seen"),
+    [
+        (Observed(gates={"tides": Gate(rate_per_s=90.0, burst=5.0)}), GATE, SPRING, True),
+        (Observed(gates={"tides": Gate(rate_per_s=91.0, burst=5.0)}), GATE, SPRING, False),
+        (Observed(gates={"tides": Gate(rate_per_s=90.0, burst=6.0)}), GATE, SPRING, False),
+        (Observed(gates={"tides": Gate(rate_per_s=90.0, burst=5.0)}), GATE, None, False),
+        (Observed(), GATE, SPRING, False),
+        (Observed(), GATE, None, True),
+        (Observed(ingress={"tides": Delivery.RELIABLE}), CARRY, AT_A, True),
+        (Observed(ingress={"tides": Delivery.BEST_EFFORT}), CARRY, AT_A, False),
+        (Observed(ingress={"tides": Delivery.RELIABLE}), CARRY, {**AT_A, "broker": "b"}, False),
+        (Observed(ingress={}), CARRY, {**AT_A, "broker": "b"}, True),
+        (Observed(ingress={}), CARRY, AT_A, False),
+        (Observed(ingress={}), CARRY, None, True),
+        (Observed(ingress={"tides": Delivery.RELIABLE}), CARRY, None, False),
+        (Observed(ingress=None), CARRY, None, False),
+        (
+            Observed(served={"gulls": "tides"}),
+            setting("serve_class", **SERVE),
+            {"flow": "tides"},
+            True,
+        ),
+        (
+            Observed(served={"gulls": "winds"}),
+            setting("serve_class", **SERVE),
+            {"flow": "tides"},
+            False,
+        ),
+        (Observed(served={}), setting("serve_class", **SERVE), None, True),
+        (Observed(served={"gulls": "tides"}), setting("serve_class", **SERVE), None, False),
+        (Observed(served=None), setting("serve_class", **SERVE), None, False),
+        (
+            Observed(served={"gulls": "tides"}, limits={"gulls": 5}),
+            setting("set_population", **LIMIT),
+            {"limit": 5},
+            True,
+        ),
+        (
+            Observed(served={"gulls": "tides"}, limits={"gulls": 6}),
+            setting("set_population", **LIMIT),
+            {"limit": 5},
+            False,
+        ),
+        (
+            Observed(served={"gulls": "tides"}),
+            setting("set_population", **LIMIT),
+            {"limit": 5},
+            False,
+        ),
+        (Observed(served={"gulls": "tides"}), setting("set_population", **LIMIT), None, True),
+        (
+            Observed(served={"gulls": "winds"}),
+            setting("set_population", **LIMIT),
+            {"limit": 5},
+            True,
+        ),
+        (
+            Observed(served=None, limits={"gulls": 5}),
+            setting("set_population", **LIMIT),
+            {"limit": 5},
+            True,
+        ),
+        (Observed(served=None), setting("set_population", **LIMIT), {"limit": 5}, False),
+    ],
+)
+def test_an_agent_shows_exactly_the_value_or_not(observed, action, value, seen):
+    assert shows(observed, action, value, "a") is seen
+
+
+@pytest.mark.parametrize(
+    ("action", "value", "asks"),
+    [
+        (GATE, SPRING, True),
+        (GATE, None, False),
+        (CARRY, AT_A, True),
+        (CARRY, {**AT_A, "broker": "b"}, False),
+        (CARRY, None, False),
+        (setting("serve_class", **SERVE), {"flow": "tides"}, True),
+    ],
+)
+def test_a_flow_asks_something_of_its_ingress_only(action, value, asks):
+    assert asks_of(action, value, "a") is asks

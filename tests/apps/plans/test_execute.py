@@ -57,12 +57,13 @@ def states(plan: Plan) -> dict[str, str]:
 def test_executes_what_was_approved(
     plan: Plan, agents: dict[str, Agent], harbour: Harbour, ines: User, jon: User, olga: User
 ) -> None:
-    make_policy(harbour.system, pace_s=1.5, max_parallel_actions=3)
+    make_policy(harbour.system, pace_s=1.5, roll_back_pace_s=0.5, max_parallel_actions=3)
     execution = plan_execute(plan=approved(plan, ines, jon), actor=olga)
     plan.refresh_from_db()
     assert (plan.state, plan.execution, plan.expires_at) == ("executing", execution, None)
     assert (execution.subject_id, execution.subject_name) == (plan.public_id, "P-1")
     assert (execution.pace_s, execution.max_parallel) == (1.5, 3)
+    assert execution.roll_back_pace_s == 0.5
     assert execution.started_by == olga
     (step,) = execution.steps.all()
     assert [row.action for row in step.actions.all()] == list(first_steps()[0])
@@ -191,18 +192,22 @@ def test_dry_run_touches_nothing(
         "intermediate_states": "pass",
         "agents_alive": "pass",
         "agents_agree": "pass",
-        "inverse_ready": "pass",
+        "roll_back_ready": "warn",
         "system_idle": "pass",
         "window_open": "pass",
         "approvals": "warn",
     }
     details = {check.name: check.detail for check in found}
-    assert details["inverse_ready"] == "2 actions, 1 step"
+    # What is in force now limits nothing: going back there is checked as the plan itself is.
+    assert details["roll_back_ready"] == (
+        "2 actions, 1 step, only with a reason of somebody who may approve: "
+        "c would carry 200 % of its capacity in step 1"
+    )
     assert details["agents_agree"] == "2 of 2 agents agree"
     assert not Execution.objects.exists()
     plan.refresh_from_db()
     assert plan.state == "draft"
-    assert plan.events.last().title == "ran the checks, 9 of 10 pass"  # type: ignore[union-attr]
+    assert plan.events.last().title == "ran the checks, 8 of 10 pass"  # type: ignore[union-attr]
 
 
 def test_agent_that_sees_something_else_is_named(
@@ -222,11 +227,31 @@ def test_step_that_overloads_a_broker_is_found(
     # 40 msg/s for 5 gulls is 400 of 1000; 100 msg/s for 10 would be 2000.
     carried_out(harbour, agents, approved(make_plan(harbour.system, ines), ines, jon), olga)
     give = [[rate(40.0, 100.0)], [population(5, 10)]]
-    plan = approved(make_plan(harbour.system, ines, *give), ines, jon)
+    plan = make_plan(harbour.system, ines, *give)
     found = {c.name: c for c in plan_dry_run(plan=plan, actor=ines, tells=False)}
     assert found["intermediate_states"].state == "fail"
     assert "c would carry 200 % of its capacity in step 2" in found["intermediate_states"].detail
-    assert refused(plan, olga).code == "plan_is_stale"
+    with pytest.raises(Conflict) as caught:
+        submitted(plan, ines)
+    assert caught.value.code == "would_overload"
+    assert caught.value.message == (
+        "P-2 cannot be sent for review: c would carry 200 % of its capacity in step 2. Somebody "
+        "who may approve plans can accept that with a reason."
+    )
+    plan.refresh_from_db()
+    assert plan.state == "draft"
+
+
+def test_step_that_has_come_to_overload_a_broker_makes_it_stale(
+    agents: dict[str, Agent], harbour: Harbour, ines: User, jon: User, olga: User
+) -> None:
+    carried_out(harbour, agents, approved(make_plan(harbour.system, ines), ines, jon), olga)
+    plan = approved(make_plan(harbour.system, ines, [population(5, 10)]), ines, jon)
+    other = make_plan(harbour.system, ines, [rate(40.0, 100.0)], kind="other")
+    carried_out(harbour, agents, approved(other, ines, jon), olga)
+    error = refused(plan, olga)
+    assert error.code == "plan_is_stale"
+    assert "c would carry 200 % of its capacity in step 1" in error.message
 
 
 def test_actions_of_one_step_count_together(

@@ -5,12 +5,11 @@ import pytest
 from apps.accounts.models import User
 from apps.executions.models import Execution
 from apps.executions.services import execution_stop, executions_tick
-from apps.executions.services.documents import document_for
 from apps.plans.models import Plan
 from apps.plans.services import plan_execute, plans_settle
 from apps.telemetry.models import Agent
 from tests.conftest import client_of
-from tests.factories.fleet import Harbour, population, rate
+from tests.factories.fleet import Harbour, document_for, population, rate
 from tests.factories.plans import agents_come, agents_look, approved, carried_out, make_plan
 
 
@@ -93,3 +92,22 @@ def test_it_still_takes_back_what_stands_alone(
     plans_settle()
     said = client_of(olga).get(plan).json()["stale_because"]
     assert said.endswith("The execution was rolled back since.")
+
+
+def test_what_it_takes_back_is_counted_apart_from_what_it_did(
+    harbour: Harbour, agents: dict[str, Agent], stopped: Execution, olga: User
+) -> None:
+    client, address = client_of(olga), f"/api/v1/executions/{stopped.public_id}"
+    names = ("actions_done", "actions_total", "actions_undone", "actions_to_undo")
+
+    def counts() -> list[tuple[int, ...]]:
+        plan = client.get(f"/api/v1/plans/{Plan.objects.get(execution=stopped).public_id}").json()
+        bodies = (client.get(address).json(), plan["execution"])
+        return [tuple(body[name] for name in names) for body in bodies]
+
+    assert counts() == [(1, 2, 0, 0)] * 2
+    client.post(f"{address}/roll-back", {}, format="json")
+    assert counts() == [(1, 2, 0, 1)] * 2
+    agents_look(harbour, agents)
+    executions_tick()
+    assert counts() == [(1, 2, 1, 1)] * 2

@@ -7,10 +7,10 @@ from django.db import IntegrityError, transaction
 
 from apps.accounts.domain.roles import Role
 from apps.audit.models import AuditEntry
-from apps.plans.policies.models import Policy, PolicyRule, PolicyWindow
-from apps.plans.policies.selectors import terms_for, terms_for_systems
-from apps.plans.policies.services import policy_for, policy_update
-from apps.plans.policies.terms import DEFAULT_TERMS, ApprovalRule, Effect, Terms, Window
+from apps.plans.domain.terms import DEFAULT_TERMS, ApprovalRule, Effect, Terms, Window
+from apps.plans.models import Policy, PolicyRule, PolicyWindow
+from apps.plans.selectors.policies import terms_for, terms_for_systems
+from apps.plans.services.policies import policy_for, policy_update
 from apps.systems.models import System
 from apps.systems.services import system_delete
 from tests.factories import make_system
@@ -216,6 +216,7 @@ def broken(**values: Any) -> None:
         {"auto_approve_max_change": float("nan")},
         {"max_parallel_actions": 0},
         {"pace_s": float("inf")},
+        {"roll_back_pace_s": -1},
         {"enactment_threshold": -0.1},
         {"approval_ttl_s": 1},
         {"rate_control_band": 0},

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.plans.policies.rules import (
+from apps.plans.domain.rules import (
     approval_expires_at,
     approvals_needed,
     auto_approves,
     below_enactment_threshold,
 )
-from apps.plans.policies.terms import ApprovalRule, Terms
+from apps.plans.domain.terms import ApprovalRule, Terms
 from weir.model.plan import Action, Plan, Source, Step
 
 

@@ -76,7 +76,11 @@ def test_every_answer_about_plans(
     carried_out(harbour, agents, executed, olga)
     call("/{id}", plan=executed)
     call("/outcomes")
-    call("/{id}/undo", "POST", plan=executed)
+    reason = {"reason": "The tide turned."}
+    call("/{id}/roll-back", "POST", plan=executed, body=reason)
+    way_back = Plan.objects.get(source_id=executed.public_id)
+    call("/{id}", plan=way_back)
+    call("/{id}/accept-overload", "POST", plan=way_back, body=reason)
     rejected = submitted(make_plan(harbour.system, ines, [rate(40.0, 41.0)], kind="other"), ines)
     plan_reject(plan=rejected, actor=jon, comment="No.")
     call("/{id}", plan=rejected)

@@ -1,4 +1,4 @@
-"""The quay of the allocation tests, with its allocation in force, and ways to lead time on."""
+"""The quay with its allocation in force, and ways to lead time on."""
 
 from datetime import timedelta
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from apps.allocations.services import allocation_store
 from apps.recomputation.models import Firing, Schedule, Trigger
 from apps.recomputation.services import schedule_create, trigger_create
 from apps.runs.models import Run
-from tests.apps.allocations.conftest import Quay, moored, quay  # noqa: F401
+from apps.runs.services.computations import run_store
+from tests.factories.quay import Quay
 from tests.factories.runs import claim, kernel_answer
 from weir.lifecycle.runs import RunState
 
@@ -18,7 +18,7 @@ from weir.lifecycle.runs import RunState
 class Clockwork:
     """Schedules and triggers of a system, and the workers behind them."""
 
-    def __init__(self, quay: Quay) -> None:  # noqa: F811
+    def __init__(self, quay: Quay) -> None:
         self.quay = quay
         self.system = quay.system
 
@@ -52,7 +52,7 @@ class Clockwork:
         if run is None:
             return None
         held = claim(run)
-        allocation_store(held, kernel_answer(held))
+        run_store(held, kernel_answer(held))
         run.refresh_from_db()
         return run
 
@@ -76,6 +76,6 @@ class Clockwork:
 
 
 @pytest.fixture
-def clockwork(moored: Quay) -> Clockwork:  # noqa: F811
+def clockwork(moored: Quay) -> Clockwork:
     """The quay with its allocation in force."""
     return Clockwork(moored)

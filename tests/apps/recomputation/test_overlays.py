@@ -7,11 +7,11 @@ from django.utils import timezone
 
 from apps.accounts.domain.roles import Role
 from apps.evaluations.models import Evaluation
-from apps.evaluations.services import evaluation_store
 from apps.recomputation.models import Firing, Schedule
 from apps.recomputation.selectors.watched import look
 from apps.recomputation.services import recomputation_tick, schedule_create, schedule_run
 from apps.runs.models import Run
+from apps.runs.services.computations import run_store
 from apps.telemetry.models import Sample
 from tests.factories import make_user
 from tests.factories.overlays import Row, kernel_answer, make_evaluation, make_row
@@ -40,7 +40,7 @@ def fired(schedule: Schedule) -> Firing:
     firing = schedule_run(schedule=schedule, actor=schedule.answerable)
     recomputation_tick()
     run = claim(Run.objects.get(state=RunState.QUEUED, kind="overlay"))
-    evaluation_store(run, kernel_answer(run))
+    run_store(run, kernel_answer(run))
     recomputation_tick()
     firing.refresh_from_db()
     return firing

@@ -11,6 +11,9 @@ from django_celery_beat.models import PeriodicTask
 
 from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
+from apps.calibration.models import CalibrationSettings, Correction
+from apps.calibration.services.settings import settings_for
+from apps.catalog.models import Topic
 from apps.common.errors import ApplicationError
 from apps.plans.models import Plan
 from apps.plans.services import plan_approve, plan_submit
@@ -23,6 +26,7 @@ from apps.recomputation.services import (
     schedules_catch_up,
 )
 from apps.runs.models import Run
+from apps.systems.services import entity_update
 from tests.conftest import client_of
 from tests.factories import make_user
 from tests.factories.plans import make_policy
@@ -100,6 +104,31 @@ def test_a_draft_is_in_the_name_of_the_schedule_and_nobody_answerable_approves_i
     third = make_user("third", Role.APPROVER)
     plan = plan_approve(plan=plan, actor=third, content_hash=plan.content_hash)
     assert plan.state == PlanState.APPROVED
+
+
+def test_a_plan_that_would_overload_a_broker_stays_a_draft_for_a_person(clockwork):
+    make_policy(clockwork.system, enactment_threshold=0.0)
+    clockwork.change_capacity(1500.0)
+    topic = Topic.objects.get(system=clockwork.system, name="t1")
+    entity_update(
+        instance=topic,
+        actor=None,
+        expected_version=topic.version,
+        values={"rate_max_per_s": 200.0},
+    )
+    clockwork.due(clockwork.schedule(then="submit"))
+    recomputation_tick()
+    clockwork.work()
+    # Meanwhile messages are measured to cost b1 half as much again as the model says.
+    settings = settings_for(system=clockwork.system)
+    CalibrationSettings.objects.filter(pk=settings.pk).update(correct_errors=True)
+    Correction.objects.create(
+        broker=clockwork.quay.brokers["b1"], resource="cpu", factor=1.5, at=timezone.now()
+    )
+    recomputation_tick()
+    (firing,) = clockwork.firings()
+    assert (firing.state, firing.outcome) == (FiringState.DONE, "drafted")
+    assert firing.plan.state == PlanState.DRAFT
 
 
 def test_an_edit_leaves_who_answers_and_keeps_the_editor_from_deciding(clockwork):

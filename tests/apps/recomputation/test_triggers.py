@@ -10,7 +10,7 @@ from apps.recomputation.models import Trigger
 from apps.recomputation.selectors.drift import load_drift
 from apps.recomputation.selectors.slo import slo_readings
 from apps.recomputation.selectors.watched import look
-from apps.recomputation.services import recomputation_tick, triggers_look
+from apps.recomputation.services import recomputation_tick, triggers_evaluate
 from apps.systems.services import entity_create, entity_update
 from apps.telemetry.models import Sample
 
@@ -46,7 +46,7 @@ def test_a_capacity_that_changed_fires_once_and_the_new_run_settles_it(clockwork
 def test_a_change_below_the_threshold_does_not_fire(clockwork):
     trigger = clockwork.trigger("capacity_change", threshold=0.25)
     clockwork.change_capacity(800.0)
-    assert triggers_look() == 0
+    assert triggers_evaluate() == 0
     assert seen(trigger).value == pytest.approx(0.2)
     assert seen(trigger).above_since is None
 
@@ -54,24 +54,24 @@ def test_a_change_below_the_threshold_does_not_fire(clockwork):
 def test_each_edit_of_the_model_starts_the_wait_again(clockwork):
     trigger = clockwork.trigger("capacity_change", for_s=30.0)
     clockwork.change_capacity(800.0)
-    assert triggers_look() == 0
+    assert triggers_evaluate() == 0
     Trigger.objects.update(above_since=timezone.now() - timedelta(seconds=29), looked_at=None)
     clockwork.change_capacity(700.0)
-    assert triggers_look() == 0
+    assert triggers_evaluate() == 0
     assert timezone.now() - seen(trigger).above_since < timedelta(seconds=5)
     Trigger.objects.update(above_since=timezone.now() - timedelta(seconds=31), looked_at=None)
-    assert triggers_look() == 1
+    assert triggers_evaluate() == 1
 
 
 def test_cooldown_keeps_a_lasting_condition_from_firing_again(clockwork):
     trigger = clockwork.trigger("load_drift", threshold=0.2, cooldown_s=600.0)
     clockwork.quay.passed(t1=10.0, t2=10.0)
     clockwork.quay.measure("b2")
-    assert triggers_look() == 1
+    assert triggers_evaluate() == 1
     clockwork.again()
-    assert triggers_look() == 0
+    assert triggers_evaluate() == 0
     Trigger.objects.update(fired_at=timezone.now() - timedelta(seconds=601), looked_at=None)
-    assert triggers_look() == 1
+    assert triggers_evaluate() == 1
     assert len(clockwork.firings()) == 2
     assert seen(trigger).value > 0.2
 
@@ -79,7 +79,7 @@ def test_cooldown_keeps_a_lasting_condition_from_firing_again(clockwork):
 def test_a_paused_trigger_does_not_look(clockwork):
     trigger = clockwork.trigger("capacity_change", enabled=False)
     clockwork.change_capacity(800.0)
-    assert triggers_look() == 0
+    assert triggers_evaluate() == 0
     assert seen(trigger).looked_at is None
 
 
@@ -159,7 +159,7 @@ def test_an_slo_on_the_rate_is_missed_when_messages_are_shed(clockwork):
     assert reading.missed
     assert "held in 0.0 % of the last 30 s" in reading.sentence
     trigger = clockwork.trigger("slo_breach", threshold=0.0)
-    assert triggers_look() == 1
+    assert triggers_evaluate() == 1
     assert seen(trigger).value == 1.0
 
 

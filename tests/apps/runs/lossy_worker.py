@@ -7,6 +7,7 @@ import os
 import signal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import django
 from celery import Celery
@@ -27,9 +28,9 @@ def _die_once_at(place: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-@app.task(name="tests.claim")  # type: ignore[untyped-decorator]
-def claim(*, run_id: int, **_: Any) -> None:
+@app.task(name="runs.execute")  # type: ignore[untyped-decorator]
+def claim(*, run: str, **_: Any) -> None:
     """Take the run and end: its attempt then falls silent, as one whose child was killed."""
     _die_once_at("before the claim")
-    run_claim(run_id=run_id, task="tests.claim")
+    run_claim(run=UUID(run))
     _die_once_at("after the claim")

@@ -30,7 +30,7 @@ def together(*actions):
 
 def test_of_workers_that_claim_one_run_exactly_one_gets_it(sent):
     run = make_run(make_world().system)
-    claims = together(*[lambda: run_claim(run_id=run.pk, task=run.task)] * 4)
+    claims = together(*[lambda: run_claim(run=run.public_id)] * 4)
     assert sum(c is not None for c in claims) == 1
     run.refresh_from_db()
     assert run.attempt == 1

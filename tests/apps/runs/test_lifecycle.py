@@ -6,14 +6,12 @@ import pytest
 from django.utils import timezone
 
 from apps.allocations.models import Allocation
-from apps.allocations.services import allocation_store
 from apps.audit.models import AuditEntry
 from apps.common.errors import Conflict
 from apps.runs.models import Run, RunResult
 from apps.runs.services import (
     CancelWasAsked,
     RunTakenAway,
-    run_again,
     run_cancel,
     run_cancelled,
     run_claim,
@@ -22,6 +20,7 @@ from apps.runs.services import (
     run_lost,
     runs_reap,
 )
+from apps.runs.services.computations import run_again, run_store
 from tests.factories.kinds import World
 from tests.factories.runs import claim, kernel_answer, make_run, make_run_in
 from weir.lifecycle.runs import ENDED, RunState
@@ -49,7 +48,7 @@ def state(run: Run) -> str:
 def test_a_run_is_sent_when_it_is_opened(world, sent, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
         run = make_run(world.system)
-    assert sent.tasks() == ["allocations.solve"]
+    assert sent.tasks() == ["runs.execute"]
     assert (run.state, run.attempt) == (RunState.QUEUED, 0)
 
 
@@ -79,19 +78,19 @@ def test_claim_starts_the_first_attempt(run):
 @pytest.mark.parametrize("ended", sorted(ENDED | {RunState.RUNNING}))
 def test_only_a_queued_run_can_be_claimed(world, admin, ended):
     run = make_run_in(ended, world.system, admin)
-    assert run_claim(run_id=run.pk, task=run.task) is None
+    assert run_claim(run=run.public_id) is None
 
 
 def test_claim_of_a_run_that_is_gone_is_nothing_to_do(run):
-    pk = run.pk
+    gone = run.public_id
     run.delete()
-    assert run_claim(run_id=pk, task=run.task) is None
+    assert run_claim(run=gone) is None
 
 
 def test_answer_ends_the_run_and_keeps_the_bytes(run):
     held = claim(run)
     answer = kernel_answer(held)
-    allocation_store(held, answer)
+    run_store(held, answer)
     run.refresh_from_db()
     assert run.state == RunState.SUCCEEDED
     assert run.finished_at is not None
@@ -111,7 +110,7 @@ def test_answer_to_another_problem_is_not_stored(run):
     held = claim(run)
     answer = kernel_answer(held).replace(run.snapshot.content_hash.encode(), b"0" * 64)
     with pytest.raises(ValueError, match="answer to 0000"):
-        allocation_store(held, answer)
+        run_store(held, answer)
     assert not RunResult.objects.exists()
     assert state(run) == RunState.RUNNING
 
@@ -119,7 +118,7 @@ def test_answer_to_another_problem_is_not_stored(run):
 def test_cancel_of_a_queued_run_ends_it_now(run, admin):
     run_cancel(run=run, actor=admin)
     assert state(run) == RunState.CANCELLED
-    assert run_claim(run_id=run.pk, task=run.task) is None
+    assert run_claim(run=run.public_id) is None
     entry = AuditEntry.objects.get(object_id=run.public_id, action="cancel")
     assert entry.actor_name == admin.display_name
 
@@ -138,7 +137,7 @@ def test_answer_that_comes_after_an_accepted_cancel_is_not_kept(run, admin):
     held = claim(run)
     run_cancel(run=run, actor=admin)
     with pytest.raises(CancelWasAsked):
-        allocation_store(held, kernel_answer(held))
+        run_store(held, kernel_answer(held))
     assert not Allocation.objects.filter(run=run).exists()
     run_cancelled(run=held)
     assert state(run) == RunState.CANCELLED
@@ -154,13 +153,13 @@ def test_cancel_of_an_ended_run_is_refused(world, admin, ended):
 
 def test_rerun_has_the_same_snapshot_method_parameters_and_seed(world, admin):
     first = make_run(world.system, parameters={"max_iterations": 30}, seed=7, time_limit_s=9.0)
-    allocation_store(held := claim(first), kernel_answer(held))
+    run_store(held := claim(first), kernel_answer(held))
     first.refresh_from_db()
     again = run_again(run=first, actor=admin)
     for name in ("snapshot_id", "method", "parameters", "seed", "time_limit_s", "system_id"):
         assert getattr(again, name) == getattr(first, name)
     assert again.rerun_of == first
-    allocation_store(held := claim(again), kernel_answer(held))
+    run_store(held := claim(again), kernel_answer(held))
     assert again.result.content_hash == first.result.content_hash
 
 
@@ -174,7 +173,7 @@ def test_old_attempt_is_fenced_off(run):
     assert new.attempt == 2
     for late in (
         lambda: run_heartbeat(run=old),
-        lambda: allocation_store(old, answer),
+        lambda: run_store(old, answer),
         lambda: run_fail(run=old, code="x", reason="late"),
         lambda: run_lost(run=old, code="x", reason="late"),
         lambda: run_cancelled(run=old),
@@ -183,7 +182,7 @@ def test_old_attempt_is_fenced_off(run):
             late()
     assert state(run) == RunState.RUNNING
     assert not RunResult.objects.exists()
-    allocation_store(new, answer)
+    run_store(new, answer)
     assert state(run) == RunState.SUCCEEDED
 
 
@@ -192,7 +191,7 @@ def test_old_attempt_is_fenced_off_while_nobody_has_taken_the_run_yet(run):
     silence(run)
     runs_reap()
     with pytest.raises(RunTakenAway):
-        allocation_store(old, kernel_answer(old))
+        run_store(old, kernel_answer(old))
     assert state(run) == RunState.QUEUED
 
 
@@ -201,3 +200,17 @@ def test_worker_of_a_deleted_run_notices(run):
     run.delete()
     with pytest.raises(RunTakenAway):
         run_heartbeat(run=held)
+
+
+@pytest.mark.parametrize("state", [RunState.QUEUED, RunState.RUNNING])
+def test_cancelling_says_why_in_the_history_and_in_the_audit(api, admin, world: World, state):
+    run = make_run_in(state, world.system, admin)
+    answer = api.post(f"/api/v1/runs/{run.public_id}/cancel", {"reason": "Typo."}, format="json")
+    assert answer.status_code == 202, answer.content
+    events = api.get(f"/api/v1/runs/{run.public_id}").json()["events"]
+    assert events[-1]["note"] == "admin: Typo."
+    query = {"object": str(run.public_id), "action": "cancel"}
+    (entry,) = api.get("/api/v1/audit", query).json()["results"]
+    assert entry["reason"] == "Typo."
+    refused = api.post(f"/api/v1/runs/{run.public_id}/cancel", {"reasn": "x"}, format="json")
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "reasn")

@@ -77,7 +77,7 @@ def names(run: Run) -> Callable[[], object]:
 def test_a_run_that_somebody_only_names_is_claimed(sent: Any) -> None:
     run = make_run(make_world().system)
     with unfinished(names(run)):
-        assert run_claim(run_id=run.pk, task=run.task) is not None
+        assert run_claim(run=run.public_id) is not None
     run.refresh_from_db()
     assert run.state == RunState.RUNNING
 
@@ -87,7 +87,7 @@ def test_a_run_that_somebody_only_names_is_sent_again(sent: Any) -> None:
     Run.objects.update(sent_at=timezone.now() - LONG_AGO)
     with unfinished(names(run)):
         assert runs_reap() == 1
-    assert sent.tasks() == ["allocations.solve", "allocations.solve"]
+    assert sent.tasks() == ["runs.execute", "runs.execute"]
 
 
 def test_a_claim_waits_for_whoever_writes_the_run(sent: Any) -> None:
@@ -99,7 +99,7 @@ def test_a_claim_waits_for_whoever_writes_the_run(sent: Any) -> None:
 
     with unfinished(write) as end:
         threading.Timer(0.3, end).start()
-        assert run_claim(run_id=run.pk, task=run.task) is not None
+        assert run_claim(run=run.public_id) is not None
 
 
 def test_the_coordinator_sends_again_without_beat_and_worker(sent: Any) -> None:
@@ -107,7 +107,7 @@ def test_the_coordinator_sends_again_without_beat_and_worker(sent: Any) -> None:
     Run.objects.update(sent_at=timezone.now() - LONG_AGO)
     sent.client.delete(sent.queue)
     call_command("coordinate", "--once")
-    assert sent.tasks() == ["allocations.solve"]
+    assert sent.tasks() == ["runs.execute"]
 
 
 def test_one_message_that_cannot_be_sent_keeps_no_other(
@@ -122,7 +122,7 @@ def test_one_message_that_cannot_be_sent_keeps_no_other(
     real = tasks_by_name._client().send_task
 
     def send(name: str, kwargs: dict[str, Any], **options: Any) -> Any:
-        if kwargs["run_id"] == first.pk:
+        if kwargs["run"] == str(first.public_id):
             raise ValueError("a message that cannot be written")
         return real(name, kwargs=kwargs, **options)
 
@@ -182,7 +182,6 @@ def test_a_child_killed_with_its_message_loses_no_run(
 ) -> None:
     settings.WEIR_RUN_SILENCE_S = 1.0
     run = make_run(make_world().system)
-    Run.objects.filter(pk=run.pk).update(task="tests.claim")
     sent.client.delete(sent.queue)
 
     def taken_after_the_kill() -> bool:
@@ -200,7 +199,6 @@ def test_a_child_killed_with_its_message_loses_no_run(
 def test_messages_lost_in_valkey_lose_no_run(sent: Any, worker: Path, settings: Any) -> None:
     settings.WEIR_RUN_SILENCE_S = 1.0
     run = make_run(make_world().system)
-    Run.objects.filter(pk=run.pk).update(task="tests.claim")
     # As a Valkey that was killed comes back: without what it held.
     sent.client.delete(sent.queue)
 

@@ -38,7 +38,7 @@ def test_a_silent_run_is_queued_and_sent_again(run, sent, django_capture_on_comm
         assert runs_reap() == 1
     run.refresh_from_db()
     assert (run.state, run.attempt, run.worker) == (RunState.QUEUED, 1, "")
-    assert sent.tasks() == ["allocations.solve"]
+    assert sent.tasks() == ["runs.execute"]
     assert "stopped answering" in run.events.last().note
 
 
@@ -71,7 +71,7 @@ def test_a_queued_run_whose_message_was_lost_is_sent_again(
     with django_capture_on_commit_callbacks(execute=True):
         assert runs_reap() == 1
         assert runs_reap() == 0
-    assert sent.tasks() == ["allocations.solve"]
+    assert sent.tasks() == ["runs.execute"]
 
 
 def test_a_lost_server_is_retried_and_then_fails(run, settings):

@@ -4,7 +4,6 @@ import pytest
 from django.db import connection
 
 from apps.allocations.models import Allocation
-from apps.allocations.services import allocation_solve, allocation_store
 from apps.runs.models import Run, RunResult
 from apps.runs.services import (
     RunTakenAway,
@@ -15,6 +14,8 @@ from apps.runs.services import (
     run_lost,
     run_progress,
 )
+from apps.runs.services.computations import run_store
+from apps.runs.services.execute import run_execute
 from tests.factories.kinds import World
 from tests.factories.runs import claim, kernel_answer, make_run
 from weir.lifecycle.runs import RunState
@@ -45,10 +46,10 @@ def other(world: World, lost: Run) -> Run:
 
 def test_an_answer_is_kept_for_no_run_but_its_own(lost, other):
     with pytest.raises(RunTakenAway):
-        allocation_store(lost, kernel_answer(lost))
+        run_store(lost, kernel_answer(lost))
     assert not RunResult.objects.exists()
     assert not Allocation.objects.exists()
-    allocation_store(other, kernel_answer(other))
+    run_store(other, kernel_answer(other))
     assert Allocation.objects.get().run == other
 
 
@@ -77,11 +78,10 @@ def test_a_job_is_told_to_stop(lost, other):
     assert run_progress(token=progress_token(other), progress=step)
 
 
-def test_a_message_of_another_task_takes_no_run(world, lost):
+def test_a_message_of_a_forgotten_run_takes_no_other(world, lost):
     """Valkey keeps the messages of runs that Postgres has forgotten."""
     queued = make_run(world.system, seed=2)
     assert queued.pk == lost.pk
-    Run.objects.filter(pk=queued.pk).update(task="calibration.fit")
-    allocation_solve(run_id=queued.pk)
+    run_execute(public_id=lost.public_id)
     queued.refresh_from_db()
     assert (queued.state, queued.attempt) == (RunState.QUEUED, 0)

@@ -11,9 +11,10 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from apps.allocations.services import allocation_solve
 from apps.runs.models import Run, Snapshot
-from apps.runs.services import run_again, run_cancel
+from apps.runs.services import run_cancel
+from apps.runs.services.computations import run_again
+from apps.runs.services.execute import run_execute
 from spark_tasks.session import session
 from tests.factories import make_base_workload, make_user
 from tests.factories.runs import GOLDEN, PUBLISHED_UTILITY, make_run
@@ -29,7 +30,7 @@ def _data_in_the_test_folder(settings: Any, tmp_path: Path) -> None:
 
 
 def solved(run: Run) -> Run:
-    allocation_solve(run_id=run.pk)
+    run_execute(public_id=run.public_id)
     return Run.objects.select_related("result", "allocation").get(pk=run.pk)
 
 
@@ -118,7 +119,7 @@ class InBackground:
 
     def _work(self) -> None:
         try:
-            allocation_solve(run_id=self.run.pk)
+            run_execute(public_id=self.run.public_id)
         finally:
             connection.close()
 

@@ -5,19 +5,19 @@ import json
 import pytest
 from django.core import signing
 
+from apps.common.errors import Conflict
 from apps.runs.models import Run
 from apps.runs.services import (
     CancelWasAsked,
     RunTakenAway,
     progress_token,
-    run_again,
     run_cancel,
     run_fail,
     run_lost,
 )
+from apps.runs.services.computations import run_again, run_job_inputs, run_store
 from apps.runs.services.gateway import JobFailed
 from apps.studies.models import Study, StudyPoint
-from apps.studies.services import study_rerun, study_store, study_told
 from apps.studies.services.points import row_of
 from spark_tasks.jobs.sweep import answer_of
 from tests.factories.kinds import World
@@ -102,15 +102,15 @@ def test_point_that_cannot_be_is_refused_and_the_batch_with_it(client, study, ru
 
 
 def test_next_attempt_is_told_what_the_lost_one_left(client, study, run):
-    assert study_told(run)["done"] == []
+    assert run_job_inputs(run)["done"] == []
     rows = rows_of(run)
     send(client, progress_token(run), {"points": rows[:2]})
     run_lost(run=run, code="worker_lost", reason="Killed.")
     second = claim(run)
-    told = study_told(second)
-    assert told["done"] == [0, 1]
-    assert told["points_url"].endswith("/internal/studies/points")
-    study_store(second, answer_of(rows[2:]))
+    inputs = run_job_inputs(second)
+    assert inputs["done"] == [0, 1]
+    assert inputs["points_url"].endswith("/internal/studies/points")
+    run_store(second, answer_of(rows[2:]))
     assert kept(study) == [0, 1, 2, 3]
     second.refresh_from_db()
     assert (second.state, second.progress) == ("succeeded", {"done": 4, "total": 4})
@@ -118,14 +118,14 @@ def test_next_attempt_is_told_what_the_lost_one_left(client, study, run):
 
 def test_answer_with_a_point_missing_is_not_kept(study, run):
     with pytest.raises(ValueError, match="3 of 4 points"):
-        study_store(run, answer_of(rows_of(run)[:3]))
+        run_store(run, answer_of(rows_of(run)[:3]))
     assert kept(study) == []
 
 
 def test_answer_cut_short_by_a_cancel_is_not_kept(study, run, admin):
     run_cancel(run=run, actor=admin)
     with pytest.raises(CancelWasAsked):
-        study_store(run, answer_of(rows_of(run)[:3]))
+        run_store(run, answer_of(rows_of(run)[:3]))
 
 
 def test_answer_of_an_attempt_that_was_taken_away_is_dropped(study, run):
@@ -133,7 +133,7 @@ def test_answer_of_an_attempt_that_was_taken_away_is_dropped(study, run):
     run_lost(run=run, code="worker_lost", reason="Killed.")
     claim(run)
     with pytest.raises(RunTakenAway):
-        study_store(run, answer_of(rows))
+        run_store(run, answer_of(rows))
     assert kept(study) == []
 
 
@@ -141,17 +141,23 @@ def test_run_repeated_in_the_list_of_runs_takes_the_study_along(study, run, admi
     run_fail(run=run, code="job_failed", reason="Broken.")
     run.refresh_from_db()
     again = claim(run_again(run=run, actor=admin))
-    study_told(again)
+    run_job_inputs(again)
     study.refresh_from_db()
     assert study.run == again
-    study_store(again, answer_of(rows_of(again)))
+    run_store(again, answer_of(rows_of(again)))
     assert kept(study) == [0, 1, 2, 3]
 
 
-def test_repeated_run_of_a_study_that_is_running_again_is_refused(study, run, admin):
+def test_run_that_is_not_the_studys_latest_is_not_repeated(study, run, admin):
     run_fail(run=run, code="job_failed", reason="Broken.")
     run.refresh_from_db()
-    stray = claim(run_again(run=run, actor=admin))
-    study_rerun(study=study, actor=admin)
-    with pytest.raises(JobFailed, match="has a newer run"):
-        study_told(stray)
+    run_again(run=run, actor=admin)
+    with pytest.raises(Conflict, match="not the latest run of its study"):
+        run_again(run=run, actor=admin)
+    assert Run.objects.count() == 2
+
+
+def test_job_of_a_study_that_was_deleted_is_not_started(study, run):
+    study.delete()
+    with pytest.raises(JobFailed, match="study was deleted"):
+        run_job_inputs(run)

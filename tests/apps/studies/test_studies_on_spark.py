@@ -11,8 +11,8 @@ from django.core.signals import request_finished, request_started
 from django.db import connection
 
 from apps.runs.services import run_cancel
+from apps.runs.services.execute import run_execute
 from apps.studies.models import Study, StudyPoint
-from apps.studies.services import study_solve
 from tests.factories import make_base_workload, make_user
 from tests.factories.runs import GOLDEN
 from tests.factories.studies import make_study, sweep_spec
@@ -56,7 +56,7 @@ def all_answered(transactional_db):
 def in_background(study: Study) -> threading.Thread:
     def work() -> None:
         try:
-            study_solve(run_id=study.run_id)
+            run_execute(public_id=study.run.public_id)
         finally:
             connection.close()
 
@@ -68,7 +68,7 @@ def in_background(study: Study) -> threading.Thread:
 @pytest.mark.django_db
 def test_study_ends_with_the_rows_of_the_kernel(spark_server, settings, tmp_path):
     study = make_study(make_base_workload(), sweep_spec("S2"))
-    study_solve(run_id=study.run_id)
+    run_execute(public_id=study.run.public_id)
     study = Study.objects.select_related("run__snapshot").get(pk=study.pk)
     assert study.run.state == RunState.SUCCEEDED, study.run.failure
     (tmp_path / "spec.json").write_text(json.dumps(study.spec))

@@ -12,8 +12,9 @@ from django.utils import timezone
 from apps.accounts.domain.roles import Role
 from apps.audit.models import AuditEntry
 from apps.common.errors import Conflict
+from apps.telemetry.domain.payload import telemetry_checked
 from apps.telemetry.models import Agent, Sample
-from apps.telemetry.selectors import agents_of, latest_samples, live_agents, series
+from apps.telemetry.selectors import agents_of, latest_samples, series
 from apps.telemetry.services import (
     Fenced,
     Introduction,
@@ -106,7 +107,6 @@ class TestSession:
         opened = agent_session(agent=agent, introduction=HERE)
         assert (opened.incarnation, opened.state()) == (1, "live")
         assert opened.state(timezone.now() + timedelta(seconds=11)) == "silent"
-        assert live_agents(opened.system) == {"quay": opened}
 
     def test_a_report_renews_the_lease(self, live):
         Agent.objects.update(lease_until=timezone.now())
@@ -235,6 +235,25 @@ class TestApi:
         assert (body["broker_name"], body["minutes"]) == ("quay", 5.0)
         assert [p["flows"] for p in body["points"]] == [MEASURED["flows"]] * 2
 
+    def test_what_contradicts_itself_is_flagged_and_not_shown(self, api, live):
+        def said(delivered: float):
+            gold = {"admitted": 5, "delivered_per_s": delivered}
+            broker = {"out_msgs_per_s": 136.0}
+            return telemetry_checked({**MEASURED, "classes": {"gold": gold}, "broker": broker})
+
+        report(live, telemetry=said(166_724.0))
+        (row,) = api.get(f"/api/v1/telemetry?system={live.system.public_id}").json()
+        assert row["suspect"].startswith("Its classes were given 166,724 messages a second")
+        assert row["classes"] == {"gold": {"admitted": 5}}
+        report(live, telemetry=said(130.0))
+        report(live, telemetry=said(166_724.0))
+        (row,) = api.get(f"/api/v1/telemetry?system={live.system.public_id}").json()
+        assert (row["suspect"], row["classes"]["gold"]["delivered_per_s"]) == ("", 130.0)
+        body = api.get(f"/api/v1/telemetry/series?broker={live.broker.public_id}").json()
+        assert [bool(p["suspect"]) for p in body["points"]] == [True, False, True]
+        rates = [p["classes"]["gold"].get("delivered_per_s") for p in body["points"]]
+        assert rates == [None, 130.0, None]
+
     @pytest.mark.parametrize(
         ("query", "field"),
         [
@@ -305,3 +324,20 @@ def test_sessions_that_open_at_once_get_different_numbers():
         return agent_session(agent=agent, introduction=HERE).incarnation
 
     assert sorted(at_once(*[come] * 4)) == [1, 2, 3, 4]
+
+
+def test_agents_are_found_by_the_state_that_they_show(api, live, agent):
+    names = ("never", "silent", "revoked")
+    never, silent, revoked = (
+        agent_enrol(broker=make_broker(agent.system, name), actor=None)[0] for name in names
+    )
+    agent_session(agent=silent, introduction=HERE)
+    Agent.objects.filter(pk=silent.pk).update(lease_until=timezone.now() - timedelta(minutes=1))
+    agent_revoke(agent=revoked, actor=None)
+    rows = api.get("/api/v1/agents").json()["results"]
+    assert {row["state"] for row in rows} == {"live", *names}, never
+    for state in ("never", "live", "silent", "revoked"):
+        found = api.get("/api/v1/agents", {"state": state}).json()["results"]
+        assert found == [row for row in rows if row["state"] == state]
+    both = api.get("/api/v1/agents?state=live&state=silent").json()["count"]
+    assert both == sum(row["state"] in ("live", "silent") for row in rows)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from apps.accounts.domain.roles import Role
+from apps.telemetry.domain.payload import telemetry_checked
 from apps.telemetry.models import Level, Sample
 from apps.telemetry.services.levels import SPANS, levels, levels_roll
 from tests.factories import make_broker, make_system
@@ -72,6 +73,31 @@ def test_a_running_cell_grows_and_what_samples_no_longer_reach_stays(quay):
     quarter = NOON + timedelta(minutes=30)
     assert cells(quay, "day", later) == {NOON: 20.0, quarter: 8.0}
     assert cells(quay, "week", later) == {NOON: 16.0}
+
+
+def test_a_sample_that_contradicts_itself_is_in_no_cell(quay):
+    sample(quay, NOON, incoming=10.0, outgoing=20.0)
+    wrong = telemetry_checked(
+        {
+            "flows": {"one": {"passed_per_s": 10.0}},
+            "classes": {"gold": {"delivered_per_s": 166_724.0}},
+            "broker": {"out_msgs_per_s": 136.0},
+        }
+    )
+    Sample.objects.create(broker=quay, at=NOON + timedelta(seconds=1), payload=wrong)
+    later = NOON + timedelta(seconds=2)
+    levels_roll(later)
+    assert cells(quay, "hour", later) == {NOON: 30.0}
+
+
+def test_a_sample_that_lacks_a_rate_is_in_no_cell(quay):
+    sample(quay, NOON, incoming=10.0, outgoing=20.0)
+    payload = {"interval_s": 1.0, "flows": {"one": {"passed_per_s": 10.0}}, "broker": {}}
+    first = {**payload, "classes": {"gold": {"admitted": 5}}}  # as of an agent that just came
+    Sample.objects.create(broker=quay, at=NOON + timedelta(seconds=1), payload=first)
+    later = NOON + timedelta(seconds=2)
+    levels_roll(later)
+    assert cells(quay, "hour", later) == {NOON: 30.0}
 
 
 def test_each_size_is_forgotten_when_its_page_no_longer_shows_it(quay):

@@ -48,7 +48,8 @@ def test_what_is_taken_can_be_stored(plain):
     text = json.dumps(kept, allow_nan=False)
     assert "\\u0000" not in text
     assert "\\ud8" not in text.lower()
-    assert set(kept) == {"interval_s", "flows", "classes", "links", "lost", "broker", "agent"}
+    members = {"interval_s", "flows", "classes", "links", "lost", "broker", "agent"}
+    assert set(kept) - {"suspect"} == members
 
 
 @given(plain=st.dictionaries(MEMBERS, ANYTHING))
@@ -70,3 +71,22 @@ def test_an_empty_message_is_one():
         "lost": {},
         "agent": {},
     }
+
+
+def told(out_per_s, *delivered):
+    classes = {f"class {n}": {"delivered_per_s": rate} for n, rate in enumerate(delivered)}
+    broker = {} if out_per_s is None else {"out_msgs_per_s": out_per_s}
+    return telemetry_checked({"classes": classes, "broker": broker, "suspect": "whatever"})
+
+
+def test_classes_that_got_more_than_the_broker_sent_make_a_sample_suspect():
+    assert told(136, 166_724, 3)["suspect"] == (
+        "Its classes were given 166,727 messages a second, and the broker sent 136 in all."
+    )
+
+
+@pytest.mark.parametrize(
+    ("out_per_s", "delivered"), [(136, [130, 5]), (0, []), (0, [15]), (1000, [1100]), (None, [9e9])]
+)
+def test_rounding_and_what_cannot_be_compared_are_no_contradiction(out_per_s, delivered):
+    assert "suspect" not in told(out_per_s, *delivered)

@@ -142,7 +142,7 @@ def test_tries_three_times_then_fails_with_the_completed_actions_kept() -> None:
     assert runner.action("r").state is ActionState.DONE
     assert runner.action("y").state is ActionState.ABORTED
     (failed,) = [d for d in runner.decisions if isinstance(d, MoveExecution) and d.reason]
-    assert failed.reason.startswith("step 0 failed: shift_link: a, b and c did not get ready")
+    assert failed.reason.startswith("Step 1 failed: shift_link: a, b and c did not get ready")
 
 
 def test_a_failed_action_lets_the_others_of_its_step_end() -> None:
@@ -236,6 +236,29 @@ def test_the_next_step_waits_for_the_pace() -> None:
     assert kinds(runner.advance(6.0)) == ["BeginStep", "PrepareAction"]
 
 
+@pytest.mark.parametrize("pace_s", [0.0, 3.0])
+def test_a_rollback_keeps_its_own_pace_and_not_that_of_the_plan(pace_s: float) -> None:
+    steps = [shift("x")], [shift("y")], [shift("z")]
+    runner = Runner(execution(*steps, pace_s=40.0, roll_back_pace_s=pace_s))
+    runner.advance(0.0)
+    runner.carry_out("x", 1.0)
+    assert runner.advance(40.9) == []
+    runner.advance(41.0)
+    runner.carry_out("y", 42.0)
+    command(runner, ExecutionCommand.ROLL_BACK)
+    ended = 42.0
+    for index, name in ((3, "s3-undo-y"), (4, "s4-undo-x")):
+        runner.advance(ended)
+        if pace_s:
+            runner.advance(ended + pace_s - 0.1)
+            assert runner.step(index) is StepState.PENDING
+        runner.advance(ended + pace_s)
+        assert runner.step(index) is StepState.IN_PROGRESS
+        ended += pace_s + 1.0
+        runner.carry_out(name, ended)
+    assert runner.view.state is ExecutionState.ROLLED_BACK
+
+
 @pytest.mark.parametrize(
     ("asked", "then"),
     [
@@ -304,6 +327,8 @@ def test_a_second_rollback_takes_back_only_what_the_first_left() -> None:
         runner.advance(now + 12)
     assert runner.view.state is ExecutionState.FAILED
     assert runner.step(5) is StepState.ABORTED
+    (failed,) = [d for d in runner.decisions if isinstance(d, MoveExecution) and d.reason]
+    assert failed.reason.startswith("Roll back 2 failed: ")
     assert roll_back_steps(runner.view) == (("y",), ("x",))
     command(runner, ExecutionCommand.ROLL_BACK)
     runner.advance(70.0)

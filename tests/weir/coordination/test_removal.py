@@ -308,4 +308,4 @@ def test_a_removal_that_everybody_released_by_hand_is_not_reverted() -> None:
     run.say("x", ReportPhase.RELEASED, "a", "b", by_hand="it will come back")
     run.advance(2.0)
     assert run.action("x").state is ActionState.DEAD
-    assert "there is no way back" in run.action("x").detail
+    assert "this cannot be rolled back" in run.action("x").detail

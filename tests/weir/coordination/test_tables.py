@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -37,6 +38,14 @@ def test_interest_is_the_own_brokers_and_that_of_the_other_neighbours() -> None:
     tables = Tables().with_link("B", {"f1"}).with_link("C", {"f2"})
     assert interest_towards("B", {"f3"}, tables) == {"f2", "f3"}
     assert own_side_interest({"f3"}, tables, ("B", "C")) == {"f3"}
+
+
+def test_tables_are_known_once_every_link_stands_in_them_and_was_heard() -> None:
+    heard, unheard = Tables().with_link("B"), Tables().with_link("B").with_unheard("C")
+    assert heard.known
+    assert not unheard.known
+    assert not replace(heard, complete=False).known
+    assert not replace(unheard, complete=False).known
 
 
 def test_interest_of_another_epoch_changes_nothing() -> None:

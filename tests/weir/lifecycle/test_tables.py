@@ -11,7 +11,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from weir.errors import IllegalTransition
 from weir.lifecycle.executions import ACTIVE, EXECUTIONS, ExecutionCommand, ExecutionState
+from weir.lifecycle.firings import FIRINGS, FiringCommand, FiringState
+from weir.lifecycle.fits import FITS, FitCommand, FitState
 from weir.lifecycle.plans import PLANS, UNSETTLED, PlanCommand, PlanState
+from weir.lifecycle.runs import RUNS, RunCommand, RunState
 from weir.lifecycle.steps import (
     ACTIONS,
     STEPS,
@@ -29,6 +32,9 @@ TABLES = [
     (EXECUTIONS, ExecutionState, ExecutionCommand),
     (STEPS, StepState, StepCommand),
     (ACTIONS, ActionState, ActionCommand),
+    (RUNS, RunState, RunCommand),
+    (FIRINGS, FiringState, FiringCommand),
+    (FITS, FitState, FitCommand),
 ]
 # As the diagram of weir/lifecycle/plans.py draws it, written down a second time.
 PLAN_WAYS = {
@@ -94,6 +100,19 @@ def test_the_whole_table_of_plans(state: PlanState, command: PlanCommand) -> Non
     assert PLANS.allows(state, command) is (follows is not None)
     if follows is not None:
         assert PLANS.advance(state, command) is PlanState(follows)
+
+
+def test_a_fit_is_decided_on_once_and_only_what_was_applied_is_undone() -> None:
+    ways = {
+        (state, command): follows
+        for state in FitState
+        for command, follows in FITS.table[state].items()
+    }
+    assert ways == {
+        ("proposed", "apply"): "applied",
+        ("proposed", "discard"): "discarded",
+        ("applied", "undo"): "undone",
+    }
 
 
 def test_sets_of_states_are_what_their_names_say() -> None:

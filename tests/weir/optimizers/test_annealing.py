@@ -14,7 +14,7 @@ from weir.codec.start import start_of
 from weir.errors import InvalidProblem
 from weir.model import Result, Start
 from weir.optimizers import annealing
-from weir.optimizers.annealing.solve import HOT, HOT_RANGE
+from weir.optimizers.annealing.params import HOT, HOT_RANGE
 from weir.optimizers.annealing.walk import uniform
 from weir.stop import after_iterations, never
 

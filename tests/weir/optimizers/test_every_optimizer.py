@@ -51,7 +51,7 @@ def solve(name: str, problem: Problem, *, seed: int = 1, start: Start | None = N
 @given(problem=problems(least=0.0))
 def test_every_answer_is_feasible_and_worth_what_it_says(name: str, problem: Problem) -> None:
     result = solve(name, problem)
-    assert result.status in ("optimal", "solved", "time_limit")
+    assert result.status in ("optimal", "solved", "not_converged", "time_limit")
     assert_feasible(problem, result)
     terms = [
         result.populations[c.id] * float(c.utility.value(result.rates[c.flow]))

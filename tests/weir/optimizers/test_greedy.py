@@ -15,12 +15,12 @@ from tests.weir.kernel_strategies import by_kind, decimals
 from tests.weir.optimizers.test_lrgp_paper import EXPECTED, WORKLOADS
 from tests.weir.optimizers.test_lrgp_paper import problem as published
 from weir.allocation.arrays import to_arrays
+from weir.allocation.growth.model import GreedyModel
+from weir.allocation.growth.run import GreedyRun
+from weir.allocation.growth.segmented import term_knots
 from weir.codec import problem_from_dict
 from weir.model import Problem, Result
 from weir.optimizers import greedy
-from weir.optimizers.greedy.model import GreedyModel
-from weir.optimizers.greedy.run import GreedyRun
-from weir.optimizers.greedy.segmented import term_knots
 from weir.stop import never
 
 quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -161,8 +161,9 @@ def linear_optimum(problem: Problem) -> float:
 def test_linear_utilities_defeat_the_rate_step_and_averaging_helps() -> None:
     problems = [linear_network(seed) for seed in range(4)]
     best = [linear_optimum(problem) for problem in problems]
-    plain = [solve(p).utility / o for p, o in zip(problems, best, strict=True)]
-    averaged = [solve(p, average=3).utility / o for p, o in zip(problems, best, strict=True)]
+    # Of the iterations alone: the answer begins with a greedy pass and fills what is left.
+    plain = [max(solve(p).trace) / o for p, o in zip(problems, best, strict=True)]
+    averaged = [max(solve(p, average=3).trace) / o for p, o in zip(problems, best, strict=True)]
     assert min(plain) < 0.9
     assert sum(plain) < 4 * 0.95
     assert all(with_mean >= alone for with_mean, alone in zip(averaged, plain, strict=True))
@@ -271,7 +272,7 @@ def test_after_a_small_change_a_warm_start_is_close_at_once() -> None:
 
     def after(iterations: int, start: Any) -> float:
         stop = after_iterations(iterations)
-        return lrgp.solve(changed, lrgp.Params(), stop=stop, seed=0, start=start).utility
+        return max(lrgp.solve(changed, lrgp.Params(), stop=stop, seed=0, start=start).trace)
 
     assert after(5, start_of(former)) > 0.998 * goal
     assert after(5, None) < 0.98 * goal

@@ -22,7 +22,7 @@ from weir.planners.slides.evaluate import busy_steps
 from weir.planners.slides.step_planning import improve_steps
 from weir.planners.slides.stepping.annealing import Annealing
 from weir.planners.slides.stepping.arrays import ways
-from weir.planners.slides.stepping.crossings import carry_out
+from weir.planners.slides.stepping.crossings import State, carry_out, survey
 from weir.planners.slides.stepping.ordering import dependencies, ordered
 from weir.transformation.bounds import lower_bounds
 from weir.transformation.frontier import non_dominated
@@ -179,20 +179,21 @@ def test_a_slide_changes_the_ways_as_it_changes_the_tree(seed: int) -> None:
     rng = random.Random(seed)
     made = problem(rng, churn=False, parallel="paper")
     found, tree = ways(made), neighbours(made.initial, made.initial_brokers)
-    ends, rows, length = found.ends.copy(), found.rows.copy(), found.length.copy()
-    crossing = np.array([sum(int(w).bit_count() for w in row) for row in rows], np.int32)
-    load, bundle = np.zeros(len(found.names)), np.ones(len(length) + 4)
+    arrays = (found.ends, found.rows, found.length, np.zeros(len(found.length), bool), found.room)
+    state = State(*(array.copy() for array in arrays))
+    bundle = np.ones(len(state.length) + 4)
+    loads = survey(state, bundle)
     for move in direct(made):
         i, j, k = (found.names.index(str(b)) for b in (move.broker, move.source, move.to))
-        links = [{a, b} for a, b in ends.tolist()]
+        links = [{a, b} for a, b in state.ends.tolist()]
         if {j, k} not in links:
             return  # along a link that no way crosses: kept out of the arrays
         slide = np.array([links.index({i, j}), i, j, k, links.index({j, k})], np.int32)
-        is_made = carry_out(ends, rows, length, crossing, load, slide, bundle)
+        is_made = carry_out(state, loads, slide, bundle)
         apply(tree, move)
         assert is_made == (edge(found.names[i], found.names[k]) in made.missing)
     for g, (a, b) in enumerate(sorted(made.missing)):
-        assert length[g] == len(path(tree, a, b)) - 1
+        assert state.length[g] == len(path(tree, a, b)) - 1
 
 
 def test_slides_wait_for_those_they_could_not_change_places_with() -> None:

@@ -60,7 +60,8 @@ def test_every_refused_class_gets_in_at_the_worth_that_is_named(base) -> None:
         # The first step, just ahead of the margin, is enough: prices hardly move for a few.
         assert worth.after == pytest.approx(AHEAD * row.price / row.value)
         assert worth.admitted > 0, row.consumer_class
-        assert worth.utility >= result.utility * (1 - 1e-4)
+        # By the functions as they are, a class that only counts for more brings no gain.
+        assert worth.utility <= result.utility * (1 + 1e-4)
 
 
 def test_a_refused_class_does_not_get_in_below_the_worth_that_is_named(base) -> None:

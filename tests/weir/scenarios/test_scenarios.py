@@ -68,7 +68,9 @@ def solved(problem, spec):
 def outcomes(rows):
     """What became of each row; how soon a method stops is not our matter here."""
     return [
-        "answer" if row["status"] in ("optimal", "solved", "time_limit") else row["status"]
+        "answer"
+        if row["status"] in ("optimal", "solved", "not_converged", "time_limit")
+        else row["status"]
         for row in rows
     ]
 

@@ -216,7 +216,9 @@ def compiled():
 warm_up()
 before, kernels = compiled()
 # What only other kernels call is compiled into them.
-assert kernels - {name for name, _ in before} == {"excess"}, "a kernel is not reached"
+missed = kernels - {name for name, _ in before}
+inside = {"excess", "_beyond", "far_gains", "hops", "best_pair"}
+assert missed <= inside, f"not reached: {missed}"
 p = problem(brokers=12, topics=6, seed=0, capacities=True, degrees=True, every_link=False)
 for method in designers().values():
     method.design(p, method.Params(), stop=never, seed=0)

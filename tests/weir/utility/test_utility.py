@@ -203,7 +203,7 @@ def test_latency_with_many_senders_is_quick_and_concave() -> None:
         ({"kind": "log", "weight": 10**400}, "u.weight", "larger unit"),
         ({"kind": "power", "weight": 1, "exponent": 1}, "u.exponent", "below 1"),
         ({"kind": "power", "weight": 1, "exponent": 0}, "u.exponent", "above 0"),
-        ({"kind": "piecewise", "points": []}, "u.points", "must be a list"),
+        ({"kind": "piecewise", "points": []}, "u.points", "is empty; give at least one"),
         ({"kind": "piecewise", "points": {"0": 1}}, "u.points", "must be a list"),
         ({"kind": "piecewise", "points": [[0, 0], [1]]}, "u.points[1]", "[rate, utility]"),
         ({"kind": "piecewise", "points": [[0, 0], [0, 1]]}, "u.points[1][0]", "must increase"),

@@ -35,8 +35,6 @@ References:
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -44,13 +42,13 @@ import numpy as np
 
 from weir import __version__
 from weir.allocation.arrays import Arrays, to_arrays
-from weir.allocation.feasibility import fitted
+from weir.allocation.feasibility import fitted, idle_at_minimum
 from weir.allocation.pruning import in_two_stages
 from weir.allocation.refusal import infeasible_result
 from weir.codec import content_hash
-from weir.errors import InvalidProblem
 from weir.model import Result
-from weir.plugins import about, check_fields
+from weir.optimizers.annealing.cooling import Cooling
+from weir.optimizers.annealing.params import Params
 from weir.stop import Progress
 
 if TYPE_CHECKING:
@@ -59,68 +57,11 @@ if TYPE_CHECKING:
     from weir.model import Problem, Start
     from weir.utility import FloatArray
 
+__all__ = ["NAME", "SUMMARY", "TITLE", "Params", "solve"]
+
 NAME = "annealing"
 TITLE = "Simulated annealing"
 SUMMARY = "Random moves, cooled slowly. Any shape of utility, no bound, depends on the seed."
-
-HOT = 10.0
-"""Start of a hot run, in worths of the dearest consumer."""
-
-HOT_RANGE = 1e-5
-"""End of a hot run, against its start."""
-
-PAPER_END = 1.0
-
-MAX_ITERATIONS = 500
-"""Rounds are gathered so that no run reports more often."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """Defaults start hot; the paper's are 5 to 100, 1 and 10^6 to 10^8."""
-
-    start_temperature: float = field(
-        default=0.0,
-        metadata=about(help="First temperature; 0: hot, by the problem", unit="utility", min=0),
-    )
-    end_temperature: float = field(
-        default=0.0,
-        metadata=about(
-            help="Last temperature; 0: 1 after a given start, as in the paper",
-            unit="utility",
-            min=0,
-        ),
-    )
-    cooling: float = field(
-        default=0.999,
-        metadata=about(help="Factor on the temperature after each round", min=0.1, max=0.9999),
-    )
-    steps: int = field(
-        default=2_000_000,
-        metadata=about(help="Moves tried in all", min=1, max=10_000_000_000),
-    )
-    prune: bool = field(
-        default=False,
-        metadata=about(
-            help="Solve again without the cost of flows at nodes that refused all their consumers"
-        ),
-    )
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        if 0 < self.start_temperature < self.end_temperature:
-            raise InvalidProblem(
-                "end_temperature",
-                f"{self.end_temperature:g} is above the start of {self.start_temperature:g}",
-            )
-
-    def temperatures(self, dearest: float) -> tuple[float, float]:
-        """First and last, where the dearest consumer is worth so much."""
-        if self.start_temperature > 0:
-            end = self.end_temperature or min(PAPER_END, self.start_temperature)
-            return self.start_temperature, end
-        first = HOT * dearest if dearest > 0 else 1.0
-        return first, min(self.end_temperature, first) or HOT_RANGE * first
 
 
 def solve(
@@ -162,7 +103,7 @@ def _solve_once(
     best = arrays.utility(rates, populations)
     trace: list[float] = []
     cold = False
-    walk = _Walk(arrays, params, seed, rates, populations)
+    walk = Cooling(arrays, params, seed, rates, populations)
     while not cold:
         cold = walk.cool()
         rates, populations = walk.state()
@@ -175,6 +116,7 @@ def _solve_once(
             on_progress(progress)
         if stop(progress):
             break
+    best_rates = idle_at_minimum(arrays, best_rates, best_populations)
     return Result(
         status="solved" if cold else "time_limit",
         method=NAME,
@@ -191,60 +133,6 @@ def _solve_once(
         kernel_version=__version__,
         seed=seed,
     )
-
-
-class _Walk:
-    """Run a random walk whose temperature falls."""
-
-    def __init__(
-        self,
-        arrays: Arrays,
-        params: Params,
-        seed: int,
-        rates: FloatArray,
-        populations: FloatArray,
-    ) -> None:
-        from weir.allocation import layout  # compiled parts load when something is computed
-
-        self._order = layout.class_order(arrays)
-        self._layout = layout.layout(arrays, self._order)
-        self._class_flow = arrays.class_flow[self._order]
-        self._capacity = layout.capacities(arrays)
-        self._rates = rates.copy()
-        self._populations = populations[self._order]
-        self._chance = np.array([seed % 2**64], dtype=np.uint64)
-        dearest = float(np.max(arrays.worth(arrays.rate_max), initial=0.0))
-        self._temperature, end = params.temperatures(dearest)
-        self._cooling = params.cooling
-        rounds = 1 + math.floor(math.log(end / self._temperature) / math.log(self._cooling))
-        self._left = rounds
-        self._steps = max(1, params.steps // rounds) if len(self._rates) else 0
-        self._at_once = -(-rounds // MAX_ITERATIONS)
-
-    def cool(self) -> bool:
-        """Run some rounds; return whether no round is left."""
-        from weir.optimizers.annealing.walk import anneal
-
-        for _ in range(min(self._at_once, self._left)):
-            anneal(
-                self._layout,
-                self._class_flow,
-                self._capacity,
-                self._rates,
-                self._populations,
-                self._chance,
-                self._temperature,
-                self._steps,
-            )
-            self._temperature *= self._cooling
-            self._left -= 1
-        return self._left == 0
-
-    def state(self) -> tuple[FloatArray, FloatArray]:
-        """Return copies of rates and populations in the order of the arrays."""
-        populations = np.empty_like(self._populations)
-        populations[self._order] = self._populations
-        return self._rates.copy(), populations
 
 
 def _first(arrays: Arrays, start: Start | None) -> tuple[FloatArray, FloatArray]:

@@ -10,6 +10,7 @@ Cost: O(n log n) for the n classes at a node; most of the time goes to reading t
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,25 +20,41 @@ from weir.compiled import compiled
 from weir.utility import FloatArray
 
 
+class Hosted(NamedTuple):
+    """Which classes are at which node. N nodes, C classes."""
+
+    class_flow: IntArray
+    """C: the flow of each class."""
+    node_start: IntArray
+    """N + 1: where the classes of each node begin in the next array."""
+    node_class: IntArray
+    """C: classes, node by node."""
+
+
+class Offer(NamedTuple):
+    """What consumers bring and what they need. F flows, C classes, R rows."""
+
+    rates: FloatArray
+    """F: messages per second."""
+    worth: FloatArray
+    """C: utility of one consumer at these rates."""
+    weight: FloatArray
+    """R: by how much work on the row counts where works are compared."""
+    capacity: FloatArray
+    """R."""
+
+
 @compiled
 def admit(
-    at: Layout,
-    class_flow: IntArray,
-    node_start: IntArray,
-    node_class: IntArray,
-    rates: FloatArray,
-    worth: FloatArray,
-    weight: FloatArray,
-    capacity: FloatArray,
-    loads: FloatArray,
-    populations: FloatArray,
-    first: int,
-    last: int,
-) -> None:
+    at: Layout, hosted: Hosted, offer: Offer, loads: FloatArray, populations: FloatArray,
+    first: int, last: int,
+) -> None:  # fmt: skip
     """Populations at nodes `first` to `last` - 1.
 
     `loads` holds the load of the flows and then that of flows and consumers.
     """
+    node_start, node_class, class_flow = hosted.node_start, hosted.node_class, hosted.class_flow
+    rates, worth, weight = offer.rates, offer.worth, offer.weight
     kinds = at.unit_costs.shape[1]
     longest = 0
     for node in range(first, last):
@@ -69,7 +86,7 @@ def admit(
                 unit = at.unit_costs[j, k] * rate
                 if unit > 0.0:
                     row = at.class_row[j] + k
-                    room = capacity[row] * (1.0 + SLACK) - loads[row]
+                    room = offer.capacity[row] * (1.0 + SLACK) - loads[row]
                     fits = min(fits, math.floor(room / unit)) if room > 0.0 else 0.0
             if fits >= 1.0:
                 populations[j] = fits

@@ -74,15 +74,22 @@ class CuttingPlanes:
         """Return whether the program has become too large to be solved again and again."""
         return self.entries > MAX_ENTRIES
 
-    def add(self, rates: FloatArray, wanted: np.ndarray, worth: FloatArray) -> int:
+    def add(
+        self,
+        rates: FloatArray,
+        wanted: np.ndarray,
+        worth: FloatArray,
+        travelled: np.ndarray | None = None,
+    ) -> int:
         """Add one answer of every flow, with `worth` per class at these rates; return how many were
-        new."""
+        new. `travelled` says which costs of the layout the answers load, all where left out."""
         layout = self._layout
         rows = len(self._capacity)
         flows = len(rates)
         taken = wanted > 0
         messages = layout.population_max * rates[self._class_flow]
-        at, to, load = [self._of_cost], [layout.cost_row], [layout.cost * rates[self._of_cost]]
+        cost = layout.cost if travelled is None else np.where(travelled, layout.cost, 0.0)
+        at, to, load = [self._of_cost], [layout.cost_row], [cost * rates[self._of_cost]]
         for k in range(layout.unit_costs.shape[1]):
             at.append(self._class_flow[taken])
             to.append(layout.class_row[taken] + k)
@@ -91,7 +98,9 @@ class CuttingPlanes:
         loads = sparse.coo_array(entries, shape=(flows, rows)).tocsr()
         amount = np.where(taken, layout.population_max * worth, 0.0)
         utility = np.bincount(self._class_flow, amount, flows)
-        new = np.array([self._is_new(i, rates, wanted) for i in range(flows)], dtype=bool)
+        new = np.array(
+            [self._is_new(i, rates, wanted, travelled) for i in range(flows)], dtype=bool
+        )
         if len(self._shut):  # answers that load a row which can carry nothing are no answers
             new &= np.asarray(loads.tocsc()[:, self._shut].sum(axis=1)).reshape(-1) <= 0
         of = np.flatnonzero(new)
@@ -111,9 +120,15 @@ class CuttingPlanes:
         self.entries += loads[of].nnz + len(of)
         return len(of)
 
-    def _is_new(self, i: int, rates: FloatArray, wanted: np.ndarray) -> bool:
+    def _is_new(
+        self, i: int, rates: FloatArray, wanted: np.ndarray, travelled: np.ndarray | None
+    ) -> bool:
         first, last = self._layout.class_start[i], self._layout.class_start[i + 1]
-        key = (i, rates[i].tobytes() + wanted[first:last].tobytes())
+        way = b""
+        if travelled is not None:
+            costs = slice(self._layout.cost_start[i], self._layout.cost_start[i + 1])
+            way = travelled[costs].tobytes()
+        key = (i, rates[i].tobytes() + wanted[first:last].tobytes() + way)
         if key in self._known:
             return False
         self._known.add(key)

@@ -144,11 +144,43 @@ class LocalDual:
 
 
 @compiled
+def price_classes(at: Layout, i: int, prices: FloatArray, price: FloatArray) -> None:
+    """Write to `price` what a message to one consumer costs, per class of flow i."""
+    begin = at.class_start[i]
+    for j in range(begin, at.class_start[i + 1]):
+        row = at.class_row[j]
+        per_message = 0.0
+        for k in range(at.unit_costs.shape[1]):
+            per_message += at.unit_costs[j, k] * prices[row + k]
+        price[j - begin] = per_message
+
+
+@compiled
+def load_classes(
+    at: Layout, i: int, rate: float, wanted: npt.NDArray[np.uint8], loads: FloatArray
+) -> None:
+    """Add to `loads` what the wanted classes of flow i cause at this rate."""
+    for j in range(at.class_start[i], at.class_start[i + 1]):
+        if wanted[j]:
+            messages = at.population_max[j] * rate
+            for k in range(at.unit_costs.shape[1]):
+                loads[at.class_row[j] + k] += at.unit_costs[j, k] * messages
+
+
+@compiled
+def one_more(total: float, lost: float, value: float) -> tuple[float, float]:
+    """Add to Neumaier's sum, which keeps what each addition loses: the sum is total + lost."""
+    after = total + value
+    if abs(total) >= abs(value):
+        return after, lost + ((total - after) + value)
+    return after, lost + ((value - after) + total)
+
+
+@compiled
 def answer_into(
     at: Layout, starts: IntArray, prices: FloatArray, first: int, last: int, out: Answer
 ) -> None:
     """Answers of blocks `first` to `last` - 1, written to their places in `out`."""
-    kinds = at.unit_costs.shape[1]
     longest = 0
     for i in range(starts[first], starts[last]):
         longest = max(longest, at.class_start[i + 1] - at.class_start[i])
@@ -163,13 +195,8 @@ def answer_into(
             own = 0.0
             for c in range(at.cost_start[i], at.cost_start[i + 1]):
                 own += at.cost[c] * prices[at.cost_row[c]]
+            price_classes(at, i, prices, price)
             begin, end = at.class_start[i], at.class_start[i + 1]
-            for j in range(begin, end):
-                row = at.class_row[j]
-                per_message = 0.0
-                for k in range(kinds):
-                    per_message += at.unit_costs[j, k] * prices[row + k]
-                price[j - begin] = per_message
             if begin == end:
                 value, rate = -own * at.rate_min[i], at.rate_min[i]
                 weight = own * rate
@@ -177,21 +204,11 @@ def answer_into(
                 value, rate, weight = many_shapes(at, i, own, price, out.wanted)
             else:
                 value, rate, weight = one_shape(at, i, own, price, ratio, order, out.wanted)
-            # Neumaier's sum: what each addition loses is kept.
-            after = total + value
-            if abs(total) >= abs(value):
-                lost += (total - after) + value
-            else:
-                lost += (value - after) + total
-            total = after
+            total, lost = one_more(total, lost, value)
             size += weight
             out.rates[i] = rate
             for c in range(at.cost_start[i], at.cost_start[i + 1]):
                 loads[at.cost_row[c]] += at.cost[c] * rate
-            for j in range(begin, end):
-                if out.wanted[j]:
-                    messages = at.population_max[j] * rate
-                    for k in range(kinds):
-                        loads[at.class_row[j] + k] += at.unit_costs[j, k] * messages
+            load_classes(at, i, rate, out.wanted, loads)
         out.values[b] = total + lost
         out.sizes[b] = size

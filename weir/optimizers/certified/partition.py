@@ -25,7 +25,7 @@ import numpy as np
 from weir.allocation.layout import Layout, part
 from weir.allocation.shapes import value_at
 from weir.compiled import compiled
-from weir.optimizers.certified.admission import admit
+from weir.optimizers.certified.admission import Hosted, Offer, admit
 from weir.optimizers.certified.dual import Answer, answer
 from weir.utility import FloatArray
 
@@ -175,20 +175,10 @@ def admit_part(
     worth = np.empty(count)
     class_worths(at.layout, at.class_flow, rates, worth)
     populations = np.zeros(count)
-    admit(
-        at.layout,
-        at.class_flow,
-        at.node_start,
-        np.arange(count),
-        rates,
-        worth,
-        weight,
-        capacity,
-        loads.copy(),
-        populations,
-        0,
-        len(at.node_start) - 1,
-    )
+    hosted = Hosted(at.class_flow, at.node_start, np.arange(count))
+    offer = Offer(rates, worth, weight, capacity)
+    nodes = len(at.node_start) - 1
+    admit(at.layout, hosted, offer, loads.copy(), populations, 0, nodes)
     return populations
 
 

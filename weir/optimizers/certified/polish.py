@@ -73,8 +73,8 @@ def polished(
     if not len(arrays.class_ids) or stop():
         return given
     grid, order = to_grid(arrays)
-    state = State(
-        grid=grid,
+    state = State.at(
+        grid,
         population=np.asarray(populations, dtype=np.float64)[order],
         rate=np.asarray(rates, dtype=np.float64).copy(),
         price=worth_of_rows(arrays, np.asarray(node_prices), np.asarray(link_prices)),

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from weir.allocation.feasibility import MARGIN, fitted
-from weir.optimizers.certified.admission import admit
+from weir.optimizers.certified.admission import Hosted, Offer, admit
 from weir.optimizers.certified.primal_kernels import (
     add_class_loads,
     desired_rates,
@@ -78,10 +78,10 @@ class Primal:
         nodes = len(arrays.node_ids)
         self._nodes = nodes
         class_node = arrays.class_node[order]
-        self._class_flow = arrays.class_flow[order]
-        self._node_class = np.argsort(class_node, kind="stable")
-        self._node_start = np.zeros(nodes + 1, dtype=np.int64)
-        np.cumsum(np.bincount(class_node, minlength=nodes), out=self._node_start[1:])
+        node_start = np.zeros(nodes + 1, dtype=np.int64)
+        np.cumsum(np.bincount(class_node, minlength=nodes), out=node_start[1:])
+        by_node = np.argsort(class_node, kind="stable")
+        self._hosted = Hosted(arrays.class_flow[order], node_start, by_node)
         loaded = np.zeros(len(capacity), dtype=bool)
         kinds = layout.unit_costs.shape[1]
         for k in range(kinds):
@@ -163,23 +163,10 @@ class Primal:
         populations = np.zeros(len(self._worth))
         worths(layout, rates, self._worth)
         flow_loads(layout, rates, self._loads)
-        weights = self._weights(prices)
+        offer = Offer(rates, self._worth, self._weights(prices), self._capacity)
 
         def some(first: int, last: int) -> None:
-            admit(
-                layout,
-                self._class_flow,
-                self._node_start,
-                self._node_class,
-                rates,
-                self._worth,
-                weights,
-                self._capacity,
-                self._loads,
-                populations,
-                first,
-                last,
-            )
+            admit(layout, self._hosted, offer, self._loads, populations, first, last)
 
         in_shares(some, self._nodes, self._threads)
         return Candidate(total_utility(populations, self._worth), rates, populations)

@@ -42,7 +42,7 @@ class Search:
         self.arrays = arrays
         self.order = class_order(arrays)
         self.layout = layout(arrays, self.order)
-        self.capacity = carried(arrays)
+        self.capacity = self.carried()
         self.dual = LocalDual(
             self.layout, blocks(len(arrays.flow_ids)), self.capacity, threads=threads
         )
@@ -55,7 +55,19 @@ class Search:
         self.least_dual = -np.inf
         """No prices give a lower bound than this."""
         self.cuts: CuttingPlanes | None = None
-        self._recent: list[tuple[FloatArray, np.ndarray]] = []
+        self._recent: list[tuple[FloatArray, np.ndarray, np.ndarray | None]] = []
+
+    def carried(self) -> FloatArray:
+        """What a bound must let every row carry."""
+        return carried(self.arrays)
+
+    def travelled(self) -> np.ndarray | None:
+        """Return per cost whether the dual's last answer loads it; None: all do."""
+        return None
+
+    def around(self, candidate: Candidate) -> tuple[Arrays, bool]:
+        """The problem to polish the candidate in, and whether a bound proved there holds."""
+        return self.arrays, True
 
     @property
     def is_small(self) -> bool:
@@ -85,7 +97,7 @@ class Search:
         if with_primal:
             self.consider(self.primal(self.dual.rates, self.dual.wanted, self.steps.prices))
         if self.is_small:
-            self._recent.append((self.dual.rates.copy(), self.dual.wanted.copy()))
+            self._recent.append((self.dual.rates.copy(), self.dual.wanted.copy(), self.travelled()))
             del self._recent[:-KEPT_ANSWERS]
         self.steps.move(answer.loads, self.bound)
         unpriced = self.steps.unpriced(answer.loads)
@@ -109,16 +121,16 @@ class Search:
             )
 
             self.cuts = CuttingPlanes(self.layout, self.capacity, self.bound)
-            for rates, wanted in self._recent:
-                self.cuts.add(rates, wanted, self.primal.worth(rates))
+            for rates, wanted, travelled in self._recent:
+                self.cuts.add(rates, wanted, self.primal.worth(rates), travelled)
             self.ask(self.best_prices)
-            self.cuts.add(self.dual.rates, self.dual.wanted, self.primal.worth(self.dual.rates))
+            self._add_cut(self.cuts)
         model = self.cuts.minimum(self.best_prices, self.first_scale, stop=stop)
         if model is None:
             return False
         before = self.bound
         self.ask(model.prices)
-        new = self.cuts.add(self.dual.rates, self.dual.wanted, self.primal.worth(self.dual.rates))
+        new = self._add_cut(self.cuts)
         self.consider(self.primal(self.dual.rates, self.dual.wanted, model.prices))
         self.consider(self.primal(model.rates, self.dual.wanted, model.prices))
         self.least_dual = max(self.least_dual, model.lower_bound)
@@ -126,6 +138,10 @@ class Search:
         if box_holds and self.bound < before:
             self.cuts.box = min(self.cuts.box * WIDER_BOX, LARGEST_BOX)
         return not self.is_closed and (new > 0 or box_holds) and not self.cuts.is_full
+
+    def _add_cut(self, cuts: CuttingPlanes) -> int:
+        rates = self.dual.rates
+        return cuts.add(rates, self.dual.wanted, self.primal.worth(rates), self.travelled())
 
     @property
     def is_closed(self) -> bool:

@@ -19,7 +19,7 @@ same seed, any number of threads: same bits.
 | here | meaning |
 |---|---|
 | `trace`, `bounds` | best utility and best bound after each iteration |
-| `status` | `optimal`: gap at most 1e-9; `solved`: settled; `time_limit`: told to stop before |
+| `status` | `optimal`: gap at most 1e-9; `solved`: nothing left to try; `time_limit`: stopped |
 | prices | those of the best bound; a class is wanted iff U_j(r) > P_j r |
 
 Cost: O(C log n) per iteration for n classes per flow, plus the sort of the classes at their nodes
@@ -37,33 +37,30 @@ References:
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from weir import __version__
 from weir.allocation.arrays import to_arrays
+from weir.allocation.feasibility import idle_at_minimum
 from weir.allocation.refusal import infeasible_result
 from weir.codec import content_hash
-from weir.model import Result
-from weir.plugins import about, check_fields
-from weir.stop import Progress
+from weir.model import Forwarding
+from weir.optimizers.certified.params import Params
+from weir.optimizers.certified.result import result_of
+from weir.optimizers.certified.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from weir.allocation.arrays import Arrays
-    from weir.model import Problem, Start
+    from weir.model import Problem, Result, Start
     from weir.optimizers.certified.search import Search
-    from weir.utility import FloatArray
+    from weir.stop import Progress
+
+__all__ = ["LARGE_CLASSES", "NAME", "SUMMARY", "TITLE", "Params", "carry_out", "solve"]
 
 NAME = "certified"
 TITLE = "Certified"
 SUMMARY = "Weir's own: near the optimum in a few iterations, with a proven upper bound."
-
-OPTIMAL_GAP = 1e-9
-"""Relative distance to the bound at which an answer counts as optimal."""
 
 SETTLED_WINDOW = 6
 SETTLED_CHANGE = 1e-7
@@ -81,38 +78,6 @@ LARGE_CLASSES = 100_000
 and there is no polishing: no consumer is large enough to matter."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """Hold the limits of the search; the defaults suit problems of every size."""
-
-    max_iterations: int = field(
-        default=80, metadata=about(help="Iterations of the prices at most", min=1, max=1_000_000)
-    )
-    exact_rounds: int = field(
-        default=60,
-        metadata=about(
-            help="Rounds of cutting planes at most (none on large problems); 0 leaves them out",
-            min=0,
-            max=1_000_000,
-        ),
-    )
-    polish_steps: int = field(
-        default=300,
-        metadata=about(
-            help="Steps of polishing at most, while time remains; 0 leaves it out",
-            min=0,
-            max=1_000_000_000,
-        ),
-    )
-    threads: int = field(
-        default=2,
-        metadata=about(help="Threads for large problems; they change no result", min=1, max=256),
-    )
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-
-
 def solve(
     problem: Problem,
     params: Params,
@@ -127,12 +92,28 @@ def solve(
 
     arrays = to_arrays(problem)
     problem_hash = content_hash(problem)
-    refusal = infeasible_result(arrays, NAME, problem_hash, seed)
-    if refusal is not None:
-        return refusal
     large = len(arrays.class_ids) >= LARGE_CLASSES
-    search = Search(arrays, start, params.threads if large else 1)
-    return carry_out(search, problem_hash, params, stop=stop, seed=seed, on_progress=on_progress)
+    threads = params.threads if large else 1
+    search: Search
+    if problem.forwarding is Forwarding.WANTED:
+        from weir.optimizers.certified.wanted.beginning import greedy_where_wanted
+        from weir.optimizers.certified.wanted.search import WantedSearch
+
+        search = WantedSearch(problem, arrays, start, threads)
+        if not large:
+            search.begin_with(greedy_where_wanted(problem, stop, seed))
+    else:
+        refusal = infeasible_result(arrays, NAME, problem_hash, seed)
+        if refusal is not None:
+            return refusal
+        search = Search(arrays, start, threads)
+    found = carry_out(search, problem_hash, params, stop=stop, seed=seed, on_progress=on_progress)
+    if problem.forwarding is Forwarding.WANTED and found.status == "solved":
+        from weir.optimizers.certified.wanted.enumeration import with_every_choice
+
+        again = partial(solve, params=params, stop=stop, seed=seed)
+        return with_every_choice(problem, found, again, stop=stop)
+    return found
 
 
 def carry_out(
@@ -145,7 +126,7 @@ def carry_out(
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Result:
     """Search until settled, optimal or stopped; the search says where the classes are."""
-    run = _Run(search, stop, on_progress)
+    run = Run(search, stop, on_progress)
     large = len(search.arrays.class_ids) >= LARGE_CLASSES
     _descend(search, run, params, large=large)
     if large and not run.ended:
@@ -155,62 +136,10 @@ def carry_out(
         _cut(search, run, params.exact_rounds)
     if not run.ended and not large and params.polish_steps:
         _polish(search, run, params.polish_steps, seed)
-    return _result(search, run, problem_hash, seed)
+    return result_of(search, run, method=NAME, problem_hash=problem_hash, seed=seed)
 
 
-class _Run:
-    """What happened in each iteration, and whether to go on."""
-
-    def __init__(
-        self,
-        search: Search,
-        stop: Callable[[Progress], bool],
-        on_progress: Callable[[Progress], None] | None,
-    ) -> None:
-        self._search, self._stop, self._on_progress = search, stop, on_progress
-        self.trace: list[float] = []
-        self.bounds: list[float] = []
-        self.stopped = False
-        self.settled = False
-
-    def note(self) -> bool:
-        """Record the iteration just done; whether it was the last."""
-        search = self._search
-        self.trace.append(search.utility)
-        self.bounds.append(max(search.bound, search.utility))
-        progress = self.progress()
-        if self._on_progress is not None:
-            self._on_progress(progress)
-        self.stopped = self._stop(progress)
-        return self.ended
-
-    def progress(self) -> Progress:
-        """Describe the state after the last iteration."""
-        return Progress(
-            iteration=len(self.trace),
-            utility=self.trace[-1],
-            best_utility=self.trace[-1],
-            upper_bound=self.bounds[-1],
-        )
-
-    def asked_to_stop(self) -> bool:
-        """Ask the caller during long work between iterations whether to stop."""
-        self.stopped = self.stopped or self._stop(self.progress())
-        return self.stopped
-
-    @property
-    def ended(self) -> bool:
-        """Stopped, or nothing is left to gain."""
-        return self.stopped or self.gap <= OPTIMAL_GAP
-
-    @property
-    def gap(self) -> float:
-        """Between bound and utility, relative to the bound."""
-        bound, utility = self.bounds[-1], self.trace[-1]
-        return 0.0 if bound <= utility else float((bound - utility) / max(abs(bound), 1e-300))
-
-
-def _descend(search: Search, run: _Run, params: Params, *, large: bool) -> None:
+def _descend(search: Search, run: Run, params: Params, *, large: bool) -> None:
     """Sign steps until the bound has settled."""
     for iteration in range(1, params.max_iterations + 1):
         due = not large or iteration <= FIRST_PRIMALS or iteration % PRIMAL_EVERY == 0
@@ -220,19 +149,15 @@ def _descend(search: Search, run: _Run, params: Params, *, large: bool) -> None:
         if iteration > SETTLED_WINDOW:
             before, now = run.bounds[-1 - SETTLED_WINDOW], run.bounds[-1]
             if before - now <= SETTLED_CHANGE * abs(now):
-                run.settled = True
                 return
 
 
-def _cut(search: Search, run: _Run, rounds: int) -> None:
+def _cut(search: Search, run: Run, rounds: int) -> None:
     """Cutting planes until the dual is solved or nothing moves any more."""
     marks = [(-search.bound, search.least_dual, search.utility)]
     for _ in range(rounds):
         more = search.cut(run.asked_to_stop)
-        if run.note():
-            return
-        if not more:
-            run.settled = run.settled or search.is_closed
+        if run.note() or not more:
             return
         marks.append((-search.bound, search.least_dual, search.utility))
         if len(marks) > STALLED_ROUNDS:
@@ -242,7 +167,7 @@ def _cut(search: Search, run: _Run, rounds: int) -> None:
                 return
 
 
-def _polish(search: Search, run: _Run, steps: int, seed: int) -> None:
+def _polish(search: Search, run: Run, steps: int, seed: int) -> None:
     """The last improvements of the best allocation."""
     from weir.optimizers.certified.polish import polished
 
@@ -252,11 +177,13 @@ def _polish(search: Search, run: _Run, steps: int, seed: int) -> None:
     def enough() -> bool:
         return next(asked) > steps or run.asked_to_stop()
 
+    populations = search.populations(search.best)
     node_prices, link_prices = search.split_prices()
+    arrays, bounds_all = search.around(search.best)
     better = polished(
-        search.arrays,
-        search.best.rates,
-        search.populations(search.best),
+        arrays,
+        idle_at_minimum(arrays, search.best.rates, populations),
+        populations,
         node_prices=node_prices,
         link_prices=link_prices,
         upper_bound=search.bound,
@@ -264,47 +191,9 @@ def _polish(search: Search, run: _Run, steps: int, seed: int) -> None:
         seed=seed,
         interrupt=run.asked_to_stop,
     )
-    proved = better.upper_bound
-    if proved is not None and proved < search.bound:
-        search.bound = proved
+    if bounds_all and better.upper_bound is not None:
+        search.bound = min(search.bound, better.upper_bound)
     if better.utility > search.best.utility:
         populations = better.populations[search.order]
         search.consider(type(search.best)(better.utility, better.rates, populations))
     run.note()
-
-
-def _result(search: Search, run: _Run, problem_hash: str, seed: int) -> Result:
-    arrays = search.arrays
-    assert search.best is not None
-    populations = search.populations(search.best)
-    utility = arrays.utility(search.best.rates, populations)
-    bound = max(search.bound, utility)
-    run.trace[:] = [min(value, utility) for value in run.trace]
-    if bound - utility <= OPTIMAL_GAP * abs(bound):
-        status = "optimal"
-    else:
-        status = "solved" if run.settled and not run.stopped else "time_limit"
-    node_prices, link_prices = search.split_prices()
-    return Result(
-        status=status,
-        method=NAME,
-        rates=dict(zip(arrays.flow_ids, search.best.rates.tolist(), strict=True)),
-        populations=_whole(arrays, populations),
-        utility=utility,
-        upper_bound=bound,
-        node_prices={
-            node: dict(zip(arrays.resources, prices, strict=True))
-            for node, prices in zip(arrays.node_ids, node_prices.tolist(), strict=True)
-        },
-        link_prices=dict(zip(arrays.link_ids, link_prices.tolist(), strict=True)),
-        iterations=len(run.trace),
-        trace=tuple(run.trace),
-        bounds=tuple(run.bounds),
-        problem_hash=problem_hash,
-        kernel_version=__version__,
-        seed=seed,
-    )
-
-
-def _whole(arrays: Arrays, populations: FloatArray) -> dict[str, int]:
-    return dict(zip(arrays.class_ids, populations.astype(np.int64).tolist(), strict=True))

@@ -28,6 +28,7 @@ from weir.allocation.feasibility import overload
 from weir.allocation.segments import summed
 from weir.optimizers.lrgp.admission import Admission
 from weir.optimizers.lrgp.iteration import (
+    Expected,
     Reach,
     asked_load,
     begin,
@@ -94,6 +95,7 @@ class Asynchronous:
         self._populations = begin(arrays, self.nodes, self.links, start)
         self._rate_step = RateStep(arrays)
         self._reach = Reach(arrays)
+        self._expected = Expected(arrays)
         self._class_curves = arrays.curves.take(arrays.class_term)
         self._pairs = _Pairs(arrays)
         self._chance = np.random.default_rng(seed)
@@ -138,6 +140,7 @@ class Asynchronous:
         for k in range(kinds):
             at = arrays.class_node * kinds + k
             per_consumer += arrays.class_costs[:, k] * self._said_nodes.heard(at, of_class)
+        admitted = self._expected(admitted)
         price += summed(arrays.class_flow, admitted * per_consumer, flows)
         link_prices = self._said_links.heard(pairs.link, self._delay(len(pairs.link)))
         price += summed(pairs.link_flow, pairs.link_cost * link_prices, flows)

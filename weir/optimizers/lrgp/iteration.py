@@ -42,14 +42,16 @@ class Synchronous:
         """Of the rates asked for, the largest excess of any node or link, relative to it."""
         self._rate_step = RateStep(arrays)
         self._reach = Reach(arrays)
+        self._expected = Expected(arrays)
         self._populations = begin(arrays, self.nodes, self.links, start)
         self._admitted: Admitted | None = None
         self._admitted_at: FloatArray = self.nodes.values
 
     def advance(self) -> None:
         """Run one iteration: set the rates, admit consumers, then move the prices."""
-        weights = self._rate_step.weights(self._populations)
-        self.rates = self._rate_step(weights, self._price_per_message())
+        populations = self._expected(self._populations)
+        weights = self._rate_step.weights(populations)
+        self.rates = self._rate_step(weights, self._price_per_message(populations))
         self._admitted = self.admit(self.rates, self.nodes.values, rounds=self.rounds)
         self._admitted_at = self.nodes.values
         flow_load = self.arrays.flow_loads(self.rates)
@@ -66,12 +68,12 @@ class Synchronous:
             return feasible, self._admitted.populations
         return feasible, self.admit(feasible, self._admitted_at, rounds=self.rounds).populations
 
-    def _price_per_message(self) -> FloatArray:
+    def _price_per_message(self, populations: FloatArray) -> FloatArray:
         """Return the price per message, PL_i + PB_i (equations 8 and 9)."""
         arrays = self.arrays
         prices = self.nodes.values
         per_consumer = (arrays.class_costs * prices[arrays.class_node]).sum(axis=1)
-        price = summed(arrays.class_flow, self._populations * per_consumer, len(arrays.flow_ids))
+        price = summed(arrays.class_flow, populations * per_consumer, len(arrays.flow_ids))
         price += arrays.node_costs.T @ prices.reshape(-1)
         price += arrays.link_costs.T @ self.links.values
         return price
@@ -96,6 +98,34 @@ class Reach:
     def __init__(self, arrays: Arrays) -> None:
         self.nodes = (arrays.node_costs > 0).astype(np.float64)
         self.links = (arrays.link_costs > 0).astype(np.float64)
+
+
+class Expected:
+    """The consumers for whom a flow sets its rate: those admitted, or those it could win.
+
+    A request-response flow may be worth nothing at its minimum rate, below N / (think + D).
+    Then nobody is admitted there, and without anybody admitted the rate would never move. Such a
+    flow sets its rate as if one consumer of each of its classes were admitted.
+    """
+
+    def __init__(self, arrays: Arrays) -> None:
+        flows = len(arrays.flow_ids)
+        self._class_flow = arrays.class_flow
+        waits = arrays.population_max > 0
+        pays_at_once = waits & (arrays.worth(arrays.rate_min) > 0)
+        pays_later = waits & (arrays.worth(arrays.rate_max) > 0)
+        self._worthless = (
+            summed(arrays.class_flow, pays_at_once.astype(np.float64), flows) == 0
+        ) & (summed(arrays.class_flow, pays_later.astype(np.float64), flows) > 0)
+        self._one = np.where(pays_later, 1.0, 0.0)
+
+    def __call__(self, populations: FloatArray) -> FloatArray:
+        """The populations, with one of each class where a worthless flow has nobody."""
+        if not self._worthless.any():
+            return populations
+        flows = len(self._worthless)
+        alone = self._worthless & (summed(self._class_flow, populations, flows) == 0)
+        return np.where(alone[self._class_flow], self._one, populations)
 
 
 def rounds_of(arrays: Arrays) -> int:

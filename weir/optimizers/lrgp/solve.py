@@ -30,7 +30,7 @@ prices are those of the last iteration, which is the one that has settled. With 
 1 both are means of the last iterations, and rates and populations are repaired the same way.
 
 Cost: O(F + C log C) per iteration. Fails: oscillates without settling where the best rates
-sit on a kink or the exponent is near 1; the answer is then the best iterate, `time_limit`.
+sit on a kink or the exponent is near 1; the answer is then the best iterate, `not_converged`.
 
 References:
     C. Lumezanu, S. Bhola, M. Astley. Utility optimization for event-driven distributed
@@ -39,8 +39,6 @@ References:
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -48,21 +46,22 @@ import numpy as np
 
 from weir import __version__
 from weir.allocation.arrays import Arrays, to_arrays
-from weir.allocation.feasibility import fitted
 from weir.allocation.pruning import in_two_stages
 from weir.allocation.refusal import infeasible_result
 from weir.codec import content_hash
 from weir.model import Result
 from weir.optimizers.lrgp.asynchronous import Asynchronous
+from weir.optimizers.lrgp.enactment import Enactment
+from weir.optimizers.lrgp.ending import Answer, first_answer, raised
 from weir.optimizers.lrgp.iteration import Synchronous
 from weir.optimizers.lrgp.params import Params
+from weir.optimizers.lrgp.rate_step import RateStep
 from weir.stop import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from weir.model import Problem, Start
-    from weir.utility import FloatArray
 
 __all__ = ["NAME", "SUMMARY", "TITLE", "Params", "settled", "solve"]
 
@@ -70,64 +69,11 @@ NAME = "lrgp"
 TITLE = "LRGP"
 SUMMARY = "Prices steer the rates, each node admits consumers greedily. Fast, no bound."
 
-FILL_ROUNDS = 64
-"""How often the capacity left at the end is offered to the classes that still wait."""
+SETTLED_SHORT = 0.01
+"""Iterations have not converged where the answer is above what they settled on by more."""
 
 SETTLED_OVERLOAD = 0.01
 """Prices have not settled while the rates they ask for overload something by more."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Best:
-    """Hold the best feasible iterate so far."""
-
-    utility: float
-    iteration: int
-    rates: FloatArray
-    populations: FloatArray
-
-
-class _Enactment:
-    """Compute what would be enacted after each iteration, and at which prices."""
-
-    def __init__(self, state: Synchronous | Asynchronous, window: int) -> None:
-        self._state = state
-        self._rates: deque[FloatArray] = deque(maxlen=window)
-        self._nodes: deque[FloatArray] = deque(maxlen=window)
-        self._links: deque[FloatArray] = deque(maxlen=window)
-
-    def __call__(self) -> tuple[FloatArray, FloatArray]:
-        """Record the iterate and return feasible rates and populations."""
-        state = self._state
-        self._rates.append(state.rates)
-        self._nodes.append(state.nodes.values)
-        self._links.append(state.links.values)
-        if isinstance(state, Synchronous) and self._rates.maxlen == 1:
-            return state.enactable()
-        return self._repaired(np.clip(_mean(self._rates), *self._bounds))
-
-    @property
-    def _bounds(self) -> tuple[FloatArray, FloatArray]:
-        return self._state.arrays.rate_min, self._state.arrays.rate_max
-
-    @property
-    def node_prices(self) -> FloatArray:
-        """Return the mean of the node prices over the window."""
-        return _mean(self._nodes)
-
-    @property
-    def link_prices(self) -> FloatArray:
-        """Return the mean of the link prices over the window."""
-        return _mean(self._links)
-
-    def _repaired(self, rates: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Means and late news need not fit: draw the rates in and admit anew at these prices."""
-        feasible = fitted(self._state.arrays, rates)
-        return feasible, self.filled(feasible)
-
-    def filled(self, rates: FloatArray) -> FloatArray:
-        """Populations that leave no room lying for a class behind the first that did not fit."""
-        return self._state.admit(rates, self.node_prices, rounds=FILL_ROUNDS).populations
 
 
 def solve(
@@ -169,38 +115,46 @@ def _solve_once(
         state = Asynchronous(arrays, params, seed=seed, start=start)
     else:
         state = Synchronous(arrays, params, start)
-    enact = _Enactment(state, params.window)
-    best: _Best | None = None
+    enact = Enactment(state, params.window)
+
+    def enough(utility: float) -> bool:
+        return stop(Progress(iteration=0, utility=utility, best_utility=utility))
+
+    first = first_answer(arrays, enough)
+    best: Answer | None = None
+    best_at = 0
     trace: list[float] = []
-    is_settled = False
+    is_settled = stopped = False
     for iteration in range(1, params.max_iterations + 1):
         state.advance()
         rates, populations = enact()
         utility = arrays.utility(rates, populations)
         trace.append(utility)
         if best is None or utility > best.utility:
-            best = _Best(
-                utility=utility,
-                iteration=iteration,
-                rates=rates,
-                populations=populations,
-            )
-        progress = Progress(iteration=iteration, utility=utility, best_utility=best.utility)
+            best = Answer(utility=utility, rates=rates, populations=populations)
+            best_at = iteration
+        reached = best.utility if first is None else max(best.utility, first.utility)
+        progress = Progress(iteration=iteration, utility=utility, best_utility=reached)
         if on_progress is not None:
             on_progress(progress)
         is_settled = state.overload <= SETTLED_OVERLOAD and settled(trace, params)
-        if stop(progress):
+        stopped = stop(progress)
+        if stopped:
             break
-        if is_settled and iteration - best.iteration >= params.patience:
+        if is_settled and iteration - best_at >= params.patience:
             break
     assert best is not None  # max_iterations is at least 1
-    populations, utility = _filled(arrays, enact, best)
+    answer = _ended(arrays, enact, best)
+    if first is not None and first.utility > answer.utility:
+        answer = first
+    is_settled = is_settled and trace[-1] >= answer.utility * (1 - SETTLED_SHORT)
+    counts = answer.populations.astype(np.int64).tolist()
     return Result(
-        status="solved" if is_settled else "time_limit",
+        status="solved" if is_settled else "time_limit" if stopped else "not_converged",
         method=NAME,
-        rates=dict(zip(arrays.flow_ids, best.rates.tolist(), strict=True)),
-        populations=dict(zip(arrays.class_ids, populations.astype(np.int64).tolist(), strict=True)),
-        utility=utility,
+        rates=dict(zip(arrays.flow_ids, answer.rates.tolist(), strict=True)),
+        populations=dict(zip(arrays.class_ids, counts, strict=True)),
+        utility=answer.utility,
         node_prices={
             node: dict(zip(arrays.resources, prices, strict=True))
             for node, prices in zip(arrays.node_ids, enact.node_prices.tolist(), strict=True)
@@ -222,16 +176,11 @@ def settled(trace: list[float], params: Params) -> bool:
     return max(last) - min(last) <= params.settle_tolerance * abs(last[-1])
 
 
-def _filled(arrays: Arrays, enact: _Enactment, best: _Best) -> tuple[FloatArray, float]:
-    """Offer the capacity left over to the classes that the single greedy pass skipped."""
+def _ended(arrays: Arrays, enact: Enactment, best: Answer) -> Answer:
+    """Offer what is left over to the classes that the greedy pass skipped, then to the rates."""
+    answer = best
     more = enact.filled(best.rates)
     utility = arrays.utility(best.rates, more)
     if utility > best.utility:
-        return more, utility
-    return best.populations, best.utility
-
-
-def _mean(values: deque[FloatArray]) -> FloatArray:
-    if len(values) == 1:
-        return values[0]  # to the last bit
-    return np.asarray(np.mean(np.stack(list(values)), axis=0))
+        answer = Answer(utility=utility, rates=best.rates, populations=more)
+    return raised(arrays, RateStep(arrays), answer, enact.node_prices, enact.link_prices)

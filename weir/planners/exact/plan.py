@@ -17,7 +17,6 @@ docs/algorithms/transformation.md
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from weir.errors import InvalidProblem, NoPlan
@@ -25,8 +24,8 @@ from weir.model.transformation import TransformationPlan
 from weir.planners import PlanProgress
 from weir.planners.exact.actions import cheapest
 from weir.planners.exact.direct_plan import direct
+from weir.planners.exact.params import Params
 from weir.planners.exact.steps import fewest_steps
-from weir.plugins import about, check_fields
 from weir.transformation.bounds import lower_bounds
 from weir.transformation.scheduling import pack
 from weir.transformation.validation import check
@@ -37,6 +36,8 @@ if TYPE_CHECKING:
     from weir.model.transformation import Objective, Steps, Transformation
     from weir.planners.exact.actions import Found
     from weir.transformation.bounds import Bounds
+
+__all__ = ["NAME", "SUMMARY", "TITLE", "Params", "plan"]
 
 NAME = "exact"
 TITLE = "Exact search"
@@ -49,20 +50,6 @@ EXHAUSTED = (
     "every tree that can be reached was looked at, and the goal is not among them; allow more "
     "links per broker, thaw what is frozen, or change the goal"
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """Limit how long the search goes on by itself."""
-
-    max_trees: int = field(
-        default=5_000_000,
-        metadata=about(help="Trees looked at before it gives up", unit="trees", min=1),
-    )
-
-    def __post_init__(self) -> None:
-        """Check the limits of every field; raise InvalidProblem that names the field."""
-        check_fields(self)
 
 
 def plan(

@@ -27,7 +27,7 @@ BROKERS_OF_A_SLIDE = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slides:
-    """shift(i, j, k) by broker number, one per place of the three arrays, in ascending order."""
+    """Hold each shift(i, j, k) by broker number, one per place of the three arrays, ascending."""
 
     i: np.ndarray
     j: np.ndarray

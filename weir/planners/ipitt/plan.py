@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING
 from weir.errors import InvalidProblem, NoPlan
 from weir.model.transformation import TransformationPlan
 from weir.planners import PlanProgress
-from weir.planners.ipitt.run import Ended, Run
+from weir.planners.ipitt.run import Run
+from weir.planners.ipitt.trial import Ended
 from weir.plugins import about, check_fields
 from weir.reading import shown
 

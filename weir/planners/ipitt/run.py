@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from weir.planners.ipitt.actions import count, groups, slides
 from weir.planners.ipitt.horizon import ground, horizon, is_reachable
 from weir.planners.ipitt.model import Model, prices
 from weir.planners.ipitt.rows import TooLarge
+from weir.planners.ipitt.trial import Ended, Settings, Trial, action_set, solver
 from weir.transformation.bounds import composites, lower_bounds
 from weir.transformation.indexed import indexed
 from weir.transformation.reduction import reduced
@@ -20,56 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from weir.model.transformation import Objective, Steps, Transformation
-    from weir.planners.ipitt.actions import ActionSet
-    from weir.planners.ipitt.horizon import Ground
-    from weir.solvers import BinaryAnswer, BinarySolver
-    from weir.transformation.indexed import Indexed
-    from weir.utility import FloatArray
+    from weir.solvers import BinaryAnswer
 
 NEARLY = 1e-6
 """Costs that differ by less are the same."""
-
-
-class Ended(Exception):
-    """End the search because the caller asked to stop."""
-
-
-def _solver(name: str) -> BinarySolver:
-    """Loaded when it is needed: planners are listed without waiting for solvers."""
-    if name == "highs":
-        from weir.solvers import highs_binary
-
-        return highs_binary
-    from weir.solvers import cp_sat
-
-    return cp_sat
-
-
-class Settings(Protocol):
-    """Name the fields of `weir.planners.ipitt.Params` that a run reads."""
-
-    @property
-    def action_set(self) -> str: ...
-    @property
-    def solver(self) -> str: ...
-    @property
-    def first_length_only(self) -> bool: ...
-    @property
-    def max_steps(self) -> int: ...
-    @property
-    def max_slides(self) -> int: ...
-    @property
-    def max_terms(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """Hold a number of steps, and what does not depend on it."""
-
-    steps: int
-    of: Ground
-    price: FloatArray
-    names: Indexed
 
 
 class Run:
@@ -131,16 +85,15 @@ class Run:
             self.is_over = True
             return
         names = indexed(self._core)
-        members = groups(self._core, names, self._action_set)
+        chosen = action_set(self._settings)
+        members = groups(self._core, names, chosen)
         size = sum(count(len(group)) for group in members)
         if size > self._settings.max_slides:
-            self._why = (
-                f"action set {self._action_set} has {size} slides; choose E, or raise max_slides"
-            )
+            self._why = f"action set {chosen} has {size} slides; choose E, or raise max_slides"
             return
         of = ground(self._core, names, slides(members), ask=ask)
         if not is_reachable(of, ask=ask):
-            self._why = f"action set {self._action_set} does not reach the goal"
+            self._why = f"action set {chosen} does not reach the goal"
             self.is_infeasible = self._holds_all
             self.is_over = True
             return
@@ -159,11 +112,6 @@ class Run:
             self.is_over = True
             self._why = f"no plan within max_steps = {self._settings.max_steps}"
         tell()
-
-    @property
-    def _action_set(self) -> ActionSet:
-        known: dict[str, ActionSet] = {"N": "N", "A": "A", "E": "E"}
-        return known[self._settings.action_set]
 
     def _is_worth(self, steps: int, least: float) -> bool:
         """Return whether a plan of so many steps could be better than the best so far."""
@@ -203,7 +151,7 @@ class Run:
                 is_ended = True
             return is_ended
 
-        answer = _solver(self._settings.solver).minimise(
+        answer = solver(self._settings.solver).minimise(
             program, start=known, seed=self._seed, stop=stop
         )
         self._take(trial, model, answer)

@@ -16,7 +16,7 @@ Minimum Cost Paths. IEEE Transactions on Systems Science and Cybernetics 4 (1968
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -52,12 +52,25 @@ def _with(
     node.new[at] = code
 
 
+class AtHand(NamedTuple):
+    """The state whose followers are entered, and what is known of it."""
+
+    state: int
+    rest: int
+    """Its estimate."""
+    known: int
+    """How many different sets it has."""
+    below: int
+    """Plans of fewer slides than this are what is wanted."""
+
+
 @compiled_inside
 def _slide_end(
-    case: Case, table: SearchTable, node: Expansion, state: int, below: int, rest: int, known: int,
-    slot: int, mover: np.uint64, stay: int, end: int,
+    case: Case, table: SearchTable, node: Expansion, at_hand: AtHand, slot: int, mover: np.uint64,
+    stay: int, end: int,
 ) -> None:  # fmt: skip
     """Enter the states after slides of one end of a link."""
+    state, known = at_hand.state, at_hand.known
     cost = int(np.int64(table.cost[state])) + 1
     staying = case.first[end + 1] - case.first[end]
     for at in range(staying + node.degree[end]):
@@ -70,8 +83,8 @@ def _slide_end(
         if goal == BARRED:
             continue
         link = to if node.parent[to] == end else end
-        after = rest + gain(node, known, link, mover, goal)
-        if cost + after >= below:
+        after = at_hand.rest + gain(node, known, link, mover, goal)
+        if cost + after >= at_hand.below:
             continue
         _with(case, table, node, state, slot, (min(stay, to) << 6) | max(stay, to))
         enter(table, node.new, case.width, cost, state, after)
@@ -98,11 +111,12 @@ def look(case: Case, table: SearchTable, node: Expansion, below: int, states: in
             table.control[FOUND] = state
             return DONE
         rest, known = estimate(case, node)
+        at_hand = AtHand(state, rest, known, below)
         for at in range(1, case.brokers):
             v = node.order[at]
             if stays_for_good(node, v) or case.locked[v] or case.locked[node.parent[v]]:
                 continue
             p, slot, mover = node.parent[v], node.slot[v], node.sums[v]
-            _slide_end(case, table, node, state, below, rest, known, slot, mover, v, p)
-            _slide_end(case, table, node, state, below, rest, known, slot, mover, p, v)
+            _slide_end(case, table, node, at_hand, slot, mover, v, p)
+            _slide_end(case, table, node, at_hand, slot, mover, p, v)
     return GOING_ON

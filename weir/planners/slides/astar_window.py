@@ -6,7 +6,7 @@ other comes out: equal plans are what lets the next window find more.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,12 +21,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
-    Small = NDArray[np.int8]
+    Int8s = NDArray[np.int8]
+    Codes = NDArray[np.uint16]
     Masks = NDArray[np.uint64]
 
 STATES, WIDTH, MOST_SLIDES = 1 << 13, 32, 64
 """States that a stretch's table has room for, links that go, slides of a stretch."""
 U1 = np.uint64(1)
+
+
+class Stretch(NamedTuple):
+    """A stretch of a plan as a problem of its own; both trees are rooted. B brokers."""
+
+    before: Ints
+    """(B,) parents in the tree before it; -1 for the root."""
+    after: Ints
+    """(B,) parents in the tree after it."""
+    stays: Int8s
+    """(B, B) 1 where a link is never removed: if it is not in `after`, it is never made."""
+    degree: Ints
+    """(B,) links of each broker before."""
+    cap: int
+    """Links that a broker may have."""
 
 
 def stretch_table() -> SearchTable:
@@ -44,15 +60,17 @@ def _shuffled(size: int, random: Masks) -> Ints:
 
 
 @compiled_inside
-def _without_idle_leaves(size: int, before: Ints, after: Ints, cap: int) -> Ints:
+def _without_idle_leaves(stretch: Stretch) -> Ints:
     """Per broker, 1 where it matters to a plan of the fewest slides.
 
     A leaf at a link that stays, with no link that goes or comes, is no help: where a plan slides an
     end onto it, the end may as well wait at its neighbour. Nor is a broker that such leaves leave a
     leaf. With a maximum degree the neighbour may have no room, so all brokers matter.
     """
+    before, after = stretch.before, stretch.after
+    size = len(before)
     matters = np.ones(size, np.int64)
-    if cap < size:
+    if stretch.cap < size:
         return matters
     around = np.zeros(size, np.int64)
     held = np.zeros(size, np.int64)
@@ -78,19 +96,16 @@ def _without_idle_leaves(size: int, before: Ints, after: Ints, cap: int) -> Ints
     return matters
 
 
-@compiled
-def least(
-    size: int, before: Ints, after: Ints, stays: Small, degree: Ints, cap: int, below: int,
-    states: int, table: SearchTable, random: Masks, out: Ints,
-) -> int:  # fmt: skip
-    """Fewer slides than `below` from `before` to `after`, the fewest, in `out`; -1: none found.
+@compiled_inside
+def _renumbered(stretch: Stretch, random: Masks) -> tuple[Ints, Ints, Ints]:
+    """An order of the brokers; the broker of each number of the case; the number of each broker.
 
-    Both trees are rooted; a link that stays and is not in `after` is never made, because it could
-    not be removed. `degree` counts the links of each broker before.
+    A broker that does not matter has the number -1.
     """
-    matters = _without_idle_leaves(size, before, after, cap)
+    matters = _without_idle_leaves(stretch)
+    size = len(matters)
     order = _shuffled(size, random)
-    name = np.empty(size, np.int64)  # the broker of each broker of the case
+    name = np.empty(size, np.int64)
     number = np.full(size, -1, np.int64)
     brokers = 0
     for at in range(size):
@@ -98,51 +113,26 @@ def least(
             name[brokers] = order[at]
             number[order[at]] = brokers
             brokers += 1
-    bit = np.full((brokers, brokers), NO_GOAL, np.int8)
-    marks = np.zeros(brokers, np.uint64)
-    staying = np.empty(brokers, np.int64)
-    for a in range(brokers):
-        staying[a] = degree[name[a]]
-        for b in range(brokers):
-            if stays[name[a], name[b]] and not is_link(after, name[a], name[b]):
-                bit[a, b] = BARRED
+    return order, name[:brokers], number
+
+
+@compiled_inside
+def _links_that_stay(
+    stretch: Stretch, order: Ints, number: Ints, brokers: int
+) -> tuple[Ints, Ints]:
+    """Per broker of the case, places into the second array; there its neighbours for good."""
+    before, after = stretch.before, stretch.after
     first = np.zeros(brokers + 1, np.int64)
-    codes = np.empty(WIDTH, np.uint16)
-    comes, goes, kept = 0, 0, 0
-    for at in range(size):
-        v = order[at]
-        p = after[v]
-        if p >= 0 and not is_link(before, v, p):
-            if comes == WIDTH:
-                return -1
-            a, b = number[v], number[p]
-            bit[a, b] = bit[b, a] = comes
-            marks[a] ^= U1 << np.uint64(comes)
-            marks[b] ^= U1 << np.uint64(comes)
-            comes += 1
+    for v in order:
         p = before[v]
-        if p < 0 or number[v] < 0 or number[p] < 0:
-            continue
-        a, b = number[v], number[p]
-        if is_link(after, v, p):
-            first[a + 1] += 1
-            first[b + 1] += 1
-            kept += 2
-        elif goes == WIDTH:
-            return -1
-        else:
-            codes[goes] = (min(a, b) << 6) | max(a, b)
-            staying[a] -= 1
-            staying[b] -= 1
-            goes += 1
-    if goes == 0:
-        return 0
+        if p >= 0 and number[v] >= 0 and number[p] >= 0 and is_link(after, v, p):
+            first[number[v] + 1] += 1
+            first[number[p] + 1] += 1
     for a in range(brokers):
         first[a + 1] += first[a]
-    others = np.empty(kept + 1, np.int64)
+    others = np.empty(first[brokers] + 1, np.int64)
     filled = first.copy()
-    for at in range(size):
-        v = order[at]
+    for v in order:
         p = before[v]
         if p >= 0 and number[v] >= 0 and number[p] >= 0 and is_link(after, v, p):
             a, b = number[v], number[p]
@@ -150,13 +140,68 @@ def least(
             others[filled[b]] = a
             filled[a] += 1
             filled[b] += 1
-    codes[:goes].sort()
+    return first, others
+
+
+@compiled_inside
+def _case(stretch: Stretch, order: Ints, name: Ints, number: Ints) -> tuple[Case, Codes]:
+    """The stretch for `astar`, and the links that go, in order; its width is -1 where these, or
+    those that come, are too many."""
+    before, after, brokers = stretch.before, stretch.after, len(name)
+    bit = np.full((brokers, brokers), NO_GOAL, np.int8)
+    marks = np.zeros(brokers, np.uint64)
+    staying = np.empty(brokers, np.int64)
+    for a in range(brokers):
+        staying[a] = stretch.degree[name[a]]
+        for b in range(brokers):
+            if stretch.stays[name[a], name[b]] and not is_link(after, name[a], name[b]):
+                bit[a, b] = BARRED
+    codes = np.empty(WIDTH, np.uint16)
+    comes, goes = 0, 0
+    for v in order:
+        p = after[v]
+        if p >= 0 and not is_link(before, v, p):
+            if comes == WIDTH:
+                goes = -1
+                break
+            a, b = number[v], number[p]
+            bit[a, b] = bit[b, a] = comes
+            marks[a] ^= U1 << np.uint64(comes)
+            marks[b] ^= U1 << np.uint64(comes)
+            comes += 1
+        p = before[v]
+        if p >= 0 and number[v] >= 0 and number[p] >= 0 and not is_link(after, v, p):
+            if goes == WIDTH:
+                goes = -1
+                break
+            a, b = number[v], number[p]
+            codes[goes] = (min(a, b) << 6) | max(a, b)
+            staying[a] -= 1
+            staying[b] -= 1
+            goes += 1
+    codes[: max(goes, 0)].sort()
+    first, others = _links_that_stay(stretch, order, number, brokers)
     locked = np.zeros(brokers, np.int64)
-    case = Case(brokers, goes, first, others, marks, bit, cap, staying, locked)
-    open_table(table, codes, goes)
-    if look(case, table, new_expansion(brokers, goes), min(below, MOST_SLIDES), states) != DONE:
+    return Case(brokers, goes, first, others, marks, bit, stretch.cap, staying, locked), codes
+
+
+@compiled
+def least(
+    stretch: Stretch, below: int, states: int, table: SearchTable, random: Masks, out: Ints
+) -> int:
+    """Fewer slides than `below` through the stretch, the fewest, in `out`; -1: none found.
+
+    Gives up after so many states.
+    """
+    order, name, number = _renumbered(stretch, random)
+    case, codes = _case(stretch, order, name, number)
+    if case.width <= 0:
+        return case.width
+    open_table(table, codes, case.width)
+    node = new_expansion(case.brokers, case.width)
+    if look(case, table, node, min(below, MOST_SLIDES), states) != DONE:
         return -1
-    slides = slides_to(table, goes, table.control[FOUND], out)
+    slides = slides_to(table, case.width, table.control[FOUND], out)
     for at in range(slides):
         for part in range(3):
             out[at, part] = name[out[at, part]]

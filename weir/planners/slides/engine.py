@@ -129,7 +129,7 @@ class Engine:
             self._enter()
         sweep(
             self._queue, self.arrays.ground, self._forwards, WINDOWS, self.window_brokers,
-            3 * self.window_brokers - 6, self._slack, self.random,
+            self._slack, self.random,
         )  # fmt: skip
         if self._queue.control[HEAD] < 0:
             self._leave()

@@ -6,20 +6,29 @@ Broker 0 is the root of both trees.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from weir.compiled import compiled
-from weir.planners.slides.beam import MAX_LEVELS, MOVABLE, PLACED, beam
+from weir.compiled import compiled, compiled_inside
+from weir.planners.slides.beam import (
+    MAX_LEVELS,
+    MOVABLE,
+    PLACED,
+    Goals,
+    Look,
+    Prices,
+    Start,
+    Task,
+    beam,
+)
 from weir.planners.slides.bits import chance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-    Small = NDArray[np.int8]
+    Int8s = NDArray[np.int8]
     Masks = NDArray[np.uint64]
 
 U1 = np.uint64(1)
@@ -41,7 +50,38 @@ def is_link(parent: Ints, a: int, b: int) -> bool:
     return parent[a] == b or parent[b] == a
 
 
-@compiled
+class Window(NamedTuple):
+    """A window as a problem of its own. B brokers, of which 0 is the root of both trees."""
+
+    before: Ints
+    """(B,) parents in the tree that the window begins with; -1 for the root."""
+    after: Ints
+    """(B,) parents in the tree that it ends with."""
+    degree_before: Ints
+    """(B,) links of each broker in the whole tree before."""
+    degree_after: Ints
+    stays: Int8s
+    """(B, B) 1 where a link must never be removed (forwards)."""
+    cap: int
+    """Links that a broker may have."""
+    prices: Prices
+
+
+@compiled_inside
+def reversed_window(window: Window) -> Window:
+    """Return the window of the way back."""
+    return Window(
+        window.after,
+        window.before,
+        window.degree_after,
+        window.degree_before,
+        window.stays,
+        window.cap,
+        window.prices,
+    )
+
+
+@compiled_inside
 def _mark_path(parent: Ints, depth: Ints, a: int, b: int, bit: int, crossing: Masks) -> None:
     while a != b:
         if depth[a] < depth[b]:
@@ -50,50 +90,34 @@ def _mark_path(parent: Ints, depth: Ints, a: int, b: int, bit: int, crossing: Ma
         a = parent[a]
 
 
-@compiled
-def _depths(parent: Ints, size: int, depth: Ints) -> None:
-    for v in range(size):
+@compiled_inside
+def _depths(parent: Ints) -> Ints:
+    depth = np.zeros(len(parent), np.int64)
+    for v in range(len(parent)):
         at, steps = v, 0
         while parent[at] >= 0:
             at = parent[at]
             steps += 1
         depth[v] = steps
+    return depth
 
 
-@compiled
-def _one_way(
-    size: int,
-    before: Ints,
-    after: Ints,
-    stays: Small,
-    backwards: bool,
-    stiff: bool,
-    degree: Ints,
-    cap: int,
-    price: float,
-    broker_price: Floats,
-    link_price: Floats,
-    cheapest: float,
-    power: Floats,
-    width: int,
-    limit: float,
-    wide: bool,
-    noise: float,
-    random: Masks,
-    out: Ints,
-) -> tuple[int, float]:
-    """Slides from `before` to `after`; stays[a, b]: this link must never be removed (forwards).
+@compiled_inside
+def _begun(window: Window, backwards: bool, stiff: bool) -> tuple[Start, Goals]:
+    """What a beam starts with and what it has to make.
 
-    Backwards, `before` is the tree that the window ends with: a link that stays and is in both
-    trees is fixed, one that stays and is only in `before` leaves and may not come back.
+    Backwards, the window's `before` is the tree that the plan's window ends with: a link that stays
+    and is in both trees is fixed, one that stays and is only in `before` leaves and may not come
+    back. `stiff`: links in both trees are fixed.
     """
+    before, after, stays = window.before, window.after, window.stays
+    size = len(before)
     target = np.zeros((size, size), np.int64)
     forbidden = np.zeros((size, size), np.int8)
     permanent = np.zeros(64, np.int64)
     crossing = np.zeros(size, np.uint64)
     flags = np.zeros(size, np.int64)
-    depth = np.zeros(size, np.int64)
-    _depths(before, size, depth)
+    depth = _depths(before)
     bits = 0
     for v in range(1, size):
         p = after[v]
@@ -115,68 +139,38 @@ def _one_way(
         for b in range(size):
             if stays[a, b] and not (not backwards and is_link(after, a, b)):
                 forbidden[a, b] = 1
-    return beam(
-        size,
-        before,
-        crossing,
-        flags,
-        degree,
-        cap,
-        target,
-        permanent,
-        forbidden,
-        price,
-        broker_price,
-        link_price,
-        cheapest,
-        power,
-        width,
-        limit,
-        wide,
-        noise,
-        random,
-        out,
-    )
+    start = Start(before, crossing, flags, window.degree_before)
+    return start, Goals(target, permanent, forbidden, window.cap)
 
 
-@compiled
-def solve_local(
-    size: int,
-    before: Ints,
-    after: Ints,
-    stays: Small,
-    degree_before: Ints,
-    degree_after: Ints,
-    cap: int,
-    price: float,
-    broker_price: Floats,
-    link_price: Floats,
-    cheapest: float,
-    beta: float,
-    width: int,
-    limit: float,
-    backwards: bool,
-    random: Masks,
-    out: Ints,
-) -> tuple[int, float]:
-    """Slides (forwards, in `out`) from `before` to `after` for at most `limit`; (-1, inf): none."""
+@compiled_inside
+def _look(beta: float, width: int, random: Masks) -> tuple[Look, bool]:
+    """How to look this time, and whether links in both trees are fixed."""
     power = np.empty(65, np.float64)
     for n in range(65):
         power[n] = n**beta
     stiff = chance(random) < 0.5
     wide = chance(random) < 0.2
     noise = 0.0 if chance(random) < 0.5 else 0.3 * chance(random)
+    return Look(power, width, wide, noise), stiff
+
+
+@compiled
+def solve_local(
+    window: Window, backwards: bool, beta: float, width: int, limit: float, random: Masks, out: Ints
+) -> tuple[int, float]:
+    """Slides through the window, forwards, in `out`, for at most `limit`; (-1, inf): none.
+
+    `backwards`: look for them from its end. `beta`, `width`: as in `beam`.
+    """
+    look, stiff = _look(beta, width, random)
     if not backwards:
-        return _one_way(
-            size, before, after, stays, False, stiff, degree_before, cap, price, broker_price,
-            link_price, cheapest, power, width, limit, wide, noise, random, out,
-        )  # fmt: skip
+        start, goals = _begun(window, False, stiff)
+        return beam(start, Task(goals, window.prices, look), limit, random, out)
     found = np.empty((MAX_LEVELS, 3), np.int64)
     # Going back, an action makes the link that it removes going forth.
-    length, cost = _one_way(
-        size, after, before, stays, True, stiff, degree_after, cap, price, broker_price,
-        link_price, cheapest, power, width, limit, wide, noise, random, found,
-    )  # fmt: skip
+    start, goals = _begun(reversed_window(window), True, stiff)
+    length, cost = beam(start, Task(goals, window.prices, look), limit, random, found)
     for at in range(length):
         back = length - 1 - at
         out[at, 0], out[at, 1], out[at, 2] = found[back, 0], found[back, 2], found[back, 1]

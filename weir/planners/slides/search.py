@@ -5,38 +5,28 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from weir.actions import edge
-from weir.errors import InvalidProblem, NoPlan
+from weir.errors import NoPlan
 from weir.model.transformation import TransformationPlan
-from weir.planners import PlanProgress, exact
+from weir.planners import PlanProgress
 from weir.planners.slides.arrays import arrays_of
 from weir.planners.slides.barriers import why_impossible
 from weir.planners.slides.engine import Engine
-from weir.planners.slides.fewest_slides import FewestSlides, fits
-from weir.planners.slides.merging import merged
+from weir.planners.slides.proof import Proof, exactly
 from weir.planners.slides.step_planning import improve_steps
-from weir.planners.slides.translation import as_moves, as_slides, in_order
+from weir.planners.slides.translation import as_slides
+from weir.planners.slides.weighing import Weighing
 from weir.transformation.bounds import composites, lower_bounds
-from weir.transformation.moves import apply, neighbours, price
 from weir.transformation.reduction import reduced
-from weir.transformation.scheduling import pack
 from weir.transformation.validation import check
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from weir.model.transformation import Move, Objective, Steps, Transformation
+    from weir.model.transformation import Objective, Steps, Transformation
+    from weir.planners.slides.weighing import Way
 
 ROUNDS_BEFORE_STEPS = 60
 """Rounds for few actions before the steps are planned, where steps are what counts."""
-FEW, FEW_TREES = 12, 200_000
-"""Brokers up to which the exact search is asked where descents fail; trees it may look at."""
-PROOF_AFTER, PROOF_CHUNK, PROOF_STATES = 60, 300, 1 << 19
-"""Rounds before a proof is begun for small overlays, trees that it looks at between two rounds,
-and trees it may keep."""
 EPS = 1e-6
 
 
@@ -61,11 +51,12 @@ class Search:
         self.start, self.planner = start, planner
         self.reduced = reduced(problem)
         self.arrays = arrays_of(self.reduced.problem)
+        self.weighing = Weighing(problem=problem, parts=self.reduced, arrays=self.arrays)
         self.engine = Engine(self.arrays, seed=seed, window_brokers=window_brokers)
         self.bounds = lower_bounds(problem)
         self.rounds = 0
         self.stopped = False
-        self._proof: FewestSlides | None = None
+        self._proof = Proof(problem)
 
     def run(self) -> TransformationPlan:
         """The best plan before `stop`. Raises NoPlan, never for a problem proven impossible."""
@@ -85,27 +76,20 @@ class Search:
             known = as_slides(self.reduced, self.arrays, self.start)
         found = self.engine.begin(known)
         if not found and self.start is None:
-            proven = self._exact()
+            proven = exactly(
+                self.problem,
+                len(self.arrays.before),
+                objective=self.objective,
+                stop=self.stop,
+                seed=self.seed,
+            )
             if proven.status == "infeasible":
-                return proven
+                return replace(proven, planner=self.planner)
             self.start = proven.steps
             found = self.engine.begin(as_slides(self.reduced, self.arrays, self.start))
         if found:
             self._improve()
         return self._answer()
-
-    def _exact(self) -> TransformationPlan:
-        """A plan, or the proof that there is none, where descents fail on few brokers."""
-        if len(self.arrays.before) <= FEW:
-            params = exact.Params(max_trees=FEW_TREES)
-            plan = exact.plan(
-                self.problem, params, objective=self.objective, stop=self.stop, seed=self.seed
-            )
-            return replace(plan, planner=self.planner)
-        raise NoPlan(
-            "no order of slides was found that keeps to the maximum degree; nothing proves "
-            "that there is none: allow one link more per broker, or plan with exact"
-        )
 
     # --- rounds
 
@@ -131,19 +115,11 @@ class Search:
         self.engine.settle()
 
     def _prove(self) -> None:
-        """Between rounds, go on with the search for the proof that no plan is shorter."""
+        """Go on with the proof that no plan is shorter, and take a shorter one over."""
         if self.objective == "steps" or self.engine.best is None:
             return
-        if self._proof is None:
-            if self.rounds == PROOF_AFTER and fits(self.problem):
-                self._proof = FewestSlides(
-                    self.problem, below=len(self.engine.best), most_states=PROOF_STATES
-                )
-            return
-        self._proof.below = min(self._proof.below, len(self.engine.best))
-        self._proof.look(PROOF_CHUNK)
-        moves = self._proof.moves()
-        if moves is not None and len(moves) < len(self.engine.best):
+        moves = self._proof.look(self.rounds, len(self.engine.best))
+        if moves is not None:
             shorter = as_slides(self.reduced, self.arrays, (moves,))
             assert shorter is not None, "a plan of slides alone"
             self.engine.offer(shorter)
@@ -169,31 +145,18 @@ class Search:
         if composites(self.problem):
             return False
         if self.problem.priced:
-            return self.engine.best_cost + self._cost_of_churn() <= self.bounds.cost + EPS
+            return self.engine.best_cost + self.weighing.cost_of_churn() <= self.bounds.cost + EPS
         extra = len(self.reduced.appends) + len(self.reduced.detaches)
         return len(self.engine.best) + extra <= self.bounds.actions
-
-    def _cost_of_churn(self) -> float:
-        costs, of = self.problem.options.action_costs, self.problem.options.action_costs.brokers
-        total = 0.0
-        for move in (*self.reduced.appends, *self.reduced.detaches):
-            other = move.to if move.op == "append" else move.source
-            assert other is not None
-            total += costs.append if move.op == "append" else costs.detach
-            total += of.get(move.broker, 0.0) + of.get(other, 0.0)
-            if move.op == "append":
-                total += costs.links.get(edge(move.broker, other), 0.0)
-        return total
 
     # --- the answer
 
     def _answer(self) -> TransformationPlan:
-        ways: list[tuple[float, int, Steps]] = []
+        ways: list[Way] = []
         if self.start is not None:
-            ways.append(self._weighed(self.start))
+            ways.append(self.weighing.weighed(self.start))
         if self.engine.best is not None:
-            moves = self._ordered(self.engine.best)
-            ways += self._ways(moves)
+            ways += self.weighing.ways(self.engine.best, self.engine.goal_by_goal)
             if not ways:
                 raise NoPlan(
                     "brokers that come or go find no room under the maximum degree; nothing "
@@ -202,7 +165,7 @@ class Search:
         cost, _, steps = min(ways, key=lambda way: way[:2])
         if self.objective == "steps":
             steps = self._fewer_steps(min(ways, key=lambda way: (len(way[2]), way[0]))[2])
-            cost = self._cost(steps)
+            cost = self.weighing.cost(steps)
         actions = sum(map(len, steps))
         if self.objective == "steps":
             proven = len(steps) <= self.bounds.steps
@@ -219,35 +182,6 @@ class Search:
             cost=cost,
             lower_bound_cost=self.bounds.cost,
         )
-
-    def _ordered(self, slides: NDArray[np.int32]) -> list[Move]:
-        core = as_moves(self.arrays, slides)
-        return in_order(self.problem, self.reduced.appends, core, self.reduced.detaches)
-
-    def _ways(self, moves: list[Move]) -> list[tuple[float, int, Steps]]:
-        """The plan as it is, or what composites make of it where they are priced."""
-        rows = [merged(self.problem, moves)]
-        if composites(self.problem):
-            plain = self.engine.goal_by_goal()
-            if plain is not None:
-                rows.append(merged(self.problem, self._ordered(plain)))
-        ways = []
-        for row in rows:
-            try:
-                ways.append(self._weighed(pack(self.problem, row)))
-            except InvalidProblem:  # the room that brokers that come or go may lack
-                continue
-        return ways
-
-    def _weighed(self, steps: Steps) -> tuple[float, int, Steps]:
-        if self.arrays.ground.by_broker and (self.problem.added or self.problem.removed):
-            return check(self.problem, steps), len(steps), steps
-        return self._cost(steps), len(steps), steps
-
-    def _cost(self, steps: Steps) -> float:
-        tree = neighbours(self.problem.initial, self.problem.initial_brokers)
-        costs = self.problem.options.action_costs
-        return sum(price(move, apply(tree, move), costs) for step in steps for move in step)
 
     def _fewer_steps(self, steps: Steps) -> Steps:
         def later(progress: PlanProgress) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weir.compiled import compiled, compiled_inside
-from weir.planners.slides.astar_window import MOST_SLIDES, least
+from weir.planners.slides.astar_window import MOST_SLIDES, Stretch, least
 from weir.planners.slides.bits import chance
 from weir.planners.slides.local import slide_local
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
     Int32s = NDArray[np.int32]
-    Small = NDArray[np.int8]
+    Int8s = NDArray[np.int8]
     Masks = NDArray[np.uint64]
 
 SHORTEST, LONGEST = 8, 24
@@ -34,7 +34,7 @@ LOOKED_AT = 4000
 """States looked at for a stretch before it is left as it is."""
 
 
-def stays_of(arrays: Arrays) -> Small:
+def stays_of(arrays: Arrays) -> Int8s:
     """Which links of the goal never move once they are there, as a matrix."""
     brokers = len(arrays.after)
     stays = np.zeros((brokers, brokers), np.int8)
@@ -90,31 +90,29 @@ def _in_another_order(plan: Int32s, brokers: int, by_broker: bool, random: Masks
 
 @compiled
 def shortened(
-    plan: Int32s, before: Ints, degree: Ints, stays: Small, cap: int, by_broker: bool,
+    plan: Int32s, before: Ints, degree: Ints, stays: Int8s, cap: int, by_broker: bool,
     table: SearchTable, random: Masks,
 ) -> Int32s:  # fmt: skip
     """The plan, never longer, after all of its stretches were planned anew once.
 
     `before` is the tree before the plan, rooted; stays[a, b]: this link never moves once made.
     """
-    brokers = len(before)
-    plan = _in_another_order(plan, brokers, by_broker, random)
+    plan = _in_another_order(plan, len(before), by_broker, random)
     longest = SHORTEST + int(np.int64(chance(random) * (LONGEST - SHORTEST + 1)))
     end = int(np.int64(chance(random) * longest))
-    here, there, links = before.copy(), before.copy(), degree.copy()
+    # what is written to these arrays is the next stretch's
+    stretch = Stretch(before.copy(), before.copy(), stays, degree.copy(), cap)
     made = np.empty_like(plan)
     out = np.empty((MOST_SLIDES, 3), np.int64)
     size, start = 0, 0
     while start < len(plan):
         end = min(end, len(plan))
         for at in range(start, end):
-            slide_local(there, plan[at, 0], plan[at, 1], plan[at, 2])
+            slide_local(stretch.after, plan[at, 0], plan[at, 1], plan[at, 2])
         count = end - start
         found = -1
         if count > 2:
-            found = least(
-                brokers, here, there, stays, links, cap, count + 1, LOOKED_AT, table, random, out
-            )
+            found = least(stretch, count + 1, LOOKED_AT, table, random, out)
         if found < 0:
             found = count
             for at in range(count):
@@ -125,8 +123,8 @@ def shortened(
                 made[size, part] = out[at, part]
             size += 1
         for at in range(start, end):
-            links[plan[at, 1]] -= 1
-            links[plan[at, 2]] += 1
-        here[:] = there
+            stretch.degree[plan[at, 1]] -= 1
+            stretch.degree[plan[at, 2]] += 1
+        stretch.before[:] = stretch.after
         start, end = end, end + longest
     return made[:size].copy()

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from weir.compiled import compiled
-from weir.planners.slides.beam import MAX_LEVELS
+from weir.compiled import compiled, compiled_inside
+from weir.planners.slides.beam import MAX_LEVELS, Prices
 from weir.planners.slides.bits import chance
-from weir.planners.slides.local import slide_local, solve_local
+from weir.planners.slides.local import Window, reversed_window, slide_local, solve_local
 from weir.planners.slides.queue import (
     HEAD,
     Queue,
@@ -53,6 +53,43 @@ class Ground(NamedTuple):
     plain: bool  # whether every slide has the same price
 
 
+class Bench(NamedTuple):
+    """Room to work on one window at a time."""
+
+    taken: Ints
+    """(MAX_LEVELS,) places in the queue of the window's slides."""
+    cursor: Ints
+    """(64,) per broker of the window, the next of its slides to look at."""
+    tainted: Ints
+    """(MAX_TAINT + 4, 3) what slides that are left out touch: two brokers and the kind."""
+    out: Ints
+    """(MAX_LEVELS, 3) the slides (broker, source, to) that take the window's place."""
+
+
+class Draw(NamedTuple):
+    """How one window is looked through."""
+
+    beta: float
+    """Exponent of the potential, see `beam`."""
+    width: int
+    """States that the beam keeps."""
+    slack: float
+    """By how much the window may get dearer."""
+    backwards: bool
+    """Whether to look from its end."""
+
+
+@compiled_inside
+def new_bench() -> Bench:
+    """Room for any window."""
+    return Bench(
+        np.empty(MAX_LEVELS, np.int64),
+        np.empty(64, np.int64),
+        np.empty((MAX_TAINT + 4, 3), np.int64),
+        np.empty((MAX_LEVELS, 3), np.int64),
+    )
+
+
 @compiled
 def stays_put(ground: Ground, a: int, b: int) -> bool:
     """Whether the link never moves once there."""
@@ -81,7 +118,7 @@ def price_of_slide(ground: Ground, i: int, j: int, k: int) -> float:
     return own + price_of_link(ground, i, k)
 
 
-@compiled
+@compiled_inside
 def _taint(tainted: Ints, used: int, queue: Queue, s: int, by_broker: bool) -> int:
     """Note what a slide left out touches: links it writes (kind 1), reads (0), brokers (2)."""
     i, j, k = queue.slides[s, 0], queue.slides[s, 1], queue.slides[s, 2]
@@ -98,7 +135,7 @@ def _taint(tainted: Ints, used: int, queue: Queue, s: int, by_broker: bool) -> i
     return used + 3
 
 
-@compiled
+@compiled_inside
 def _clashes(tainted: Ints, start: int, used: int, i: int, j: int, k: int) -> bool:
     for at in range(start, used):
         a, b, kind = tainted[at, 0], tainted[at, 1], tainted[at, 2]
@@ -113,12 +150,13 @@ def _clashes(tainted: Ints, start: int, used: int, i: int, j: int, k: int) -> bo
     return False
 
 
-@compiled
+@compiled_inside
 def gather(
-    queue: Queue, by_broker: bool, max_brokers: int, max_slides: int, eager: float,
-    random: Masks, taken: Ints, cursor: Ints, tainted: Ints,
+    queue: Queue, bench: Bench, by_broker: bool, max_brokers: int, max_slides: int, eager: float,
+    random: Masks,
 ) -> tuple[int, int]:  # fmt: skip
     """The window at the head: (slides in `taken`, brokers in queue.broker and queue.local)."""
+    taken, cursor, tainted = bench.taken, bench.cursor, bench.tainted
     head = queue.control[HEAD]
     brokers = 0
     for part in range(3):
@@ -186,7 +224,7 @@ def gather(
     return count, brokers
 
 
-@compiled
+@compiled_inside
 def _root_first(queue: Queue, brokers: int) -> None:
     for at in range(brokers):
         up = queue.parent[queue.broker[at]]
@@ -197,12 +235,11 @@ def _root_first(queue: Queue, brokers: int) -> None:
             return
 
 
-@compiled
-def replan(
-    queue: Queue, ground: Ground, forwards: bool, count: int, brokers: int, taken: Ints,
-    beta: float, width: int, slack: float, backwards: bool, random: Masks, out: Ints,
-) -> tuple[int, float]:  # fmt: skip
-    """Another way through the window: (its slides in `out`, what it saves); (-1, 0): none."""
+@compiled_inside
+def _as_problem(
+    queue: Queue, ground: Ground, taken: Ints, brokers: int, forwards: bool
+) -> tuple[Window, float]:
+    """The window as a problem from its first slide to its last, and what it costs today."""
     _root_first(queue, brokers)
     here = np.empty(brokers, np.int64)
     degree = np.empty(brokers, np.int64)
@@ -212,8 +249,7 @@ def replan(
         degree[at] = queue.degree[queue.broker[at]]
     there, degree_there = here.copy(), degree.copy()
     cost = 0.0
-    for at in range(count):
-        s = taken[at]
+    for s in taken:
         i, j, k = queue.slides[s, 0], queue.slides[s, 1], queue.slides[s, 2]
         if forwards:
             cost += price_of_slide(ground, i, j, k)
@@ -233,14 +269,25 @@ def replan(
             if len(ground.link_keys) > 0:
                 more = price_of_link(ground, queue.broker[a], queue.broker[b])
                 link_price[a, b] = link_price[b, a] = more
+    prices = Prices(ground.price, broker_price, link_price, ground.cheapest)
+    return Window(here, there, degree, degree_there, stays, ground.cap, prices), cost
+
+
+@compiled
+def replan(
+    queue: Queue, ground: Ground, bench: Bench, count: int, brokers: int, forwards: bool,
+    draw: Draw, random: Masks,
+) -> tuple[int, float]:  # fmt: skip
+    """Another way through the window: (how many slides in `out`, what it saves); (-1, 0): none.
+
+    `forwards`: whether the queue is the plan, and not its reverse.
+    """
+    window, cost = _as_problem(queue, ground, bench.taken[:count], brokers, forwards)
     if not forwards:
-        here, there = there, here
-        degree, degree_there = degree_there, degree
-    length, found = solve_local(
-        brokers, here, there, stays, degree, degree_there, ground.cap, ground.price, broker_price,
-        link_price, ground.cheapest, beta, width, cost + slack + EPS,
-        backwards and ground.reversible, random, out,
-    )  # fmt: skip
+        window = reversed_window(window)
+    backwards = draw.backwards and ground.reversible
+    limit, out = cost + draw.slack + EPS, bench.out
+    length, found = solve_local(window, backwards, draw.beta, draw.width, limit, random, out)
     if length < 0:
         return -1, 0.0
     if not forwards:
@@ -253,45 +300,42 @@ def replan(
     return length, cost - found
 
 
+@compiled_inside
+def close(queue: Queue, bench: Bench, count: int, brokers: int, length: int) -> None:
+    """Put the new slides in the place of the window's, if there are any, and forget the window."""
+    if length >= 0:
+        for at in range(count):
+            remove(queue, bench.taken[at])
+        for at in range(length - 1, -1, -1):
+            i, j, k = bench.out[at, 0], bench.out[at, 1], bench.out[at, 2]
+            push_front(queue, queue.broker[i], queue.broker[j], queue.broker[k])
+    for at in range(brokers):
+        queue.local[queue.broker[at]] = -1
+
+
 @compiled
 def sweep(
-    queue: Queue, ground: Ground, forwards: bool, windows: int, max_brokers: int, max_slides: int,
-    slack: float, random: Masks,
+    queue: Queue, ground: Ground, forwards: bool, windows: int, max_brokers: int, slack: float,
+    random: Masks,
 ) -> float:  # fmt: skip
     """Re-plan up to `windows` windows on the way through the queue; what that saved."""
-    taken = np.empty(MAX_LEVELS, np.int64)
-    cursor = np.empty(64, np.int64)
-    tainted = np.empty((MAX_TAINT + 4, 3), np.int64)
-    out = np.empty((MAX_LEVELS, 3), np.int64)
+    bench = new_bench()
+    max_slides = 3 * max_brokers - 6
     saved = 0.0
     for _ in range(windows):
         if queue.control[HEAD] < 0:
             break
         most = 6 + int(np.int64(chance(random) * (max_brokers - 5)))
         eager = 1.0 if chance(random) < 0.5 else 0.3 + 0.7 * chance(random)
-        count, brokers = gather(
-            queue, ground.by_broker, most, max_slides, eager, random, taken, cursor, tainted
-        )
+        count, brokers = gather(queue, bench, ground.by_broker, most, max_slides, eager, random)
         length = -1
         if count >= 2:
             beta = 0.25 + 0.7 * chance(random)
             width = 4 << int(np.int64(chance(random) * 4))
-            backwards = chance(random) < 0.5
-            length, gain = replan(
-                queue, ground, forwards, count, brokers, taken, beta, width, slack, backwards,
-                random, out,
-            )  # fmt: skip
-            if length >= 0:
-                saved += gain
-                for at in range(count):
-                    remove(queue, taken[at])
-                for at in range(length - 1, -1, -1):
-                    push_front(
-                        queue, queue.broker[out[at, 0]], queue.broker[out[at, 1]],
-                        queue.broker[out[at, 2]],
-                    )  # fmt: skip
-        for at in range(brokers):
-            queue.local[queue.broker[at]] = -1
+            draw = Draw(beta, width, slack, chance(random) < 0.5)
+            length, gain = replan(queue, ground, bench, count, brokers, forwards, draw, random)
+            saved += gain
+        close(queue, bench, count, brokers, length)
         passing = 1 + int(np.int64(chance(random) * max(1, max(length, 1) * 0.5)))
         for _ in range(passing):
             if queue.control[HEAD] >= 0:

@@ -1,4 +1,5 @@
-"""`manage.py add_person NAME --role admin`: the first person of an installation, or any other."""
+"""Add the first person of an installation, or any other: `manage.py add_person NAME --role
+admin`."""
 
 import getpass
 import sys
@@ -13,7 +14,7 @@ from apps.common.errors import ApplicationError
 
 
 class Command(BaseCommand):
-    """Add a person; the password is asked for, or read from standard input."""
+    """Add a person; the command asks for the password, or reads it from standard input."""
 
     help = "Add a person with the given roles."
 

@@ -1,4 +1,4 @@
-"""`manage.py allocate IN.json --out OUT.json`: solve an allocation problem from a file."""
+"""Solve an allocation problem from a file: `manage.py allocate IN.json --out OUT.json`."""
 
 import json
 import time
@@ -21,7 +21,7 @@ from apps.common.command_files import (
     write_output,
 )
 from apps.runs.management.command_status import exit_with_status
-from apps.runs.services.gateway import spark_solve
+from apps.runs.services.gateway import JobOrder, spark_solve
 from weir.codec import (
     canonical_bytes,
     problem_from_json,
@@ -38,7 +38,7 @@ PARTITIONED = {"auto": None, "yes": True, "no": False}
 
 
 class Command(BaseCommand):
-    """Read a problem, solve it, write the result. docs/formats.md has the exit statuses."""
+    """Read a problem, solve it, write the result. docs/formats.md lists the exit statuses."""
 
     help = "Rates and admitted consumers of the problem in IN (docs/formats.md, Allocation)."
     requires_system_checks: list[str] = []
@@ -82,7 +82,7 @@ class Command(BaseCommand):
 
 
 def _what_would_help(result: Result) -> list[str]:
-    """One line per relaxation, each enough alone; OUT lists every change of each."""
+    """Return one line per relaxation, each enough alone; OUT lists every change of each."""
     explained = result.infeasibility
     lines = [] if explained is None else [one.sentence for one in explained.relaxations]
     return ["any one of these would help:", *(f"  {line}" for line in lines)] if lines else []
@@ -93,13 +93,13 @@ def _on_spark(problem: Problem, options: dict[str, Any], parameters: dict[str, A
         job="solve",
         key=f"command-{uuid.uuid4()}",
         payload=canonical_bytes(problem),
-        parameters={
-            "method": options["method"],
-            "parameters": parameters,
-            "seed": options["seed"],
-            "time_limit_s": options["time_limit"],
-            "partitioned": PARTITIONED[options["partitioned"]],
-        },
+        order=JobOrder(
+            method=options["method"],
+            parameters=parameters,
+            seed=options["seed"],
+            time_limit_s=options["time_limit"],
+            inputs={"partitioned": PARTITIONED[options["partitioned"]]},
+        ),
         keep_going=lambda: True,
         patience_s=0.0,
     )

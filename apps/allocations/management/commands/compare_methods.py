@@ -1,4 +1,4 @@
-"""`manage.py compare_methods IN.json`: every method on one problem, as a table."""
+"""Solve one problem with every method and print a table: `manage.py compare_methods IN.json`."""
 
 import sys
 import time
@@ -103,7 +103,7 @@ def _cells(result: Result, took_s: float, bound: float | None) -> tuple[str, ...
 
 
 def _aligned(row: tuple[str, ...], widths: list[int]) -> list[str]:
-    """Words to the left, numbers to the right."""
+    """Return the row aligned: words to the left, numbers to the right."""
     words = 2
     return [
         cell.ljust(width) if at < words else cell.rjust(width)

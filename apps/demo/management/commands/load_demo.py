@@ -1,4 +1,4 @@
-"""`manage.py load_demo`: people, three systems and a first run of each; safe to repeat."""
+"""Load people, three systems and a first run of each: `manage.py load_demo`; safe to repeat."""
 
 import json
 import os
@@ -53,7 +53,7 @@ class Command(BaseCommand):
         for demo in (base_workload, meridian, harbour):
             if System.objects.filter(name=demo.NAME).exists():
                 continue
-            # Whole or not at all: half a system would be taken for a loaded one the next time.
+            # Load all or nothing: half a system would count as loaded the next time.
             with transaction.atomic():
                 system = demo.load()
                 run = allocation_request(system=system, actor=asker)

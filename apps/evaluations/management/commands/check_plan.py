@@ -1,4 +1,4 @@
-"""`manage.py check_plan IN.json PLAN.json`: replay a result on its problem, step by step."""
+"""Replay a result on its problem, step by step: `manage.py check_plan IN.json PLAN.json`."""
 
 import sys
 from argparse import ArgumentParser
@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from apps.common.command_files import BAD_INPUT, INFEASIBLE, Refused, read_input
-from apps.common.words import counted
+from apps.common.formatting import counted
 from weir.codec import object_from_json
 from weir.codec.transformation import transformation_from_json, transformation_plan_from_dict
 from weir.errors import InvalidProblem
@@ -16,7 +16,8 @@ from weir.transformation.validation import check
 
 
 class Command(BaseCommand):
-    """Exit status 0: the plan is valid; 1: it is not, and the line names where; 2: bad input."""
+    """Check a plan. Exit status 0: it is valid; 1: it is not, and the line says where; 2: bad
+    input."""
 
     help = "Whether the plan in PLAN (a result of plan_topology) solves the problem in IN."
     requires_system_checks: list[str] = []
@@ -55,7 +56,8 @@ def _read(path: str, parse: Any) -> Any:
 
 
 def proved_of(problem: Transformation, plan: TransformationPlan) -> list[str]:
-    """What the validator proved, as sentences. Raises InvalidProblem naming the first fault."""
+    """Return what the validator proved, as sentences. Raises InvalidProblem naming the first
+    error."""
     if plan.status == "infeasible":
         raise InvalidProblem("status", "infeasible; there is no plan to check")
     cost = check(problem, plan.steps)
@@ -64,26 +66,26 @@ def proved_of(problem: Transformation, plan: TransformationPlan) -> list[str]:
     actions = "action" if plan.actions == 1 else "actions"
     steps = "step" if len(plan.steps) == 1 else "steps"
     links = f"{len(problem.goal)} link" + ("" if len(problem.goal) == 1 else "s")
-    said = [
+    sentences = [
         f"valid: {plan.actions} {actions} in {len(plan.steps)} {steps} lead from today's overlay "
         f"to the goal with its {links}",
         f"every subset and order of every step ({options.parallel}) leaves a tree",
     ]
     if options.max_degree is not None:
-        said.append(f"no broker ever has more than {counted(options.max_degree, 'link')}")
+        sentences.append(f"no broker ever has more than {counted(options.max_degree, 'link')}")
     if options.frozen_brokers or options.frozen_links:
-        said.append("nothing that is frozen was touched")
+        sentences.append("nothing that is frozen was touched")
     if problem.priced:
-        said.append(f"the actions cost {cost:g}")
-    said.append(
+        sentences.append(f"the actions cost {cost:g}")
+    sentences.append(
         f"claimed bounds: at least {counted(plan.lower_bound_actions, 'action')}, "
         f"{counted(plan.lower_bound_steps, 'step')}; not checked here"
     )
-    return said
+    return sentences
 
 
 def _check_claims(plan: TransformationPlan, cost: float) -> None:
-    """What a result says of itself agrees with its steps."""
+    """Check that the figures of a result agree with its steps."""
     for name, bound, has in (
         ("lower_bound_actions", plan.lower_bound_actions, plan.actions),
         ("lower_bound_steps", plan.lower_bound_steps, len(plan.steps)),

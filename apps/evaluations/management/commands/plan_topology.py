@@ -1,4 +1,4 @@
-"""`manage.py plan_topology IN.json --out OUT.json`: plan the way from one overlay to another."""
+"""Plan the steps from one overlay to another: `manage.py plan_topology IN.json --out OUT.json`."""
 
 import json
 import time
@@ -20,7 +20,7 @@ from apps.common.command_files import (
     write_output,
 )
 from apps.runs.management.command_status import exit_with_status
-from apps.runs.services.gateway import spark_solve
+from apps.runs.services.gateway import JobOrder, spark_solve
 from weir.codec.transformation import (
     transformation_bytes,
     transformation_from_json,
@@ -37,7 +37,7 @@ from weir.transformation.validation import check
 
 
 class Command(BaseCommand):
-    """Read a problem, plan, write the result. docs/formats.md has the exit statuses."""
+    """Read a problem, plan, write the result. docs/formats.md lists the exit statuses."""
 
     help = "Steps that transform the overlay in IN into its goal (docs/formats.md)."
     requires_system_checks: list[str] = []
@@ -76,7 +76,7 @@ class Command(BaseCommand):
 
 
 def _check(problem: Transformation, result: TransformationPlan) -> None:
-    """No plan is written that the validator does not follow."""
+    """Refuse to write a plan that the validator rejects."""
     try:
         check(problem, result.steps)
     except InvalidProblem as error:
@@ -107,13 +107,13 @@ def _on_spark(
         job="plan",
         key=f"command-{uuid.uuid4()}",
         payload=transformation_bytes(problem),
-        parameters={
-            "method": options["method"],
-            "parameters": parameters,
-            "objective": options["objective"],
-            "seed": options["seed"],
-            "time_limit_s": options["time_limit"],
-        },
+        order=JobOrder(
+            method=options["method"],
+            parameters=parameters,
+            seed=options["seed"],
+            time_limit_s=options["time_limit"],
+            inputs={"objective": options["objective"]},
+        ),
         keep_going=lambda: True,
         patience_s=0.0,
     )

@@ -1,4 +1,4 @@
-"""`manage.py coordinate`: everything that time alone brings about, until SIGTERM.
+"""Do everything that time alone causes, until SIGTERM: `manage.py coordinate`.
 
 Any number may run: each loop takes the rows that it works on under their locks, so a second one
 only finds less to do.
@@ -23,7 +23,7 @@ WAKE_ON = frozenset({"execution", "plan", "policy", "system", "agent"})
 
 
 class Command(BaseCommand):
-    """Executions, plans, rate control, error correction, recomputation: settings.WEIR_LOOPS."""
+    """Call each loop of settings.WEIR_LOOPS at its pace, each in a thread of its own."""
 
     help = "Call the loops that carry out, settle, correct and recompute, until stopped."
 

@@ -1,4 +1,5 @@
-"""`manage.py study SPEC.json --problem IN.json --out OUT.json`: what if, from files."""
+"""Solve a what-if study from files: `manage.py study SPEC.json --problem IN.json --out
+OUT.json`."""
 
 import json
 import time
@@ -16,7 +17,7 @@ from apps.common.command_files import (
     write_output,
 )
 from apps.runs.management.command_status import exit_with_status
-from apps.runs.services.gateway import spark_solve
+from apps.runs.services.gateway import JobOrder, spark_solve
 from weir.codec import canonical_bytes, content_hash, object_from_json, problem_from_json
 from weir.model import Problem
 from weir.scenarios import (
@@ -81,7 +82,7 @@ def _on_spark(problem: Problem, study: Study) -> Iterator[dict[str, Any]]:
         job="sweep",
         key=f"command-{uuid.uuid4()}",
         payload=canonical_bytes(problem),
-        parameters={"parameters": {"study": study_to_dict(study)}},
+        order=JobOrder(parameters={"study": study_to_dict(study)}),
         keep_going=lambda: True,
         patience_s=0.0,
     )

@@ -1,4 +1,4 @@
-"""`manage.py enrol_agents`: one credential file per broker of a system; safe to repeat.
+"""Write one credential file per broker of a system: `manage.py enrol_agents`; safe to repeat.
 
     manage.py enrol_agents --system Harbour --out DIR --address rot-1=nats://10.1.2.3:4222 ...
 
@@ -14,7 +14,7 @@ from urllib.parse import quote
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.common.errors import ApplicationError
-from apps.common.words import counted
+from apps.common.formatting import counted
 from apps.systems.models import Product, System
 from apps.telemetry.models import Agent
 from apps.telemetry.services import agent_address_set, agent_by_secret, agent_enrol
@@ -92,7 +92,7 @@ def _check_known(system: System, brokers: list[Broker], named: set[str]) -> None
 
 
 def _check_address(broker: Broker, address: str | None) -> None:
-    """A first enrolment says where neighbours reach the broker."""
+    """Require an address at the first enrolment."""
     fixed = Agent.objects.filter(broker=broker).exclude(address="").exists()
     if address is None and not fixed and broker.system.product != Product.SIMULATED:
         raise CommandError(
@@ -102,7 +102,8 @@ def _check_address(broker: Broker, address: str | None) -> None:
 
 
 def _works(path: Path, broker: Broker) -> Agent | None:
-    """The agent whose credential the file holds, if it is this broker's and still accepted."""
+    """Return the agent whose credential the file holds, if it is this broker's and still
+    accepted."""
     if not path.is_file():
         return None
     agent = agent_by_secret(path.read_text(encoding="utf-8").strip())
@@ -110,7 +111,7 @@ def _works(path: Path, broker: Broker) -> Agent | None:
 
 
 def _write(path: Path, secret: str) -> None:
-    """Never readable by others, not even while it is being written; whole or not at all."""
+    """Write the file as a whole, at no time readable by others."""
     fresh = path.with_suffix(".new")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -4,19 +4,18 @@ import { Icon, type IconName } from "./icons";
 import type { Schemas } from "@/api/client";
 import { decimalsFor, fixed } from "@/lib/numbers";
 import { clockText, exactTime } from "@/lib/time";
+import { actionWord, fieldWord } from "@/lib/words";
 
 type Entry = Schemas["AuditEntry"];
 
-const LOOKS: Record<string, { icon: IconName; word: string }> = {
-  create: { icon: "plus", word: "created it" },
-  update: { icon: "edit", word: "changed it" },
-  delete: { icon: "trash", word: "deleted it" },
-  revoke: { icon: "ban", word: "revoked it" },
-  enrol: { icon: "key", word: "enrolled it" },
-  adopt: { icon: "history", word: "took the model as what is in force" },
-  adopt_restored: { icon: "history", word: "let the restored state count" },
-  set_access: { icon: "edit", word: "set access" },
-  set_retention: { icon: "edit", word: "set retention" },
+const ICONS: Record<string, IconName> = {
+  create: "plus",
+  update: "edit",
+  delete: "trash",
+  revoke: "ban",
+  enrol: "key",
+  set_access: "edit",
+  set_retention: "edit",
 };
 
 export function valueText(value: unknown): string {
@@ -52,7 +51,7 @@ export function Differences({ entry }: { entry: Entry }) {
       <tbody>
         {names.map((name) => (
           <tr key={name}>
-            <td>{name.replaceAll("_", " ")}</td>
+            <td>{fieldWord(name)}</td>
             <td className="b">
               <span className="vh">before: </span>
               {valueText(entry.before?.[name])}
@@ -72,14 +71,13 @@ export function AuditTrail({ entries }: { entries: readonly Entry[] }) {
   return (
     <ol className="audit">
       {entries.map((entry) => {
-        const look = LOOKS[entry.action] ?? { icon: "history" as const, word: entry.action };
         return (
           <li key={entry.id}>
             <span className="dot">
-              <Icon name={look.icon} small />
+              <Icon name={ICONS[entry.action] ?? "history"} small />
             </span>
             <div>
-              <b className="strong">{entry.actor_name}</b> {look.word}
+              <b className="strong">{entry.actor_name}</b> {actionWord(entry.action)}
               {entry.model_version ? (
                 <span className="faint"> model v{entry.model_version}</span>
               ) : null}

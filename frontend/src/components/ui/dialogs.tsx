@@ -129,7 +129,7 @@ export function ConfirmDialog({
         <div className="formfoot">
           <span className="r">
             <button type="button" className="btn" onClick={close} data-autofocus>
-              Keep
+              {command.startsWith("Cancel") ? "Back" : "Cancel"}
             </button>
             <button type="submit" className={dangerous ? "btn danger" : "btn pri"} disabled={busy || missing}>
               {command}

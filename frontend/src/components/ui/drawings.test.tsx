@@ -71,7 +71,20 @@ describe("badges and numbers", () => {
     );
     expect(screen.getByText("Infeasible")).toBeInTheDocument();
     expect(screen.getByText("Brand new state")).toBeInTheDocument();
-    expect(screen.getByText("At crest")).toBeInTheDocument();
+    expect(screen.getByText("Full")).toBeInTheDocument();
+  });
+
+  it("show no alarm where capacity is used in full, only where it is exceeded", () => {
+    renderUi(
+      <>
+        <LoadBadge state="near" />
+        <LoadBadge state="at" />
+        <LoadBadge state="over" />
+      </>,
+    );
+    expect(screen.getByText("Nearly full").className).toBe("badge");
+    expect(screen.getByText("Full").className).toBe("badge");
+    expect(screen.getByText("Over")).toHaveClass("bad");
   });
 
   it("show a unit with every known number and a dash for the unknown", () => {

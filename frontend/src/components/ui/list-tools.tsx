@@ -14,8 +14,10 @@ export type ListAddress = {
   filters: Record<string, string>;
   set: (change: Partial<{ search: string; ordering: string; cursor: string }>) => void;
   setFilter: (name: string, value: string) => void;
-  clear: () => void;
-  isNarrowed: boolean;
+  /** Back to the whole list; what `kept` names stays. */
+  clear: (kept?: readonly string[]) => void;
+  /** Whether search or a filter leaves rows out, except what `kept` names. */
+  isNarrowedBy: (kept?: readonly string[]) => boolean;
 };
 
 const PAGING = ["q", "order", "cursor"];
@@ -54,10 +56,27 @@ export function useListAddress(filterNames: readonly string[] = [], ordering = "
       change(pairs);
     },
     setFilter: (name, value) => change({ [name]: value }),
-    clear: () => change(Object.fromEntries([...PAGING, ...filterNames].map((name) => [name, ""]))),
-    isNarrowed: search !== "" || Object.values(filters).some((value) => value !== ""),
+    clear: (kept = []) =>
+      change(
+        Object.fromEntries(
+          [...PAGING, ...filterNames]
+            .filter((name) => !kept.includes(name))
+            .map((name) => [name, ""]),
+        ),
+      ),
+    isNarrowedBy: (kept = []) =>
+      search !== "" ||
+      Object.entries(filters).some(([name, value]) => value !== "" && !kept.includes(name)),
   };
 }
+
+/** What the server is asked for one page of the list, beside its own filters. */
+export const pageAsked = (address: ListAddress) => ({
+  search: address.search || undefined,
+  ordering: address.ordering || undefined,
+  cursor: address.cursor || undefined,
+  page_size: 50,
+});
 
 /** The search field of a list; "/" jumps to it, typing waits a moment before it asks the server. */
 export function SearchField({
@@ -128,6 +147,74 @@ export function FilterSelect({
         </option>
       ))}
     </select>
+  );
+}
+
+/** Names in the address of whom and when a list is about; the same on every list. */
+export const WHO_AND_WHEN = ["person", "since", "until"] as const;
+
+const DAY_MS = 86_400_000;
+
+/** What the server is asked: the days of the address from their first to their last moment, UTC. */
+export function whoAndWhen({ person, since, until }: Record<string, string>) {
+  const start = Date.parse(`${since ?? ""}T00:00:00Z`);
+  const end = Date.parse(`${until ?? ""}T00:00:00Z`);
+  return {
+    person: person || undefined,
+    since: Number.isNaN(start) ? undefined : new Date(start).toISOString(),
+    until: Number.isNaN(end) ? undefined : new Date(end + DAY_MS).toISOString(),
+  };
+}
+
+/** Filters by person and by day; the address keeps them. */
+export function WhoAndWhen({ address, who = "Person" }: { address: ListAddress; who?: string }) {
+  const { person = "", since = "", until = "" } = address.filters;
+  const [typed, setTyped] = useState<string | null>(null);
+  const latest = useRef(address);
+  useEffect(() => {
+    latest.current = address;
+  });
+  useEffect(() => {
+    if (typed === null) return;
+    const timer = setTimeout(() => {
+      latest.current.setFilter("person", typed.trim());
+      setTyped(null);
+    }, 250);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  return (
+    <>
+      <div className="inp">
+        <input
+          type="text"
+          aria-label={who}
+          placeholder={who}
+          size={12}
+          value={typed ?? person}
+          onChange={(event) => setTyped(event.target.value)}
+        />
+      </div>
+      <label className="inp day">
+        From
+        <input
+          type="date"
+          aria-label="From this day, UTC"
+          value={since}
+          max={until || undefined}
+          onChange={(event) => address.setFilter("since", event.target.value)}
+        />
+      </label>
+      <label className="inp day">
+        to
+        <input
+          type="date"
+          aria-label="To this day, UTC"
+          value={until}
+          min={since || undefined}
+          onChange={(event) => address.setFilter("until", event.target.value)}
+        />
+      </label>
+    </>
   );
 }
 

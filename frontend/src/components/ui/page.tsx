@@ -78,7 +78,8 @@ export function PageHead({
           aria-valuemax={100}
           aria-valuenow={waterline === null ? undefined : Math.round(waterline * 100)}
         >
-          <i style={{ width: `${(waterline ?? 0.5) * 100}%` }} />
+          {/* A line that stands anywhere says how far it is: where nobody knows, it is empty. */}
+          <i style={{ width: `${(waterline ?? 0) * 100}%` }} />
         </div>
       )}
     </div>

@@ -16,6 +16,7 @@ const STATES: Record<string, Look> = {
   cancelled: { tone: "idle", icon: "ban", word: "Cancelled" },
   solved: { tone: "good", icon: "solved", word: "Solved" },
   optimal: { tone: "good", icon: "solved", word: "Optimal" },
+  not_converged: { tone: "warn", icon: "alert", word: "Not converged" },
   time_limit: { tone: "warn", icon: "clockx", word: "Time limit" },
   draft: { tone: "idle", icon: "clock", word: "Draft" },
   active: { tone: "good", icon: "check", word: "Active" },
@@ -53,8 +54,9 @@ const STATES: Record<string, Look> = {
 
 const LOADS: Record<LoadState, Look> = {
   over: { tone: "bad", icon: "alert", word: "Over" },
-  at: { tone: "warn", icon: "crest", word: "At crest" },
-  near: { tone: "warn", icon: "crest", word: "Near crest" },
+  // Full use of what is scarce is what an optimum looks like: no alarm.
+  at: { tone: "idle", icon: "crest", word: "Full" },
+  near: { tone: "idle", icon: "crest", word: "Nearly full" },
   steady: { tone: "good", icon: "check", word: "Steady" },
 };
 

@@ -10,7 +10,7 @@ import {
 } from "@/api/allocations";
 import { Panel } from "@/components/ui/panel";
 import { Scroll } from "@/components/ui/scroll";
-import { fixed, priceDecimals, relativeChange, signed } from "@/lib/numbers";
+import { fixed, priceDecimals, relativeChange, signed, UNKNOWN } from "@/lib/numbers";
 
 type Row = { name: string; before: string; after: string; change: React.ReactNode };
 
@@ -27,6 +27,21 @@ function gainText(after: number | null, before: number | null): string {
   const relative = relativeChange(after, before);
   const isHidden = relative === "\u00b10" && after !== before;
   return isHidden ? signed((after ?? 0) - (before ?? 0), 1) : relative;
+}
+
+/** One set of utility functions values both sides; before is null where the models are too large. */
+function utilityRow(name: string, { before, after }: Comparison["utility"]): Row {
+  const gain = before === null || after === null ? 0 : after - before;
+  return {
+    name,
+    before: fixed(before),
+    after: fixed(after),
+    change: (
+      <span className={gain > 0 ? "up" : gain < 0 ? "worse" : "same"}>
+        {before === null ? UNKNOWN : gainText(after, before)}
+      </span>
+    ),
+  };
 }
 
 /** "S1.cpu" is "S1" where every node has one resource only. */
@@ -70,21 +85,17 @@ export function AgainstPanel({
   onOther: (id: string) => void;
 }) {
   const { utility, admitted, rates, populations } = comparison;
-  const gain = (utility.after ?? 0) - (utility.before ?? 0);
   const counts = comparison.changes_in_all;
   const { rate: changedRates, admitted: changedClasses } = counts;
-  const same = gain === 0 && Object.values(counts).every((count) => count === 0);
+  const same = utility.after === utility.before && Object.values(counts).every((count) => count === 0);
+  const { utility_by_other: byOther } = comparison;
   const rows: Row[] = [
-    {
-      name: "Total utility",
-      before: fixed(utility.before),
-      after: fixed(utility.after),
-      change: (
-        <span className={gain > 0 ? "up" : gain < 0 ? "worse" : "same"}>
-          {gainText(utility.after, utility.before)}
-        </span>
-      ),
-    },
+    ...(byOther
+      ? [
+          utilityRow(`Total utility, by the functions of A-${allocation.number}`, utility),
+          utilityRow(`Total utility, by the functions of A-${comparison.other_number}`, byOther),
+        ]
+      : [utilityRow("Total utility", utility)]),
     {
       name: "Admitted",
       before: fixed(admitted.before),

@@ -8,17 +8,16 @@ import { allocationsQuery, type Allocation } from "@/api/allocations";
 import { useLive } from "@/api/live";
 import { useSystem } from "@/api/systems";
 import { Command } from "@/components/ui/command";
-import { DataTable, type Column } from "@/components/ui/data-table";
+import type { Column } from "@/components/ui/data-table";
 import { Icon } from "@/components/ui/icons";
-import { pagerOf, useListAddress } from "@/components/ui/list-tools";
+import { createdColumn, ListPanel, tookSeconds } from "@/components/ui/list-panel";
+import { pageAsked, useListAddress } from "@/components/ui/list-tools";
 import { PageHead } from "@/components/ui/page";
-import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { StateBadge } from "@/components/ui/state-badge";
 import { UnitNumber } from "@/components/ui/unit-number";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { to } from "@/lib/kinds";
 import { fixed, gapText, UNKNOWN } from "@/lib/numbers";
-import { clockText, exactTime } from "@/lib/time";
 
 const COLUMNS: Column<Allocation>[] = [
   {
@@ -70,25 +69,9 @@ const COLUMNS: Column<Allocation>[] = [
     key: "took",
     title: "Took",
     number: true,
-    cell: (row) => (
-      <UnitNumber
-        as="duration"
-        value={(new Date(row.finished_at).getTime() - new Date(row.started_at).getTime()) / 1000}
-      />
-    ),
+    cell: (row) => <UnitNumber as="duration" value={tookSeconds(row)} />,
   },
-  {
-    key: "created",
-    title: "Found",
-    unit: "UTC",
-    number: true,
-    orderBy: "created_at",
-    cell: (row) => (
-      <span className="faint" title={exactTime(row.created_at)}>
-        {clockText(row.created_at)}
-      </span>
-    ),
-  },
+  createdColumn("Found"),
 ];
 
 export default function AllocationsPage() {
@@ -99,13 +82,10 @@ export default function AllocationsPage() {
   const runs = useLive((all) => all.runs);
   const [params, setParams] = useSearchParams();
   const address = useListAddress([], "");
-  const query = {
-    system: systemId,
-    ordering: address.ordering || undefined,
-    cursor: address.cursor || undefined,
-    page_size: 50,
-  };
-  const list = useQuery({ ...allocationsQuery(query), placeholderData: keepPreviousData });
+  const list = useQuery({
+    ...allocationsQuery({ system: systemId, ...pageAsked(address) }),
+    placeholderData: keepPreviousData,
+  });
   const mayOptimize = system.data?.allowed_commands.includes("optimize") ?? false;
   const ask = (open: boolean) =>
     setParams(
@@ -150,34 +130,16 @@ export default function AllocationsPage() {
             </span>
           </div>
         ))}
-        <Panel
+        <ListPanel
           title="Allocations"
-          sub={list.data ? `${fixed(list.data.count)}, newest first` : undefined}
-          flush
-          footer={pagerOf(list.data, "allocations", address)}
-        >
-          <QueryBody query={list} what="Allocations">
-            {(page) =>
-              page.results.length === 0 ? (
-                <Empty command={button ?? undefined}>
-                  An allocation gives every topic its rate and every class its admitted consumers.
-                  This system has none yet.
-                </Empty>
-              ) : (
-                <DataTable
-                  label="Allocations"
-                  columns={COLUMNS}
-                  rows={page.results}
-                  rowKey={(row) => row.id}
-                  ordering={address.ordering}
-                  onOrder={(ordering) => address.set({ ordering })}
-                  onOpen={(row) => void navigate(to.allocation(row.id))}
-                  keys
-                />
-              )
-            }
-          </QueryBody>
-        </Panel>
+          query={list}
+          address={address}
+          columns={COLUMNS}
+          newestFirst
+          empty="An allocation gives every topic its rate and every class its admitted consumers. This system has none yet."
+          command={button}
+          onOpen={(row) => void navigate(to.allocation(row.id))}
+        />
       </div>
       {system.data && mayOptimize ? (
         <OptimizeDialog

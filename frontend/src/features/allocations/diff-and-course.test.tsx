@@ -1,5 +1,6 @@
 import { screen, within } from "@testing-library/react";
 
+import { AgainstPanel } from "./against-panel";
 import { ChangesPanel } from "./changes-panel";
 import { axisAround, courseOf } from "./course";
 import { levers, trialSentence } from "./why";
@@ -25,6 +26,36 @@ describe("the diff", () => {
     expect(rows()[1]).toHaveTextContent("Rate of f2");
     await user.click(screen.getByRole("button", { name: "Admitted 0" }));
     expect(screen.getByText("None of these changed.")).toBeInTheDocument();
+  });
+});
+
+describe("utility across edited functions", () => {
+  const changeOf = (name: string) =>
+    screen.getByRole("cell", { name }).closest("tr")?.lastElementChild?.textContent;
+  const pair = (before: number | null, after: number) => ({ name: "utility", before, after });
+  const show = (change: Parameters<typeof comparison>[0]) =>
+    renderPage(
+      <AgainstPanel
+        comparison={comparison(change)}
+        allocation={allocation()}
+        loads={[]}
+        others={[]}
+        onOther={() => undefined}
+      />,
+      "/",
+      "/",
+    );
+
+  it("is compared by each set of functions", () => {
+    show({ utility: pair(2000, 2000), utility_by_other: pair(1000, 990) });
+    expect(changeOf("Total utility, by the functions of A-27")).toBe("\u00b10");
+    expect(changeOf("Total utility, by the functions of A-26")).toBe("\u22121.00 %");
+    expect(screen.queryByRole("cell", { name: "Total utility" })).toBeNull();
+  });
+
+  it("is not compared where the models are too large to read", () => {
+    show({ utility: pair(null, 2000), utility_by_other: null });
+    expect(changeOf("Total utility")).toBe("\u2013");
   });
 });
 

@@ -53,6 +53,7 @@ export function Figures({
               <>
                 <Delta value={utility - before} decimals={1} better="up" /> on A-
                 {comparison?.other_number}
+                {comparison?.utility_by_other ? ", by the same functions" : ""}
               </>
             ),
         },

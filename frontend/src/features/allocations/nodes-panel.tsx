@@ -35,14 +35,14 @@ function CrestBadge({ loads }: { loads: readonly ResourceLoad[] }) {
   }
   if (full > 0) {
     return (
-      <Badge tone="warn" icon="crest">
+      <Badge tone="idle" icon="crest">
         {full} of {loads.length} at the crest
       </Badge>
     );
   }
   return near > 0 ? (
-    <Badge tone="warn" icon="crest">
-      {near} of {loads.length} near crest
+    <Badge tone="idle" icon="crest">
+      {near} of {loads.length} nearly full
     </Badge>
   ) : (
     <Badge tone="good" icon="check">

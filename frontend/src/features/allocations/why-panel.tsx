@@ -39,7 +39,7 @@ function Bars({ value, price }: { value: number; price: number }) {
       <rect className="trk" x={LEFT} y="8" width={BAR} height="14" rx="2" />
       <rect x={LEFT} y="8" width={width(value)} height="14" rx="2" fill="var(--c1)" />
       <rect className="trk" x={LEFT} y="36" width={BAR} height="14" rx="2" />
-      <rect x={LEFT} y="36" width={width(price)} height="14" rx="2" fill="var(--load-5)" />
+      <rect x={LEFT} y="36" width={width(price)} height="14" rx="2" fill="var(--price)" />
       <path d={`M${LEFT + width(value)} 4V54`} stroke="var(--crest)" strokeWidth="1.5" />
       <text className="tt" x="294" y="19">
         {amount(value)}

@@ -6,14 +6,22 @@ import { Link } from "react-router";
 import { auditQuery, type AuditEntry } from "@/api/administration";
 import { useSystems } from "@/api/systems";
 import { Differences, valueText } from "@/components/ui/audit-trail";
-import { DataTable, type Column } from "@/components/ui/data-table";
+import type { Column } from "@/components/ui/data-table";
 import { Dialog } from "@/components/ui/dialogs";
-import { FilterSelect, pagerOf, SearchField, useListAddress } from "@/components/ui/list-tools";
+import { ListPanel } from "@/components/ui/list-panel";
+import {
+  FilterSelect,
+  pageAsked,
+  useListAddress,
+  WHO_AND_WHEN,
+  WhoAndWhen,
+  whoAndWhen,
+} from "@/components/ui/list-tools";
 import { PageHead } from "@/components/ui/page";
-import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { kindOfAudit, KINDS, to } from "@/lib/kinds";
-import { fixed, UNKNOWN } from "@/lib/numbers";
+import { UNKNOWN } from "@/lib/numbers";
 import { clockText, exactTime } from "@/lib/time";
+import { actionWord, fieldWord, plainWords } from "@/lib/words";
 
 const ACTIONS = [
   ...["create", "update", "delete", "set_access", "set_retention"],
@@ -33,14 +41,17 @@ function addressOf(entry: AuditEntry): string | null {
 
 function wordOf(entry: AuditEntry): string {
   const kind = kindOfAudit(entry.object_kind);
-  return kind ? KINDS[kind].one : entry.object_kind.replaceAll("_", " ");
+  return kind ? KINDS[kind].one : plainWords(entry.object_kind);
 }
 
 function ObjectName({ entry }: { entry: AuditEntry }) {
   const address = addressOf(entry);
   return (
     <>
-      <span className="faint">{wordOf(entry)}</span>{" "}
+      {/* A policy is called "policy of Meridian" already. */}
+      {entry.object_name.startsWith(`${wordOf(entry)} `) ? null : (
+        <span className="faint">{wordOf(entry)} </span>
+      )}
       {address ? (
         <Link className="ent" to={address}>
           {entry.object_name}
@@ -55,7 +66,7 @@ function ObjectName({ entry }: { entry: AuditEntry }) {
 function summary(entry: AuditEntry): string {
   if (entry.before && entry.after) {
     return Object.keys(entry.after)
-      .map((name) => name.replaceAll("_", " "))
+      .map(fieldWord)
       .join(", ");
   }
   return "";
@@ -64,14 +75,13 @@ function summary(entry: AuditEntry): string {
 export default function AuditPage() {
   const systems = useSystems().data?.results ?? [];
   const nameOf = (id: string | null) => systems.find((system) => system.id === id)?.name;
-  const address = useListAddress(["system", "action"], "");
+  const address = useListAddress(["system", "action", ...WHO_AND_WHEN], "");
   const [open, setOpen] = useState<AuditEntry | null>(null);
   const query = {
-    search: address.search || undefined,
-    cursor: address.cursor || undefined,
     system: address.filters.system || undefined,
     action: address.filters.action || undefined,
-    page_size: 50,
+    ...whoAndWhen(address.filters),
+    ...pageAsked(address),
   };
   const audit = useQuery({ ...auditQuery(query), placeholderData: keepPreviousData });
   const columns: Column<AuditEntry>[] = [
@@ -94,7 +104,7 @@ export default function AuditPage() {
     {
       key: "action",
       title: "Did",
-      cell: (entry) => <span className="tag">{entry.action.replaceAll("_", " ")}</span>,
+      cell: (entry) => <span className="tag">{actionWord(entry.action)}</span>,
     },
     { key: "object", title: "What", cell: (entry) => <ObjectName entry={entry} /> },
     {
@@ -126,54 +136,35 @@ export default function AuditPage() {
         plainFacts={<span>The record can only grow; nothing in it is changed or deleted.</span>}
       />
       <div className="main">
-        <Panel
+        <ListPanel
           title="Entries"
-          sub={audit.data ? `${fixed(audit.data.count)}, newest first` : undefined}
-          flush
-          stale={audit.isPlaceholderData}
-          footer={pagerOf(audit.data, "entries", address)}
-        >
-          <div className="tools">
-            <SearchField
-              label="Find entries"
-              value={address.search}
-              onSearch={(search) => address.set({ search })}
-            />
-            <FilterSelect
-              label="System"
-              value={address.filters.system ?? ""}
-              options={systems.map((system) => ({ value: system.id, label: system.name }))}
-              onChange={(value) => address.setFilter("system", value)}
-            />
-            <FilterSelect
-              label="Action"
-              value={address.filters.action ?? ""}
-              options={ACTIONS.map((action) => ({ value: action, label: action.replaceAll("_", " ") }))}
-              onChange={(value) => address.setFilter("action", value)}
-            />
-            {address.isNarrowed ? (
-              <button type="button" className="btn sm ghost" onClick={address.clear}>
-                Show all
-              </button>
-            ) : null}
-          </div>
-          <QueryBody query={audit} what="Audit" rows={8}>
-            {(page) =>
-              page.results.length === 0 ? (
-                <Empty>Every edit, run and sign of change is recorded here.</Empty>
-              ) : (
-                <DataTable
-                  label="Audit"
-                  columns={columns}
-                  rows={page.results}
-                  rowKey={(entry) => entry.id}
-                  onOpen={setOpen}
-                  keys
-                />
-              )
-            }
-          </QueryBody>
-        </Panel>
+          label="Audit"
+          query={audit}
+          address={address}
+          search="Find entries"
+          tools={
+            <>
+              <FilterSelect
+                label="System"
+                value={address.filters.system ?? ""}
+                options={systems.map((system) => ({ value: system.id, label: system.name }))}
+                onChange={(value) => address.setFilter("system", value)}
+              />
+              <FilterSelect
+                label="Action"
+                value={address.filters.action ?? ""}
+                options={ACTIONS.map((action) => ({ value: action, label: actionWord(action) }))}
+                onChange={(value) => address.setFilter("action", value)}
+              />
+              <WhoAndWhen address={address} />
+            </>
+          }
+          columns={columns}
+          sortable={false}
+          newestFirst
+          empty="Every edit, run and sign of change is recorded here."
+          onOpen={setOpen}
+        />
       </div>
       <Dialog
         title={open ? `${open.actor_name}, ${exactTime(open.at)}` : ""}
@@ -184,7 +175,7 @@ export default function AuditPage() {
         {open ? (
           <div className="form">
             <p>
-              <span className="tag">{open.action.replaceAll("_", " ")}</span> <ObjectName entry={open} />
+              <span className="tag">{actionWord(open.action)}</span> <ObjectName entry={open} />
             </p>
             {open.reason ? <p>{open.reason}</p> : null}
             <Differences entry={open} />
@@ -192,7 +183,7 @@ export default function AuditPage() {
               <dl className="kv">
                 {Object.entries(open.after ?? open.before ?? {}).map(([name, value]) => (
                   <div key={name} style={{ display: "contents" }}>
-                    <dt>{name.replaceAll("_", " ")}</dt>
+                    <dt>{fieldWord(name)}</dt>
                     <dd>{valueText(value)}</dd>
                   </div>
                 ))}

@@ -1,4 +1,4 @@
-/** One fit: coefficients now and fitted, what to apply, and the way back. */
+/** One fit: coefficients now and fitted, what to apply, and how to take it back. */
 import { useState } from "react";
 
 import { ApplyDialog } from "./apply-dialog";
@@ -8,6 +8,7 @@ import { IntervalLegend } from "./interval-bar";
 import { ResidualChart } from "./residual-chart";
 
 import { useFitDecision, type FitCase, type FitDetail } from "@/api/calibration";
+import type { Schemas } from "@/api/client";
 import { Command } from "@/components/ui/command";
 import { ConfirmDialog, Note } from "@/components/ui/dialogs";
 import { Panel } from "@/components/ui/panel";
@@ -22,7 +23,7 @@ export function FitPanel({ fit }: { fit: FitDetail }) {
   const decision = useFitDecision(fit);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(() => new Set(suggested(fit.cases)));
   const [asking, setAsking] = useState<Asking>(null);
-  const may = (name: string) => fit.allowed_commands.includes(name);
+  const may = (name: Schemas["FitCommandEnum"]) => fit.allowed_commands.includes(name);
   const toggle = (id: string) =>
     setChosen((old) => {
       const next = new Set(old);

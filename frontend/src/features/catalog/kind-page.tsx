@@ -8,10 +8,10 @@ import { catalogList, type CatalogKind } from "@/api/catalog";
 import { keys } from "@/api/query-keys";
 import { useSystem } from "@/api/systems";
 import { Command } from "@/components/ui/command";
-import { DataTable } from "@/components/ui/data-table";
-import { FilterSelect, pagerOf, SearchField, useListAddress } from "@/components/ui/list-tools";
+import { ListPanel } from "@/components/ui/list-panel";
+import { FilterSelect, useListAddress } from "@/components/ui/list-tools";
 import { PageHead } from "@/components/ui/page";
-import { Empty, Panel, QueryBody } from "@/components/ui/panel";
+import { Empty } from "@/components/ui/panel";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { isKind, KINDS, opened, sectionTabs, to } from "@/lib/kinds";
 import { fixed } from "@/lib/numbers";
@@ -58,7 +58,6 @@ function KindList({ system, kind }: { system: string; kind: CatalogKind }) {
   const mayAdd = owner.data?.allowed_commands.includes("add") ?? false;
   const create = () => void navigate(to.newOf(system, kind));
   const title = words.many;
-  const count = list.data?.count;
   return (
     <>
       <PageHead
@@ -80,75 +79,31 @@ function KindList({ system, kind }: { system: string; kind: CatalogKind }) {
         }
       />
       <div className="main">
-        <Panel
+        <ListPanel
           title={title}
-          sub={count === undefined ? undefined : fixed(count)}
-          stale={list.isPlaceholderData}
-          flush
-          footer={pagerOf(list.data, title.toLowerCase(), address)}
-        >
-          <div className="tools">
-            <SearchField
-              label={`Find ${title.toLowerCase()}`}
-              value={address.search}
-              onSearch={(search) => address.set({ search })}
+          query={list}
+          address={address}
+          search={`Find ${title.toLowerCase()}`}
+          tools={filters.map((filter) => (
+            <FilterSelect
+              key={filter.name}
+              label={filter.label}
+              options={filter.options}
+              value={address.filters[filter.name] ?? ""}
+              onChange={(value) => address.setFilter(filter.name, value)}
             />
-            {filters.map((filter) => (
-              <FilterSelect
-                key={filter.name}
-                label={filter.label}
-                options={filter.options}
-                value={address.filters[filter.name] ?? ""}
-                onChange={(value) => address.setFilter(filter.name, value)}
-              />
-            ))}
-            {address.isNarrowed ? (
-              <button type="button" className="btn sm ghost" onClick={address.clear}>
-                Show all
-              </button>
-            ) : null}
-          </div>
-          <QueryBody query={list} what={title} rows={8}>
-            {(page) =>
-              page.results.length === 0 ? (
-                address.isNarrowed ? (
-                  <Empty
-                    command={
-                      <button type="button" className="btn sm" onClick={address.clear}>
-                        Show all
-                      </button>
-                    }
-                  >
-                    Nothing matches what is searched and filtered for.
-                  </Empty>
-                ) : (
-                  <Empty
-                    command={
-                      mayAdd ? (
-                        <Command small icon="plus" onClick={create}>
-                          New {words.one}
-                        </Command>
-                      ) : undefined
-                    }
-                  >
-                    {words.about} There is none yet.
-                  </Empty>
-                )
-              ) : (
-                <DataTable
-                  label={title}
-                  columns={descriptor.columns}
-                  rows={page.results}
-                  rowKey={(row) => row.id}
-                  ordering={address.ordering}
-                  onOrder={(ordering) => address.set({ ordering })}
-                  onOpen={(row) => void navigate(opened(system, kind, row.id))}
-                  keys
-                />
-              )
-            }
-          </QueryBody>
-        </Panel>
+          ))}
+          columns={descriptor.columns}
+          empty={`${words.about} There is none yet.`}
+          command={
+            mayAdd ? (
+              <Command small icon="plus" onClick={create}>
+                New {words.one}
+              </Command>
+            ) : undefined
+          }
+          onOpen={(row) => void navigate(opened(system, kind, row.id))}
+        />
       </div>
     </>
   );

@@ -1,4 +1,4 @@
-/** One object: its form, what belongs to it, its history; delete and the way back. */
+/** One object: its form, what belongs to it, its history; delete and restore. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
@@ -11,6 +11,7 @@ import { RelatedPanel } from "./related-panel";
 import { changesOf, formerBody, knownNames, type LooseRow } from "./spec";
 import { useObjectDraft } from "./use-object-draft";
 import { UtilityCurve } from "./utility-curve";
+import { WaitingPanel } from "./waiting-panel";
 
 import {
   catalogCreate,
@@ -286,7 +287,17 @@ function ObjectView({
           </div>
           <div className="stack">
             {kind === "topics" ? (
-              <InForcePanel system={system} kind="flow" name={latest.name} version={latest.version} />
+              <>
+                <InForcePanel
+                  system={system}
+                  kind="flow"
+                  name={latest.name}
+                  version={latest.version}
+                />
+                {latest.delivery === "reliable" ? (
+                  <WaitingPanel system={system} topic={latest.name} />
+                ) : null}
+              </>
             ) : kind === "consumer-classes" ? (
               <InForcePanel system={system} kind="class" name={latest.name} version={latest.version} />
             ) : null}

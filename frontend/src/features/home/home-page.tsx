@@ -2,6 +2,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "react-router";
 
+import { BacklogAlarm } from "./backlog-alarm";
+import { stands } from "./bases";
 import { LoopStrip } from "./loop-strip";
 import { CapacityQuestion, LatelyQuestion, WaitingQuestion } from "./questions";
 import { SystemsTable } from "./systems-table";
@@ -24,7 +26,11 @@ export default function HomePage() {
   const systems = overview.data?.results ?? [];
   const sum = (of: (system: (typeof systems)[number]) => number) =>
     systems.reduce((total, system) => total + of(system), 0);
-  const over = sum((system) => system.node_loads.filter((node) => isOver(node.utilisation)).length);
+  const over = sum((system) =>
+    stands(system.loads.basis)
+      ? system.node_loads.filter((node) => isOver(node.utilisation)).length
+      : 0,
+  );
   const active = sum((system) => system.active_runs);
   return (
     <>
@@ -68,6 +74,7 @@ export default function HomePage() {
         }
       />
       <div className="main">
+        <BacklogAlarm systems={systems} />
         {overview.data ? <LoopStrip systems={systems} /> : null}
         {overview.data && systems.length > 0 ? (
           <div

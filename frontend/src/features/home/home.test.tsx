@@ -1,9 +1,9 @@
 import { screen } from "@testing-library/react";
 
 import HomePage from "./home-page";
-import { aimOf, keptPromise, type Outcome } from "./kept";
+import { aimOf, tally, VERDICTS, type Outcome } from "./kept";
 import { stationsOf } from "./loop-strip";
-import { waitingOf } from "./questions";
+import { LatelyQuestion, waitingOf } from "./questions";
 
 import { renderPage } from "@/testing/render";
 import { allocation, overview, page, run, session } from "@/testing/samples";
@@ -19,9 +19,28 @@ it("shows every system with its loads and its latest allocation", async () => {
   expect(
     await screen.findByRole("img", { name: "load of 3 brokers, highest S0 100 %" }),
   ).toBeInTheDocument();
-  expect(screen.getByText("of 3 brokers, by the latest allocations")).toBeInTheDocument();
+  expect(screen.getByText("of 3 brokers, computed for what is in force")).toBeInTheDocument();
   expect(await screen.findByText("A-27 Base workload")).toBeInTheDocument();
   expect(await screen.findByRole("link", { name: "New system" })).toBeInTheDocument();
+});
+
+it("counts no proposal among the brokers within their capacity", async () => {
+  const loads = { basis: "proposed" as const, detail: "Computed for A-27.", allocation: "a" };
+  const proposed = overview({ id: "2", name: "Draft", allocation_in_force: null, loads });
+  const full = overview({
+    loads: { basis: "measured", detail: "", allocation: null },
+    node_loads: [{ name: "S0", utilisation: 1.4 }],
+  });
+  serve({
+    "GET /api/v1/overview": ok({ results: [full, proposed] }),
+    "GET /api/v1/session": ok(session()),
+    "GET /api/v1/allocations": ok(page([allocation()])),
+  });
+  renderPage(<HomePage />, "/", "/");
+  expect(await screen.findByText("of 1 broker, measured")).toBeInTheDocument();
+  expect(screen.getByText("Draft: only proposed, so not counted.")).toBeInTheDocument();
+  expect(screen.getByText("Only proposed")).toBeInTheDocument();
+  expect(screen.getByText("1 broker over capacity")).toBeInTheDocument();
 });
 
 it("draws no command that this person may not give", async () => {
@@ -32,6 +51,33 @@ it("draws no command that this person may not give", async () => {
   renderPage(<HomePage />, "/", "/");
   expect(await screen.findByText(/There is none yet/)).toBeInTheDocument();
   expect(screen.queryByRole("link", { name: "New system" })).toBeNull();
+});
+
+const outcome = (values: Partial<Outcome> = {}): Outcome => ({
+  plan: "p",
+  name: "P-1",
+  title: "New rates",
+  kind: "allocation",
+  system: "s",
+  system_name: "Meridian",
+  executed_at: "2026-03-18T14:00:00Z",
+  promise: [{ name: "utility", unit: "", before: null, after: 110 }],
+  judged: "unknown",
+  because: "Cannot be told, because no change was promised.",
+  known_at: null,
+  measured_before: null,
+  measured_after: null,
+  noise: null,
+  ...values,
+});
+
+it("shows the server's verdict with its evidence, and helps nobody without one", async () => {
+  serve({ "GET /api/v1/plans/outcomes": ok({ results: [outcome()] }) });
+  renderPage(<LatelyQuestion systems={[]} />, "/", "/");
+  expect(await screen.findByText("Cannot be told")).toBeInTheDocument();
+  expect(screen.getByText("Cannot be told, because no change was promised.")).toBeInTheDocument();
+  expect(screen.queryByText("Helped")).toBeNull();
+  expect(screen.queryByText(/kept the promise/)).toBeNull();
 });
 
 describe("what the home page concludes", () => {
@@ -55,7 +101,7 @@ describe("what the home page concludes", () => {
       inReview: 2,
       approved: 0,
       executing: 1,
-      outcomes: { all: 4, measured: 3, kept: 2 },
+      outcomes: { all: 4, judged: 3, kept: 2 },
     });
     const noteOf = (name: string) => stations.find((station) => station.name === name)?.note;
     expect(noteOf("Observe")).toBe("5 of 6 agents");
@@ -65,30 +111,16 @@ describe("what the home page concludes", () => {
     expect(noteOf("Verify")).toBe("2 of 3 kept");
   });
 
-  it("judges a promise only by what was measured", () => {
-    const outcome = (before: number, after: number, measured: number | null): Outcome => ({
-      plan: "p",
-      name: "P-1",
-      title: "New rates",
-      kind: "allocation",
-      system: "s",
-      system_name: "Meridian",
-      executed_at: "2026-03-18T14:00:00Z",
-      promise: [{ name: "utility", unit: "", before, after }],
-      measured_utility: measured,
-    });
-    expect(keptPromise(outcome(100, 110, null))).toBeNull();
-    expect(keptPromise(outcome(100, 110, 109.5))).toBe(true);
-    expect(keptPromise(outcome(100, 110, 101))).toBe(false);
-    expect(keptPromise(outcome(110, 100, 95))).toBe(true);
-    expect(keptPromise(outcome(110, 100, 80))).toBe(false);
-    // A plan that moves links promises no utility: what is measured of that judges nothing of it.
+  it("counts only plans with a verdict as kept or not", () => {
+    const rows = (["helped", "kept", "partly", "missed", "too_early", "unknown"] as const).map(
+      (judged) => outcome({ judged }),
+    );
+    expect(tally(rows)).toEqual({ judged: 4, kept: 2 });
+    expect(VERDICTS.unknown.word).toBe("Cannot be told");
     const promise = ["messages in flight", "traffic on links"].map((name) => ({
       ...{ name, unit: "", before: 10, after: 8 },
     }));
-    const moves = { ...outcome(0, 0, 500), kind: "overlay", promise };
-    expect(keptPromise(moves)).toBeNull();
-    expect(aimOf(moves)?.name).toBe("traffic on links");
+    expect(aimOf(outcome({ kind: "overlay", promise }))?.name).toBe("traffic on links");
   });
 
   it("lists failures, moved models and systems never optimized", () => {

@@ -1,13 +1,18 @@
-/** Did an executed plan keep its promise? Judged by utility, the quantity that every plan names. */
+/** How the verdict on an executed plan is shown. The server decides it, with the evidence. */
 import type { Schemas } from "@/api/client";
+import type { IconName } from "@/components/ui/icons";
+import type { Tone } from "@/components/ui/state-badge";
 
 export type Outcome = Schemas["Outcome"];
 
-/** Of the promised gain this share counts as kept: agents measure over one second. */
-const ENOUGH = 0.9;
-
-export const utilityOf = (outcome: Outcome) =>
-  outcome.promise.find((promised) => promised.name === "utility") ?? null;
+export const VERDICTS: Record<Outcome["judged"], { word: string; tone: Tone; icon: IconName }> = {
+  helped: { word: "Helped", tone: "good", icon: "check" },
+  kept: { word: "As promised", tone: "good", icon: "check" },
+  partly: { word: "Helped less", tone: "warn", icon: "alert" },
+  missed: { word: "Missed", tone: "warn", icon: "x" },
+  too_early: { word: "Too early", tone: "idle", icon: "clock" },
+  unknown: { word: "Cannot be told", tone: "idle", icon: "info" },
+};
 
 /** What a plan was for: utility, or where it moves links what then crosses them. */
 export const aimOf = (outcome: Pick<Outcome, "promise">) =>
@@ -15,14 +20,10 @@ export const aimOf = (outcome: Pick<Outcome, "promise">) =>
     (name) => outcome.promise.find((promised) => promised.name === name) ?? [],
   )[0] ?? null;
 
-/** null: nothing is measured, or nothing was promised. */
-export function keptPromise(outcome: Outcome): boolean | null {
-  const promised = utilityOf(outcome);
-  const measured = outcome.measured_utility;
-  if (measured === null || promised?.after === null || promised === null) return null;
-  const before = promised.before ?? 0;
-  const gain = promised.after - before;
-  return gain >= 0
-    ? measured >= before + ENOUGH * gain
-    : measured >= promised.after - (1 - ENOUGH) * Math.abs(promised.after);
+/** How many executed plans have a verdict, and how many of these did what they promised. */
+export function tally(outcomes: readonly Outcome[]): { judged: number; kept: number } {
+  const having = (...verdicts: Outcome["judged"][]) =>
+    outcomes.filter((outcome) => verdicts.includes(outcome.judged)).length;
+  const kept = having("helped", "kept");
+  return { judged: kept + having("partly", "missed"), kept };
 }

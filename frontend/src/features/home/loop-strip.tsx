@@ -1,7 +1,7 @@
 /** Observe to verify: where the loop stands over all systems. Stations without data say so. */
 import { useQuery } from "@tanstack/react-query";
 
-import { keptPromise } from "./kept";
+import { tally } from "./kept";
 
 import type { Overview } from "@/api/allocations";
 import { outcomesQuery, plansQuery } from "@/api/plans";
@@ -17,7 +17,7 @@ export type LoopCounts = {
   inReview: number | null;
   approved: number | null;
   executing: number | null;
-  outcomes: { all: number; measured: number; kept: number } | null;
+  outcomes: { all: number; judged: number; kept: number } | null;
 };
 
 export const NO_COUNTS: LoopCounts = {
@@ -37,7 +37,6 @@ function useLoopCounts(): LoopCounts {
   const approved = useQuery(plansQuery({ ...ONE, state: ["approved"] })).data;
   const executing = useQuery(plansQuery({ ...ONE, state: ["executing"] })).data;
   const outcomes = useQuery(outcomesQuery(OUTCOME_DAYS)).data;
-  const judged = outcomes?.map(keptPromise) ?? [];
   return {
     agents: agents
       ? { live: agents.filter((agent) => agent.state === "live").length, all: agents.length }
@@ -46,11 +45,7 @@ function useLoopCounts(): LoopCounts {
     approved: approved?.count ?? null,
     executing: executing?.count ?? null,
     outcomes: outcomes
-      ? {
-          all: outcomes.length,
-          measured: judged.filter((kept) => kept !== null).length,
-          kept: judged.filter((kept) => kept === true).length,
-        }
+      ? { all: outcomes.length, ...tally(outcomes) }
       : null,
   };
 }
@@ -77,8 +72,8 @@ function planStations(counts: LoopCounts): Station[] {
           name: "Verify",
           icon: "target",
           note:
-            done.measured > 0
-              ? `${fixed(done.kept)} of ${fixed(done.measured)} kept`
+            done.judged > 0
+              ? `${fixed(done.kept)} of ${fixed(done.judged)} kept`
               : `${fixed(done.all)} executed`,
           state: "good",
         }

@@ -2,7 +2,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 
-import { aimOf, keptPromise } from "./kept";
+import { BASES, basesText, stands } from "./bases";
+import { aimOf, tally, VERDICTS } from "./kept";
 import { OUTCOME_DAYS } from "./loop-strip";
 
 import { allocationsQuery, type Overview } from "@/api/allocations";
@@ -30,7 +31,10 @@ function Question({ title, children }: { title: string; children: React.ReactNod
 }
 
 export function CapacityQuestion({ systems }: { systems: readonly Overview[] }) {
-  const loads = systems
+  // A proposal says nothing of how full a broker is.
+  const standing = systems.filter((system) => stands(system.loads.basis));
+  const proposed = systems.filter((system) => system.loads.basis === "proposed");
+  const loads = standing
     .flatMap((system) => system.node_loads.map((node) => ({ ...node, system })))
     .sort((a, b) => b.utilisation - a.utilisation);
   const within = loads.filter((node) => !isOver(node.utilisation)).length;
@@ -38,13 +42,17 @@ export function CapacityQuestion({ systems }: { systems: readonly Overview[] }) 
     <Question title="Is every broker within its capacity?">
       {loads.length === 0 ? (
         <p className="muted">
-          Optimize a system once; its latest allocation then says how full each broker gets.
+          {proposed.length > 0
+            ? "Nothing is measured and nothing is in force yet; allocations are only proposed."
+            : "Nothing is measured and nothing is in force yet. Optimize a system, and carry its plan out."}
         </p>
       ) : (
         <>
           <div className="big">
             <b>{fixed(within)}</b>
-            <span>of {countText(loads.length, "broker")}, by the latest allocations</span>
+            <span>
+              of {countText(loads.length, "broker")}, {basesText(standing)}
+            </span>
           </div>
           <table className="tbl bare" aria-label="Fullest brokers">
             <tbody>
@@ -54,7 +62,9 @@ export function CapacityQuestion({ systems }: { systems: readonly Overview[] }) 
                     <Link className="ent" to={to.topology(node.system.id)}>
                       {node.name}
                     </Link>
-                    <div className="faint">{node.system.name}</div>
+                    <div className="faint" title={node.system.loads.detail}>
+                      {node.system.name}, {BASES[node.system.loads.basis]}
+                    </div>
                   </td>
                   <td>
                     <LoadBar fraction={node.utilisation} width={64} />
@@ -67,6 +77,11 @@ export function CapacityQuestion({ systems }: { systems: readonly Overview[] }) 
               ))}
             </tbody>
           </table>
+          {proposed.length > 0 ? (
+            <p className="muted">
+              {proposed.map((system) => system.name).join(", ")}: only proposed, so not counted.
+            </p>
+          ) : null}
         </>
       )}
     </Question>
@@ -199,16 +214,14 @@ export function WaitingQuestion({ systems }: { systems: readonly Overview[] }) {
 export function LatelyQuestion({ systems }: { systems: readonly Overview[] }) {
   const outcomes = useQuery(outcomesQuery(OUTCOME_DAYS)).data ?? [];
   if (outcomes.length === 0) return <LatestAllocations systems={systems} />;
-  const judged = outcomes.map(keptPromise);
-  const kept = judged.filter((one) => one === true).length;
-  const measured = judged.filter((one) => one !== null).length;
+  const { judged, kept } = tally(outcomes);
   return (
     <Question title="What changed, and did it help?">
       <div className="big">
         <b>{fixed(outcomes.length)}</b>
         <span>
           {outcomes.length === 1 ? "plan" : "plans"} executed in {OUTCOME_DAYS} days
-          {measured > 0 ? `, ${fixed(kept)} of ${fixed(measured)} measured kept the promise` : ""}
+          {judged > 0 ? `, ${fixed(kept)} of ${fixed(judged)} judged kept the promise` : ""}
         </span>
       </div>
       <table className="tbl bare" aria-label="Executed plans">
@@ -222,14 +235,14 @@ export function LatelyQuestion({ systems }: { systems: readonly Overview[] }) {
               Measured
             </th>
             <th scope="col">
-              <span className="vh">Kept</span>
+              <span className="vh">Verdict</span>
             </th>
           </tr>
         </thead>
         <tbody>
           {outcomes.slice(0, 4).map((outcome) => {
             const promised = aimOf(outcome);
-            const help = keptPromise(outcome);
+            const verdict = VERDICTS[outcome.judged];
             return (
               <tr key={outcome.plan}>
                 <td className="rest">
@@ -240,6 +253,7 @@ export function LatelyQuestion({ systems }: { systems: readonly Overview[] }) {
                     {outcome.system_name}, {promised ? `${promised.name}, ` : ""}
                     {ageText(outcome.executed_at)} ago
                   </div>
+                  <div className="faint">{outcome.because}</div>
                 </td>
                 <td className="n faint">
                   {promised ? relativeChange(promised.after, promised.before) : UNKNOWN}
@@ -252,22 +266,16 @@ export function LatelyQuestion({ systems }: { systems: readonly Overview[] }) {
                     >
                       see plan
                     </Link>
-                  ) : promised && outcome.measured_utility !== null ? (
-                    relativeChange(outcome.measured_utility, promised.before)
+                  ) : outcome.measured_after !== null ? (
+                    relativeChange(outcome.measured_after, outcome.measured_before)
                   ) : (
                     UNKNOWN
                   )}
                 </td>
                 <td className="n">
-                  {help === null ? null : help ? (
-                    <Badge tone="good" icon="check">
-                      Helped
-                    </Badge>
-                  ) : (
-                    <Badge tone="warn" icon="x">
-                      Missed
-                    </Badge>
-                  )}
+                  <Badge tone={verdict.tone} icon={verdict.icon} title={outcome.because}>
+                    {verdict.word}
+                  </Badge>
                 </td>
               </tr>
             );

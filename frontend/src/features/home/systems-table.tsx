@@ -1,5 +1,7 @@
-/** One row per system: its loads, its latest allocation, whether the model moved since. */
+/** One row per system: its loads and whence they are known, what is in force, what is proposed. */
 import { Link } from "react-router";
+
+import { BASES, stands } from "./bases";
 
 import type { Overview } from "@/api/allocations";
 import { LevelStrip } from "@/components/ui/bars";
@@ -11,7 +13,8 @@ import { countText, fixed, gapText, UNKNOWN } from "@/lib/numbers";
 import { ageText, exactTime } from "@/lib/time";
 
 export function SystemState({ system }: { system: Overview }) {
-  const loads = system.node_loads.map((node) => loadState(node.utilisation));
+  const known = stands(system.loads.basis);
+  const loads = known ? system.node_loads.map((node) => loadState(node.utilisation)) : [];
   if (system.active_runs > 0) {
     return (
       <Badge tone="active" icon="progress">
@@ -22,7 +25,7 @@ export function SystemState({ system }: { system: Overview }) {
   if (loads.length === 0) {
     return (
       <Badge tone="idle" icon="cube">
-        Model only
+        {system.loads.basis === "proposed" ? "Only proposed" : "Model only"}
       </Badge>
     );
   }
@@ -38,14 +41,14 @@ export function SystemState({ system }: { system: Overview }) {
   const full = loads.filter((state) => state === "at").length;
   if (full > 0) {
     return (
-      <Badge tone="warn" icon="crest">
-        {full} of {loads.length} at crest
+      <Badge tone="idle" icon="crest">
+        {full} of {loads.length} full
       </Badge>
     );
   }
   return near > 0 ? (
-    <Badge tone="warn" icon="crest">
-      {near} near crest
+    <Badge tone="idle" icon="crest">
+      {near} nearly full
     </Badge>
   ) : (
     <Badge tone="good" icon="check">
@@ -90,7 +93,11 @@ export function SystemsTable({
         </thead>
         <tbody>
           {systems.map((system) => {
-            const allocation = system.latest_allocation;
+            const allocation = system.allocation_in_force ?? system.latest_allocation;
+            const newer =
+              system.latest_allocation && system.latest_allocation.id !== allocation?.id
+                ? system.latest_allocation
+                : null;
             const run = system.latest_run;
             const highest = system.node_loads[0];
             return (
@@ -115,12 +122,17 @@ export function SystemsTable({
                 </td>
                 <td>
                   {system.node_loads.length > 0 ? (
-                    <LevelStrip
-                      levels={system.node_loads.map((node) => ({
-                        name: node.name,
-                        fraction: node.utilisation,
-                      }))}
-                    />
+                    <>
+                      <LevelStrip
+                        levels={system.node_loads.map((node) => ({
+                          name: node.name,
+                          fraction: node.utilisation,
+                        }))}
+                      />
+                      <div className="two" title={system.loads.detail}>
+                        {BASES[system.loads.basis]}
+                      </div>
+                    </>
                   ) : (
                     <span className="faint">not computed yet</span>
                   )}
@@ -174,7 +186,16 @@ export function SystemsTable({
                   {allocation ? (
                     <>
                       <Link to={to.allocation(allocation.id)}>A-{allocation.number}</Link>
-                      <div className="two">{ageText(allocation.created_at)} ago</div>
+                      <div className="two">
+                        {system.allocation_in_force ? "in force" : "proposed"}
+                        {newer ? (
+                          <>
+                            , <Link to={to.allocation(newer.id)}>A-{newer.number}</Link> proposed
+                          </>
+                        ) : (
+                          `, ${ageText(allocation.created_at)} ago`
+                        )}
+                      </div>
                     </>
                   ) : (
                     <Link to={to.allocations(system.id)}>none yet</Link>

@@ -11,13 +11,41 @@ import { Note } from "@/components/ui/dialogs";
 import { Panel, QueryBody } from "@/components/ui/panel";
 import { Badge } from "@/components/ui/state-badge";
 import { UnitNumber } from "@/components/ui/unit-number";
-import { fixed, rateText, UNKNOWN } from "@/lib/numbers";
+import { fixed, rateText, significant, UNKNOWN } from "@/lib/numbers";
 import { ageText } from "@/lib/time";
+
+/** The promise is the median of shifts before, and the longest of several is above it by chance. */
+const MUCH_LONGER = 2;
 
 const sum = (values: readonly (number | undefined)[]) =>
   values.reduce<number>((total, value) => total + (value ?? 0), 0);
 
-export const AgentsPanel = memo(function AgentsPanel({ system, execution }: { system: string; execution?: Execution }) {
+/** The longest pause that was measured beside the one that was promised, and which is longer. */
+function LongestPause({ measured, promised }: { measured: number; promised: number | null }) {
+  const times = promised === null || promised <= 0 ? null : measured / promised;
+  return (
+    <>
+      <UnitNumber value={measured} as="duration" />
+      {promised === null ? null : (
+        <div className={times !== null && times > MUCH_LONGER ? "down" : "faint"}>
+          <UnitNumber value={promised} as="duration" /> promised
+          {times === null ? "" : times > 1 ? `, ${significant(times, 2)} times as long` : ", kept"}
+        </div>
+      )}
+    </>
+  );
+}
+
+export const AgentsPanel = memo(function AgentsPanel({
+  system,
+  execution,
+  promisedPause,
+}: {
+  system: string;
+  execution?: Execution;
+  /** Seconds that one link was expected to pause; null where nobody promised it. */
+  promisedPause: number | null;
+}) {
   const agents = useQuery(agentsQuery(system));
   const telemetry = useQuery(telemetryQuery(system));
   const rows = agents.data?.results ?? [];
@@ -56,7 +84,13 @@ export const AgentsPanel = memo(function AgentsPanel({ system, execution }: { sy
                 {fixed(live.length)} of {fixed(enrolled.length)}
               </dd>
               <dt>Longest pause so far</dt>
-              <dd>{pause === null ? UNKNOWN : <UnitNumber value={pause} as="duration" />}</dd>
+              <dd>
+                {pause === null ? (
+                  UNKNOWN
+                ) : (
+                  <LongestPause measured={pause} promised={promisedPause} />
+                )}
+              </dd>
               <dt>Waiting in brokers now</dt>
               <dd>
                 {measured === undefined ? (
@@ -87,7 +121,7 @@ export const AgentsPanel = memo(function AgentsPanel({ system, execution }: { sy
                 <b>{agent.broker_name}</b>{" "}
                 {agent.state === "never"
                   ? "has no agent that ever reported; start it, or this plan cannot finish there."
-                  : `has not answered for ${ageText(agent.last_report_at)}; its broker goes on as it was told last.`}
+                  : `has not answered for ${ageText(agent.last_report_at)}; its broker goes on unchanged.`}
               </Note>
             ))}
             {problems.map(({ broker, text }) => (

@@ -83,8 +83,22 @@ export function PlanBanner({ plan }: { plan: PlanDetail }) {
       );
     }
     default:
-      return null;
+      return plan.would_overload ? <OverloadNote plan={plan} /> : null;
   }
+}
+
+function OverloadNote({ plan }: { plan: PlanDetail }) {
+  const accepted = plan.accepted_overload;
+  return (
+    <Note tone="warn">
+      <b>This plan loads more than there is room for.</b> By the model, {plan.would_overload}.{" "}
+      {accepted
+        ? `${accepted.person} accepts that: \u201c${accepted.reason}\u201d`
+        : plan.state === "draft"
+          ? "It can be sent for review when an approver has accepted that with a reason."
+          : "Executed now it would go stale."}
+    </Note>
+  );
 }
 
 export function ExecutionBanner({ execution }: { execution: Execution }) {

@@ -5,12 +5,13 @@ import type { CandidateDetail } from "@/api/overlays";
 import { BoundRows } from "@/components/map/bound";
 import { Panel } from "@/components/ui/panel";
 import { countText } from "@/lib/numbers";
+import { methodWord } from "@/lib/words";
 
 export const BoundPanel = memo(function BoundPanel({ candidate }: { candidate: CandidateDetail }) {
   const { actions, steps_count: steps, planner, frontier } = candidate;
   const others = frontier.filter((p) => p.actions !== actions || p.steps_count !== steps);
   return (
-    <Panel title="Plan against its bound" sub={planner}>
+    <Panel title="Plan against its bound" sub={methodWord(planner)}>
       <BoundRows
         rows={[
           { label: "action", value: actions, bound: candidate.lower_bound_actions },

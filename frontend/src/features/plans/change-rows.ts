@@ -13,9 +13,11 @@ export type ChangeRow = {
   /** Position of the step; null where nothing changes. */
   step: number | null;
   reason: string;
-  /** What is no number, such as where a flow enters: before and after in words. */
+  /** What is no number, such as where a flow enters, or nothing to limit: before and after in words. */
   was?: string;
   becomes?: string;
+  /** What is measured now of what is limited; null where it is not. */
+  measured?: number | null;
 };
 
 /** A number of the proposal that is in force already. */
@@ -54,7 +56,9 @@ export function changeRows(changes: readonly PlanChange[], kept: readonly Kept[]
       after: change.after,
       step: change.step,
       reason: change.reason,
-      ...(change.becomes ? { was: change.was, becomes: change.becomes } : {}),
+      ...(change.was ? { was: change.was } : {}),
+      ...(change.becomes ? { becomes: change.becomes } : {}),
+      ...(change.measured === null ? {} : { measured: change.measured }),
     }),
   );
   kept.forEach(({ kind, unit, label, value }, index) =>

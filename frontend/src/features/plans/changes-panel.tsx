@@ -51,8 +51,11 @@ const decimalsOf = (group: ChangeGroup) =>
     ? 0
     : 1;
 
-const figure = (unit: string, value: number | null, decimals: number) =>
-  value === null ? (
+/** Words stand for a missing number where there is nothing to limit: there "no limit" would be wrong. */
+const figure = (unit: string, value: number | null, decimals: number, words = "") =>
+  value === null && words ? (
+    <span className="faint">{words}</span>
+  ) : value === null ? (
     <span className="faint" title="Nothing limits it">
       no limit
     </span>
@@ -63,8 +66,8 @@ const figure = (unit: string, value: number | null, decimals: number) =>
   );
 
 function changeText(row: ChangeRow, decimals: number): React.ReactNode {
-  if (row.before === null) return row.after === null ? UNKNOWN : "now limited";
-  if (row.after === null) return "freed";
+  if (row.before === null) return row.after === null ? UNKNOWN : row.was ? "new" : "now limited";
+  if (row.after === null) return row.becomes ? "ends" : "freed";
   const relative = relativeChange(row.after, row.before);
   return (
     <span title={relative === UNKNOWN ? undefined : relative}>
@@ -119,7 +122,7 @@ function GroupRows({ group, all }: { group: ChangeGroup; all: boolean }) {
               <td className="n strong">{row.after === 0 ? "removed" : "in place"}</td>
               <td className="n">{row.after === 0 ? "leaves" : "joins"}</td>
             </>
-          ) : row.becomes ? (
+          ) : row.becomes && group.unit === "" ? (
             <>
               <td />
               <td className="n faint">{row.was}</td>
@@ -131,8 +134,16 @@ function GroupRows({ group, all }: { group: ChangeGroup; all: boolean }) {
               <td>
                 <ChangeBar row={row} most={most} />
               </td>
-              <td className="n faint">{figure(row.unit, row.before, decimals)}</td>
-              <td className="n strong">{figure(row.unit, row.after, decimals)}</td>
+              <td className="n faint">
+                {figure(row.unit, row.before, decimals, row.was)}
+                {row.measured === undefined || row.measured === null ? null : (
+                  <div className="two">
+                    {figure(row.unit, row.measured, 0)}{" "}
+                    {row.unit === "consumers" ? "connected now" : "passes now"}
+                  </div>
+                )}
+              </td>
+              <td className="n strong">{figure(row.unit, row.after, decimals, row.becomes)}</td>
               <td className="n">
                 {row.step === null ? <span className="same">{"\u00b10"}</span> : changeText(row, decimals)}
               </td>

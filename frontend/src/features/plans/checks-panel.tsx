@@ -76,22 +76,23 @@ function Envelope({ plan }: { plan: PlanDetail }) {
   );
 }
 
+/** How many of one look at the plan pass, or fail. */
+function Count({ checks }: { checks: readonly PlanCheck[] }) {
+  const passed = checks.filter((check) => check.state === "pass").length;
+  const failed = checks.filter((check) => check.state === "fail").length;
+  if (checks.length === 0) return null;
+  return (
+    <span className={failed > 0 ? "down strong" : passed === checks.length ? "up strong" : ""}>
+      {failed > 0 ? `${failed} of ${checks.length} fail` : `${passed} of ${checks.length} pass`}
+    </span>
+  );
+}
+
 export function ChecksPanel({ plan, dryRun }: { plan: PlanDetail; dryRun: DryRun | null }) {
-  const shown = [...plan.checks, ...(dryRun?.checks ?? [])];
-  const passed = shown.filter((check) => check.state === "pass").length;
-  const failed = shown.filter((check) => check.state === "fail").length;
   return (
     <Panel
       title="Checks"
-      right={
-        shown.length === 0 ? undefined : (
-          <span className={failed > 0 ? "down strong" : passed === shown.length ? "up strong" : ""}>
-            {failed > 0
-              ? `${failed} of ${shown.length} fail`
-              : `${passed} of ${shown.length} pass`}
-          </span>
-        )
-      }
+      right={plan.checks.length === 0 ? undefined : <Count checks={plan.checks} />}
     >
       {plan.checks.length === 0 && dryRun === null ? (
         <p className="muted">Nothing is checked any more: this plan has ended.</p>
@@ -101,7 +102,9 @@ export function ChecksPanel({ plan, dryRun }: { plan: PlanDetail; dryRun: DryRun
       {dryRun ? (
         <>
           <h3 className="checkshead">
-            Dry run, <span title={exactTime(dryRun.at)}>{clockText(dryRun.at)} UTC</span>
+            Dry run, <span title={exactTime(dryRun.at)}>{clockText(dryRun.at)} UTC</span>:{" "}
+            {/* The same checks, looked at once more: never added to those above. */}
+            <Count checks={dryRun.checks} />
           </h3>
           <Checks checks={dryRun.checks} label="Dry run" />
         </>

@@ -4,6 +4,7 @@ import { memo, useState } from "react";
 import { ActionTitle } from "./action-title";
 import { DecideCommands } from "./decide-command";
 import {
+  headwayOf,
   PHASES,
   phaseText,
   SEGMENT_WORDS,
@@ -192,6 +193,7 @@ export const ExecutionSteps = memo(function ExecutionSteps({ execution }: { exec
   const [undo = [], forward = []] = groups;
   const rows = [...forward.map(listed), ...undo.map(listed)];
   const followed = useFollowed(rows);
+  const headway = headwayOf(execution);
   return (
     <Panel
       title="Steps"
@@ -199,7 +201,8 @@ export const ExecutionSteps = memo(function ExecutionSteps({ execution }: { exec
       right={
         <>
           <span>
-            {fixed(execution.actions_done)} of {countText(execution.actions_total, "action")}
+            {fixed(headway.done)} of {countText(headway.total, "action")}
+            {headway.back ? " taken back" : ""}
           </span>
           <StateBadge state={execution.state} />
         </>

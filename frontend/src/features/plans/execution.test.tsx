@@ -2,9 +2,12 @@ import { screen, waitFor, within } from "@testing-library/react";
 
 import PlanPage from "./plan-page";
 
+import type { Schemas } from "@/api/client";
+import type { PlanDetail } from "@/api/plans";
 import { answers, executionPath, planPath } from "@/testing/plan-answers";
 import { execution, executionAction, EXECUTION, PLAN, planDetail } from "@/testing/plan-samples";
 import { renderPage } from "@/testing/render";
+import { session } from "@/testing/samples";
 import { ok, problem, serve, type Asked } from "@/testing/server";
 
 const open = () => renderPage(<PlanPage />, "/plans/:id", `/plans/${PLAN}`);
@@ -13,7 +16,7 @@ const posts = (asked: readonly Asked[]) => asked.filter((one) => one.method === 
 const executing = planDetail({
   state: "executing",
   allowed_commands: [],
-  execution: { id: EXECUTION, state: "running", actions_done: 1, actions_total: 3 },
+  execution: { id: EXECUTION, state: "running", actions_done: 1, actions_total: 3, actions_to_undo: 0, actions_undone: 0 },
 });
 
 it("shows every action in its phase, what it waits for and how far the plan is", async () => {
@@ -69,10 +72,10 @@ it("stops after the running step, having said what stays undone", async () => {
 
 it("pauses with a reason, and shows who paused it and why among what happened", async () => {
   const at = "2026-03-18T14:06:02Z";
-  const given = { at, actor: "Aiko Brandt", command: "pause" as const, reason: "f2 starves" };
+  const given = { actor: "Aiko Brandt", command: "pause", title: "paused it", note: "f2 starves" };
   const asked = serve({
     // It was paused before, for the same reason, and resumed.
-    ...answers(executing, execution({ commands: [given] })),
+    ...answers({ ...executing, events: [...executing.events, { ...given, at }] }, execution()),
     [`POST ${executionPath}/pause`]: ok(execution({ state: "pausing" })),
   });
   const { user } = open();
@@ -120,6 +123,35 @@ it("lists exactly what a rollback takes back, last first", async () => {
   await user.click(dialog.getByRole("button", { name: "Roll back" }));
   await waitFor(() => expect(posts(asked)[0]?.path).toBe(`${executionPath}/roll-back`));
   expect(posts(asked)[0]?.body).toEqual({ reason: "f2 starves" });
+});
+
+it.each([
+  [0.2, "1.3s200ms promised, 6.5 times as long"],
+  [1.5, "1.3s1.5s promised, kept"],
+])("sets the longest pause beside the %d s that were promised", async (after, text) => {
+  const [first] = execution().steps;
+  if (!first) throw new Error("the sample has steps");
+  const steps = [{ ...first, actions: [executionAction({ pause_s: 1.3 })] }];
+  const promise = [{ name: "longest pause", unit: "s", before: null, after }];
+  serve(answers(planDetail({ ...executing, promise }), execution({ steps })));
+  open();
+  const term = await screen.findByText("Longest pause so far");
+  expect(term.nextElementSibling).toHaveTextContent(text);
+});
+
+it.each([
+  ["paused", "Paused"],
+  ["rolling_back", "Rolling back"],
+] as const)("does not call a plan executing that is %s", async (state, word) => {
+  serve(answers(executing, execution({ state })));
+  open();
+  await screen.findByRole("list", { name: "Steps of the execution" });
+  const head = screen.getByRole("heading", { level: 1 }).parentElement;
+  if (!head) throw new Error("the title stands in a row");
+  expect(within(head).getByText(word)).toBeInTheDocument();
+  expect(within(head).queryByText("Executing")).toBeNull();
+  const life = within(screen.getByRole("list", { name: "State of the plan" }));
+  expect(life.getByText(word).closest("li")).toHaveAttribute("aria-current", "step");
 });
 
 it("offers resume while paused, and nothing that is not allowed", async () => {
@@ -220,7 +252,7 @@ it("says what failed, who never answered, and that the plan is stale", async () 
         ...executing,
         state: "stale",
         stale_because: "Its execution failed.",
-        execution: { id: EXECUTION, state: "failed", actions_done: 1, actions_total: 3 },
+        execution: { id: EXECUTION, state: "failed", actions_done: 1, actions_total: 3, actions_to_undo: 0, actions_undone: 0 },
       }),
       failed,
     ),
@@ -272,23 +304,64 @@ it("says so when the execution cannot be loaded, and keeps the rest", async () =
   expect(screen.getByRole("heading", { name: "Before and after" })).toBeInTheDocument();
 });
 
-it("plans the way back from what was executed, as a draft of its own", async () => {
-  const executed = planDetail({
+const OVERLOAD = "S2 would carry 229 % of its capacity in step 1";
+const executed = (overload = "") =>
+  planDetail({
     state: "executed",
-    allowed_commands: ["undo"],
-    execution: { id: EXECUTION, state: "succeeded", actions_done: 3, actions_total: 3 },
+    allowed_commands: ["roll_back"],
+    roll_back_overload: overload,
+    execution: {
+      id: EXECUTION,
+      state: "succeeded",
+      actions_done: 3,
+      actions_total: 3,
+      actions_to_undo: 0,
+      actions_undone: 0,
+    },
   });
+
+const rollBack = async (plan: PlanDetail, roles: Schemas["Session"]["roles"]) => {
   const asked = serve({
-    ...answers(executed, execution({ state: "succeeded", allowed_commands: [] })),
-    [`POST ${planPath}/undo`]: { status: 201, body: planDetail({ id: "the-way-back" }) },
+    ...answers(plan, execution({ state: "succeeded", allowed_commands: [] })),
+    "GET /api/v1/session": ok(session({ roles })),
+    [`POST ${planPath}/roll-back`]: { status: 201, body: planDetail({ id: "the-way-back" }) },
   });
   const { user, router } = renderPage(<PlanPage />, "/plans/:id", `/plans/${PLAN}`);
-  await user.click(await screen.findByRole("button", { name: "Plan the way back" }));
-  const dialog = within(await screen.findByRole("dialog", { name: /Plan the way back from P-/ }));
+  await user.click(await screen.findByRole("button", { name: "Roll back" }));
+  const dialog = within(await screen.findByRole("dialog", { name: "Roll back P-118" }));
+  const there = () =>
+    waitFor(() => expect(router.state.location.pathname).toBe("/plans/the-way-back"));
+  return { user, dialog, there, asked };
+};
+
+it("rolls back what was executed by a draft of its own, with the reason", async () => {
+  const { user, dialog, there, asked } = await rollBack(executed(), ["editor", "approver"]);
   expect(dialog.getByText(/Nothing changes until the draft is approved/)).toBeInTheDocument();
-  await user.click(dialog.getByRole("button", { name: "Plan the way back" }));
-  await waitFor(() => expect(router.state.location.pathname).toBe("/plans/the-way-back"));
-  expect(asked.some((one) => one.method === "POST" && one.path === `${planPath}/undo`)).toBe(true);
+  expect(dialog.queryByText(/Going back there/)).toBeNull();
+  await user.type(dialog.getByLabelText(/Reason/), "f2 starves");
+  await user.click(dialog.getByRole("button", { name: "Roll back" }));
+  await there();
+  expect(posts(asked)[0]?.path).toBe(`${planPath}/roll-back`);
+  expect(posts(asked)[0]?.body).toEqual({ reason: "f2 starves", accept_overload: false });
+});
+
+it("says what rolling back would overload, and that an approver has to accept that", async () => {
+  const { user, dialog, there, asked } = await rollBack(executed(OVERLOAD), ["editor"]);
+  expect(dialog.getByText(/S2 would carry 229 % of its capacity/)).toBeInTheDocument();
+  expect(dialog.getByText(/when an approver has accepted that with a reason/)).toBeInTheDocument();
+  await user.click(dialog.getByRole("button", { name: "Roll back" }));
+  await there();
+  expect(posts(asked)[0]?.body).toEqual({ reason: "", accept_overload: false });
+});
+
+it("lets an approver accept the overload of rolling back, only with a reason", async () => {
+  const { user, dialog, there, asked } = await rollBack(executed(OVERLOAD), ["editor", "approver"]);
+  expect(dialog.getByText(/somebody else still approves the draft/)).toBeInTheDocument();
+  expect(dialog.getByRole("button", { name: "Roll back" })).toBeDisabled();
+  await user.type(dialog.getByLabelText(/Reason/), "f2 starves");
+  await user.click(dialog.getByRole("button", { name: "Roll back" }));
+  await there();
+  expect(posts(asked)[0]?.body).toEqual({ reason: "f2 starves", accept_overload: true });
 });
 
 it("says who keeps an action waiting, and ends it with a reason when its risk was read", async () => {

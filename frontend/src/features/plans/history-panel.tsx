@@ -1,9 +1,9 @@
 /** The life of the plan, newest first: who did what, when, and what they said. */
 import { memo } from "react";
 
-import { COMMAND_TITLES, EVENT_ICONS, eventTone } from "./words";
+import { EVENT_ICONS, eventTone } from "./words";
 
-import type { Execution, PlanDetail } from "@/api/plans";
+import type { PlanDetail } from "@/api/plans";
 import { Icon } from "@/components/ui/icons";
 import { Panel } from "@/components/ui/panel";
 import { clockText, exactTime } from "@/lib/time";
@@ -11,25 +11,8 @@ import { clockText, exactTime } from "@/lib/time";
 /** "Ines Moreau sent for review", where the title begins with the verb. */
 const sentence = (title: string) => title.charAt(0).toLowerCase() + title.slice(1);
 
-/** What happened to the plan and what was asked of its execution, oldest first. */
-const eventsOf = (plan: PlanDetail, execution: Execution | undefined): PlanDetail["events"] =>
-  [
-    ...plan.events,
-    ...(execution?.commands ?? []).map(({ reason, ...given }) => ({
-      ...given,
-      title: COMMAND_TITLES[given.command],
-      note: reason,
-    })),
-  ].sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
-
-export const HistoryPanel = memo(function HistoryPanel({
-  plan,
-  execution,
-}: {
-  plan: PlanDetail;
-  execution: Execution | undefined;
-}) {
-  const events = eventsOf(plan, execution).reverse();
+export const HistoryPanel = memo(function HistoryPanel({ plan }: { plan: PlanDetail }) {
+  const events = [...plan.events].reverse();
   return (
     <Panel title="Audit" right={<span className="faint">UTC</span>}>
       {events.length === 0 ? (

@@ -17,6 +17,14 @@ const ENDS: Partial<Record<PlanState, { word: string; icon: IconName; colour: st
   discarded: { word: "Discarded", icon: "ban", colour: "var(--idle)" },
 };
 
+/** What the stage of execution says instead, while the plan does not go on. */
+const HALTS: Partial<Record<string, { word: string; colour: string }>> = {
+  pausing: { word: "Pausing", colour: "var(--warn)" },
+  paused: { word: "Paused", colour: "var(--warn)" },
+  stopping: { word: "Stopping", colour: "var(--warn)" },
+  rolling_back: { word: "Rolling back", colour: "var(--warn)" },
+};
+
 const COLOURS: Partial<Record<PlanState, string>> = {
   draft: "var(--idle)",
   pending_review: "var(--waits)",
@@ -31,12 +39,14 @@ function reached(plan: Pick<Plan, "execution" | "submitted_at" | "approvals_give
   return plan.approvals_needed > 0 && plan.approvals_given >= plan.approvals_needed ? 3 : 2;
 }
 
-export function PlanLifecycle({ plan }: { plan: Plan }) {
+/** `state`: the plan's, or what its execution does while it does not go on. */
+export function PlanLifecycle({ plan, state }: { plan: Plan; state: string }) {
   const end = ENDS[plan.state];
   const now = STAGES.findIndex((stage) => stage.state === plan.state);
   const passed = end ? reached(plan) : plan.state === "executed" ? STAGES.length : now;
   const shown = end ? STAGES.slice(0, passed) : STAGES;
-  const colour = end?.colour ?? COLOURS[plan.state] ?? "var(--good)";
+  const halt = HALTS[state];
+  const colour = end?.colour ?? halt?.colour ?? COLOURS[plan.state] ?? "var(--good)";
   return (
     <ol
       className="life"
@@ -54,7 +64,7 @@ export function PlanLifecycle({ plan }: { plan: Plan }) {
             aria-current={here || last ? "step" : undefined}
           >
             <i>{done ? <Icon name="check" small /> : null}</i>
-            {stage.word}
+            {here && halt ? halt.word : stage.word}
           </li>
         );
       })}

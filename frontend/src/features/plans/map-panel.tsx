@@ -43,7 +43,7 @@ function AtBroker({ plan, broker, stop }: { plan: PlanDetail; broker: string; st
               </span>
               <span className="r">
                 {setting.value === null ? (
-                  "no limit"
+                  setting.absent || "no limit"
                 ) : (
                   <>
                     {setting.unit === "msg/s" ? rateText(setting.value) : fixed(setting.value)}

@@ -40,7 +40,7 @@ function Row({ promised, now }: { promised: Promised; now: Now }) {
         )}
       </td>
       <td className="n" style={{ color: "var(--after)" }}>
-        {promised.after === null ? "no limit" : show(promised.after)}
+        {promised.after === null ? promised.absent || "no limit" : show(promised.after)}
       </td>
     </tr>
   );

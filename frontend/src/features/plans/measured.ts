@@ -1,4 +1,6 @@
 /** What the plan promised of each flow and class, next to what the agents measure. */
+import { absentAt } from "./step-view";
+
 import type { PlanDetail } from "@/api/plans";
 import type { Point, Telemetry } from "@/api/telemetry";
 
@@ -11,6 +13,8 @@ export type Promised = {
   broker: string;
   before: number | null;
   after: number | null;
+  /** Said where the plan leaves nothing to limit; else empty. */
+  absent: string;
 };
 
 const numberOf = (values: Readonly<Record<string, unknown>> | null, name: string) => {
@@ -38,6 +42,7 @@ export function promisedOf(plan: Pick<PlanDetail, "steps">): Promised[] {
       broker,
       before: rows.has(key) ? (rows.get(key)?.before ?? null) : numberOf(action.before, member),
       after: numberOf(action.after, member),
+      absent: absentAt(plan, plan.steps.length, action.target),
     });
   }
   return [...rows.values()].sort(

@@ -1,6 +1,15 @@
 import { changeRows } from "./change-rows";
 import { joined, measuredOf, promisedOf } from "./measured";
-import { currentStep, longestPause, phaseText, secondsLeft, segmentsOf, undoable } from "./phases";
+import {
+  currentStep,
+  headwayOf,
+  longestPause,
+  pauseLeft,
+  phaseText,
+  secondsLeft,
+  segmentsOf,
+  undoable,
+} from "./phases";
 
 import { execution, executionAction, planDetail } from "@/testing/plan-samples";
 
@@ -33,8 +42,38 @@ it("says what an action waits for", () => {
 
 it("knows the running step and how long the rest may take", () => {
   expect(currentStep(running)?.name).toBe("Step 1");
-  expect(secondsLeft(running, now)).toBeCloseTo(24);
+  // One of three actions took the step ten seconds so far.
+  expect(secondsLeft(running, now)).toBeCloseTo(20);
   expect(secondsLeft({ ...running, state: "paused" }, now)).toBeNull();
+});
+
+it("counts the pauses between steps among what is left", () => {
+  const third = { ...second, index: 2 };
+  const paced = execution({ pace_s: 40, actions_total: 4, steps: [first, second, third] });
+  expect(secondsLeft(paced, now)).toBeCloseTo(30 + 80);
+  const ended = { ...first, state: "completed" as const, ended_at: "2026-03-18T14:06:04Z" };
+  const pausing = { ...paced, actions_done: 2, steps: [ended, second, third] };
+  // Six of the forty seconds have gone by; the work stands still meanwhile.
+  expect(pauseLeft(pausing, now)).toBe(34);
+  expect(secondsLeft(pausing, now)).toBeCloseTo(4 + 34 + 40);
+  expect(pauseLeft(paced, now)).toBe(0);
+});
+
+it("says how far it is by what is in effect, and never goes backwards", () => {
+  const counts = (done: number, undone = 0, undo = 0) =>
+    headwayOf({ actions_done: done, actions_total: 13, actions_undone: undone, actions_to_undo: undo });
+  const way = [counts(0), counts(7), counts(7, 0, 7), counts(7, 3, 7), counts(7, 7, 7)];
+  const shares = way.map(({ share }) => share);
+  expect(shares).toEqual([...shares].sort((a, b) => a - b));
+  expect(shares.at(0)).toBe(0);
+  expect(shares.at(-1)).toBe(1);
+  expect(way.map(({ done, total, back }) => `${done} of ${total}${back ? " back" : ""}`)).toEqual([
+    "0 of 13",
+    "7 of 13",
+    "0 of 7 back",
+    "3 of 7 back",
+    "7 of 7 back",
+  ]);
 });
 
 it("takes back what is done, last first, and not what is taken back already", () => {

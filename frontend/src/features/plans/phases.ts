@@ -1,5 +1,5 @@
 /** The four phases of an action, prepare, commit, switch, done, as its state says them. */
-import type { Execution, ExecutionAction, ExecutionStep } from "@/api/plans";
+import type { Execution, ExecutionAction, ExecutionStep, PlanDetail } from "@/api/plans";
 import { durationText } from "@/lib/numbers";
 
 export const PHASES = ["prepare", "commit", "switch", "done"] as const;
@@ -71,7 +71,7 @@ export function phaseText(action: ExecutionAction, now: Date): string {
 }
 
 export const stepName = (step: ExecutionStep, position: number) =>
-  step.direction === "undo" ? `Undo ${position + 1}` : `Step ${position + 1}`;
+  step.direction === "undo" ? `Roll back ${position + 1}` : `Step ${position + 1}`;
 
 /** The step that runs, or the next that would; null when none is left. */
 export function currentStep(execution: Execution): { step: ExecutionStep; name: string } | null {
@@ -87,11 +87,64 @@ export function currentStep(execution: Execution): { step: ExecutionStep; name: 
   return step ? { step, name: stepName(step, position) } : null;
 }
 
-/** Seconds left at the pace of what is done; null until something is. */
+const RUNS: readonly ExecutionStep["state"][] = ["in_progress", "aborting"];
+
+const forwardOf = (execution: Execution) =>
+  execution.steps.filter(({ direction }) => direction === "forward");
+
+/** Seconds until the next step may begin; 0 while one runs or none is left. */
+export function pauseLeft(execution: Execution, now: Date): number {
+  const steps = forwardOf(execution);
+  const last = steps.flatMap(({ ended_at: at }) => at ?? []).sort().at(-1);
+  const waits = steps.some(({ state }) => state === "pending");
+  const runs = steps.some(({ state }) => RUNS.includes(state));
+  if (execution.state !== "running" || !waits || runs || last === undefined) return 0;
+  return Math.max(0, execution.pace_s - secondsBetween(last, now));
+}
+
+/**
+ * Seconds left: the work that is left at the pace of what is done, and the pauses before the steps
+ * that are to come. Null until something is done.
+ */
 export function secondsLeft(execution: Execution, now: Date): number | null {
-  const { actions_done: done, actions_total: total, started_at: started } = execution;
-  if (execution.state !== "running" || started === null || done === 0 || done >= total) return null;
-  return (secondsBetween(started, now) / done) * (total - done);
+  const { actions_done: done, actions_total: total, pace_s: pace } = execution;
+  if (execution.state !== "running" || done === 0 || done >= total) return null;
+  const steps = forwardOf(execution);
+  const worked = steps.reduce(
+    (sum, { started_at: began, ended_at: ended }) =>
+      began === null ? sum : sum + secondsBetween(began, ended ?? now),
+    0,
+  );
+  const waiting = steps.filter(({ state }) => state === "pending").length;
+  const runs = steps.some(({ state }) => RUNS.includes(state));
+  const pauses = runs ? waiting * pace : Math.max(0, waiting - 1) * pace + pauseLeft(execution, now);
+  return (worked / done) * (total - done) + pauses;
+}
+
+export type Headway = {
+  done: number;
+  total: number;
+  /** Whether what is counted is taken back. */
+  back: boolean;
+  /** 0 to 1, of the way to where the execution ends; it never falls. */
+  share: number;
+};
+
+/**
+ * How far an execution is, by what is in effect: actions that brokers have confirmed, and once it is
+ * rolled back those of them that are taken back. A rollback goes on where the way forward ended.
+ */
+export function headwayOf(
+  counts: Pick<
+    Execution,
+    "actions_done" | "actions_total" | "actions_to_undo" | "actions_undone"
+  >,
+): Headway {
+  const { actions_done: done, actions_total: total } = counts;
+  const { actions_undone: undone, actions_to_undo: undo } = counts;
+  const there = total > 0 ? done / total : 0;
+  if (undo === 0) return { done, total, back: false, share: there };
+  return { done: undone, total: undo, back: true, share: there + (1 - there) * (undone / undo) };
 }
 
 /** Completed actions, last first: what a rollback takes back. */
@@ -119,3 +172,7 @@ export const longestPause = (execution: Execution): number | null => {
   );
   return pauses.length > 0 ? Math.max(...pauses) : null;
 };
+
+/** Seconds that a link which moves was promised to pause at most; null: this plan promises none. */
+export const promisedPause = (plan: Pick<PlanDetail, "promise">): number | null =>
+  plan.promise.find(({ name }) => name === "longest pause")?.after ?? null;

@@ -2,6 +2,7 @@
 import { Menu } from "@mantine/core";
 import { useState } from "react";
 
+import type { Schemas } from "@/api/client";
 import {
   exportAddress,
   useExecutePlan,
@@ -81,6 +82,12 @@ function WhatDiscardLoses({ plan }: { plan: PlanDetail }) {
   );
 }
 
+/** Why a draft cannot be sent for review; undefined where it can. */
+export function submitReason(plan: PlanDetail): string | undefined {
+  if (!plan.would_overload || plan.accepted_overload) return undefined;
+  return `${plan.would_overload}: an approver has to accept that first`;
+}
+
 export function PlanCommands({
   plan,
   onDryRun,
@@ -92,8 +99,8 @@ export function PlanCommands({
 }) {
   const command = usePlanCommand(plan.id);
   const execute = useExecutePlan(plan.id);
-  const [asking, setAsking] = useState<"discard" | "execute" | null>(null);
-  const may = (name: string) => plan.allowed_commands.includes(name);
+  const [asking, setAsking] = useState<"accept" | "discard" | "execute" | null>(null);
+  const may = (name: Schemas["PlanCommandEnum"]) => plan.allowed_commands.includes(name);
   const simple = (name: "submit" | "withdraw", done: string) => () =>
     command.mutate(
       { command: name },
@@ -103,6 +110,7 @@ export function PlanCommands({
       },
     );
   const reason = executeReason(plan);
+  const unsent = submitReason(plan);
   return (
     <>
       <ExportMenu plan={plan} />
@@ -125,12 +133,18 @@ export function PlanCommands({
           Take back
         </Command>
       ) : null}
+      {may("accept_overload") ? (
+        <Command icon="alert" onClick={() => setAsking("accept")}>
+          Accept overload
+        </Command>
+      ) : null}
       {may("submit") ? (
         <Command
           icon="send"
           primary
           onClick={simple("submit", "Sent for review:")}
-          disabled={command.isPending}
+          disabled={command.isPending || unsent !== undefined}
+          reason={unsent}
         >
           Send for review
         </Command>
@@ -155,6 +169,19 @@ export function PlanCommands({
         run={() => execute.mutateAsync()}
       >
         <WhatExecuteDoes plan={plan} />
+      </ConfirmDialog>
+      <ConfirmDialog
+        title={`Accept the overload of ${plan.name}`}
+        command="Accept overload"
+        needsReason
+        open={asking === "accept"}
+        onClose={() => setAsking(null)}
+        run={(why) => command.mutateAsync({ command: "accept-overload", reason: why })}
+      >
+        <p>
+          By the model, {plan.would_overload}. Accepted, the draft can be sent for review; approving
+          it is another decision.
+        </p>
       </ConfirmDialog>
       <ConfirmDialog
         title={`Discard ${plan.name}`}

@@ -62,6 +62,19 @@ export function factsOf(
           },
         ]
       : []),
+    ...(plan.source.kind === "plan" && plan.source.id
+      ? [
+          {
+            key: "source",
+            icon: "back" as const,
+            text: (
+              <>
+                rolls back <Link to={to.plan(plan.source.id)}>{plan.source.name}</Link>
+              </>
+            ),
+          },
+        ]
+      : []),
     ...(tree.candidate
       ? [
           {

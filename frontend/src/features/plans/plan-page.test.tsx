@@ -105,7 +105,11 @@ describe("a plan in review", () => {
     await user.click(await screen.findByRole("button", { name: "Dry run" }));
     const list = within(await screen.findByRole("list", { name: "Dry run" }));
     expect(list.getByText("3 of 3")).toBeInTheDocument();
-    expect(screen.getByRole("heading", { name: /Dry run, \d\d:\d\d UTC/ })).toBeInTheDocument();
+    expect(
+      screen.getByRole("heading", { name: /Dry run, \d\d:\d\d UTC: 1 of 1 pass/ }),
+    ).toBeInTheDocument();
+    // The dry run looks at the same things again: the count of the checks stays what it was.
+    expect(screen.getByText("1 of 2 fail")).toBeInTheDocument();
   });
 
   it("shows the limits of a broker as of each stop of the scrubber", async () => {
@@ -180,6 +184,52 @@ describe("a plan's other states", () => {
     await waitFor(() => expect(posts(asked)[0]?.body).toEqual({ reason: "Wrong week" }));
   });
 
+  it("is not sent for review before somebody accepts what it would overload", async () => {
+    const overload = "S2 would carry 229 % of its capacity in step 1";
+    const draft = planDetail({
+      state: "draft",
+      submitted_at: null,
+      would_overload: overload,
+      allowed_commands: ["submit", "accept_overload"],
+    });
+    const accepted = planDetail({
+      ...draft,
+      accepted_overload: { person: "Tomás Reyes", at: draft.created_at, reason: "Few come." },
+      allowed_commands: ["submit"],
+    });
+    let now = draft;
+    const asked = serve({
+      ...answers(draft),
+      [`GET ${planPath}`]: () => ok(now),
+      [`POST ${planPath}/accept-overload`]: () => ok((now = accepted)),
+    });
+    const { user } = open();
+    const send = await screen.findByRole("button", { name: "Send for review" });
+    expect(send).toBeDisabled();
+    expect(send).toHaveAttribute("title", `${overload}: an approver has to accept that first`);
+    expect(screen.getByText(/an approver has accepted that with a reason/)).toBeInTheDocument();
+    await user.click(screen.getByRole("button", { name: "Accept overload" }));
+    const dialog = within(await screen.findByRole("dialog", { name: /Accept the overload of/ }));
+    expect(dialog.getByText(/approving it is another decision/)).toBeInTheDocument();
+    expect(dialog.getByRole("button", { name: "Accept overload" })).toBeDisabled();
+    await user.type(dialog.getByLabelText(/Reason/), "Few come.");
+    await user.click(dialog.getByRole("button", { name: "Accept overload" }));
+    expect(await screen.findByText(/Tomás Reyes accepts that: .Few come\../)).toBeInTheDocument();
+    expect(posts(asked)[0]?.body).toEqual({ reason: "Few come." });
+    expect(screen.getByRole("button", { name: "Send for review" })).toBeEnabled();
+    expect(screen.queryByRole("button", { name: "Accept overload" })).toBeNull();
+  });
+
+  it("names the plan that it rolls back", async () => {
+    const id = "12121212-1212-4121-8121-121212121212";
+    serve(answers(planDetail({ source: { kind: "plan", id, name: "P-117" } })));
+    open();
+    expect(await screen.findByRole("link", { name: "P-117" })).toHaveAttribute(
+      "href",
+      `/plans/${id}`,
+    );
+  });
+
   it("executes an approved plan after saying what that does, and only inside a window", async () => {
     const approved = planDetail({ state: "approved", allowed_commands: ["execute"] });
     serve(answers(approved));
@@ -247,7 +297,7 @@ it("lists what the policy leaves out, with each reason", async () => {
     unit: "msg/s",
     before: 100,
     wanted: 102,
-    reason: "band",
+    reason: "band" as const,
     because: "It would move by 2.0 %, from 100 to 102 msg/s; the band is 5.0 %.",
   };
   serve(answers(planDetail({ left_out: [left] })));
@@ -256,4 +306,13 @@ it("lists what the policy leaves out, with each reason", async () => {
   const table = within(screen.getByRole("table", { name: "Left out" }));
   expect(table.getByText("f3 at S1")).toBeInTheDocument();
   expect(table.getByText(/the band is 5.0 %/)).toBeInTheDocument();
+});
+
+it("begins with who is hurt, before why and what", async () => {
+  serve(answers(reviewing));
+  open();
+  await heading();
+  const panels = screen.getAllByRole("heading", { level: 2 }).map((one) => one.textContent);
+  expect(panels.indexOf("Who is hurt")).toBe(0);
+  expect(panels.indexOf("Who is hurt")).toBeLessThan(panels.indexOf("What changes and why"));
 });

@@ -12,22 +12,24 @@ import { DecisionPanel } from "./decision-panel";
 import { ExecutionCommands } from "./execution-commands";
 import { ExecutionSteps } from "./execution-steps";
 import { HistoryPanel } from "./history-panel";
+import { HurtPanel } from "./hurt-panel";
 import { PlanLifecycle } from "./lifecycle";
 import { LeftOutPanel } from "./left-out-panel";
 import { MapPanel } from "./map-panel";
 import { promisedOf } from "./measured";
 import { MeasuredLinks } from "./measured-links";
 import { MeasuredPanel } from "./measured-panel";
-import { currentStep, secondsLeft } from "./phases";
+import { currentStep, headwayOf, pauseLeft, promisedPause, secondsLeft } from "./phases";
 import { ExportMenu, PlanCommands } from "./plan-commands";
 import { factsOf } from "./plan-facts";
 import { PlanAgain } from "./plan-again";
+import { RollBackCommand } from "./roll-back-command";
 import { hasTree } from "./step-view";
 import { StepsPanel } from "./steps-panel";
 import { TreeChanges } from "./tree-changes";
 import { TreePanels } from "./tree-panel";
-import { UndoCommand } from "./undo-command";
 import { PromiseStrip, WhyPanel } from "./summary";
+import { stateShown } from "./words";
 import { keptOf, usePlanMap } from "./use-plan-map";
 import { useTree } from "./use-tree";
 
@@ -47,7 +49,7 @@ import { tellFailure } from "@/components/ui/toast";
 import { useNow } from "@/lib/clock";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { to } from "@/lib/kinds";
-import { durationText } from "@/lib/numbers";
+import { durationText, fixed } from "@/lib/numbers";
 
 /** News arrive by themselves; while the stream is away a moving plan is asked about. */
 function useFallback(moving: boolean): number | false {
@@ -87,6 +89,13 @@ function useExecution(plan: PlanDetail) {
   });
 }
 
+/** Nobody knows the tenths of what is to come. */
+function wholeText(seconds: number): string {
+  if (seconds < 60) return `${fixed(seconds)} s`;
+  const { text, unit } = durationText(seconds);
+  return `${text} ${unit}`;
+}
+
 function Progress({ execution }: { execution: Execution }) {
   const now = useNow(execution.state === "running");
   if (!MOVING.includes(execution.state)) return null;
@@ -94,11 +103,12 @@ function Progress({ execution }: { execution: Execution }) {
   if (!here) return null;
   const steps = execution.steps.filter((step) => step.direction === here.step.direction).length;
   const left = secondsLeft(execution, now);
-  const time = left === null ? null : durationText(Math.max(1, Math.round(left)));
+  const pause = Math.round(pauseLeft(execution, now));
   return (
     <span className="muted">
       {here.name.toLowerCase()} of {steps}
-      {time ? `, about ${time.text} ${time.unit} left` : ""}
+      {pause > 0 ? ` begins in ${wholeText(pause)}` : ""}
+      {left === null ? "" : `, about ${wholeText(Math.max(1, Math.round(left)))} left`}
     </span>
   );
 }
@@ -121,7 +131,6 @@ function PlanView({ plan }: { plan: PlanDetail }) {
     () => new Map((map.brokers ?? []).map((broker) => [broker.name, broker.id])),
     [map.brokers],
   );
-  const total = execution?.actions_total ?? 0;
   const carried = plan.execution !== null;
   return (
     <>
@@ -131,18 +140,18 @@ function PlanView({ plan }: { plan: PlanDetail }) {
         crumbs={[{ label: "Plans", to: to.plans }]}
         state={
           <>
-            <StateBadge state={plan.state} large />
+            <StateBadge state={stateShown(plan, execution)} large />
             {execution ? <Progress execution={execution} /> : null}
           </>
         }
         facts={factsOf(plan, execution, tree)}
-        strip={<PlanLifecycle plan={plan} />}
-        waterline={execution && total > 0 ? execution.actions_done / total : undefined}
+        strip={<PlanLifecycle plan={plan} state={stateShown(plan, execution)} />}
+        waterline={execution ? headwayOf(execution).share : undefined}
         commands={
           carried ? (
             <>
               <ExportMenu plan={plan} />
-              <UndoCommand plan={plan} />
+              <RollBackCommand plan={plan} />
               <PlanAgain candidate={tree.candidate} />
               {execution ? <ExecutionCommands plan={plan} execution={execution} /> : null}
             </>
@@ -171,6 +180,7 @@ function PlanView({ plan }: { plan: PlanDetail }) {
               )
             ) : (
               <>
+                <HurtPanel plan={plan} />
                 <WhyPanel plan={plan} />
                 <PromiseStrip promise={plan.promise} />
               </>
@@ -215,7 +225,11 @@ function PlanView({ plan }: { plan: PlanDetail }) {
                 {moves && promisedOf(plan).length === 0 ? null : (
                   <MeasuredPanel plan={plan} brokers={brokers} />
                 )}
-                <AgentsPanel system={plan.system} execution={execution} />
+                <AgentsPanel
+                  system={plan.system}
+                  execution={execution}
+                  promisedPause={promisedPause(plan)}
+                />
               </>
             ) : (
               <>
@@ -224,7 +238,7 @@ function PlanView({ plan }: { plan: PlanDetail }) {
                 <BlastRadiusPanel plan={plan} />
               </>
             )}
-            <HistoryPanel plan={plan} execution={execution} />
+            <HistoryPanel plan={plan} />
           </div>
         </div>
       </div>

@@ -20,7 +20,7 @@ it("lists plans with state, author, radius, approvals and progress", async () =>
           id: "other",
           name: "P-117",
           state: "executed",
-          execution: { id: EXECUTION, state: "succeeded", actions_done: 3, actions_total: 3 },
+          execution: { id: EXECUTION, state: "succeeded", actions_done: 3, actions_total: 3, actions_to_undo: 0, actions_undone: 0 },
         }),
       ]),
     ),
@@ -32,6 +32,18 @@ it("lists plans with state, author, radius, approvals and progress", async () =>
   expect(table.getAllByText("1 of 2")).toHaveLength(2);
   expect(table.getAllByText("2 of 3")).toHaveLength(2);
   expect(table.getByText("3 of 3")).toBeInTheDocument();
+});
+
+it("says of a plan under way that it is paused", async () => {
+  const counts = { actions_done: 1, actions_total: 3, actions_to_undo: 0, actions_undone: 0 };
+  const paused = plan({
+    state: "executing",
+    execution: { id: EXECUTION, state: "paused", ...counts },
+  });
+  serve({ ...systems, "GET /api/v1/plans": ok(page([paused])) });
+  open();
+  expect(await screen.findByText("Paused")).toBeInTheDocument();
+  expect(screen.queryByText("Executing")).toBeNull();
 });
 
 it("asks the server for what each tab shows", async () => {

@@ -2,14 +2,22 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "react-router";
 
-import { kindWord } from "./words";
+import { headwayOf } from "./phases";
+import { kindWord, stateShown } from "./words";
 
 import { plansQuery, type Plan, type PlansQuery } from "@/api/plans";
 import { useSystems } from "@/api/systems";
-import { DataTable, type Column } from "@/components/ui/data-table";
-import { FilterSelect, pagerOf, SearchField, useListAddress } from "@/components/ui/list-tools";
+import type { Column } from "@/components/ui/data-table";
+import { ListPanel } from "@/components/ui/list-panel";
+import {
+  FilterSelect,
+  pageAsked,
+  useListAddress,
+  WHO_AND_WHEN,
+  WhoAndWhen,
+  whoAndWhen,
+} from "@/components/ui/list-tools";
 import { PageHead, Segments } from "@/components/ui/page";
-import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { StateBadge } from "@/components/ui/state-badge";
 import { to } from "@/lib/kinds";
 import { countText, fixed, UNKNOWN } from "@/lib/numbers";
@@ -47,8 +55,7 @@ const TABS: readonly { value: Tab; label: string; query: PlansQuery; empty: stri
 function Progress({ plan }: { plan: Plan }) {
   const execution = plan.execution;
   if (!execution) return <span className="faint">{UNKNOWN}</span>;
-  const share =
-    execution.actions_total > 0 ? execution.actions_done / execution.actions_total : 0;
+  const { done, total, back, share } = headwayOf(execution);
   const tone =
     execution.state === "succeeded"
       ? " done"
@@ -60,7 +67,8 @@ function Progress({ plan }: { plan: Plan }) {
       <i aria-hidden="true">
         <b style={{ width: `${share * 100}%` }} />
       </i>
-      {fixed(execution.actions_done)} of {fixed(execution.actions_total)}
+      {fixed(done)} of {fixed(total)}
+      {back ? " back" : ""}
     </span>
   );
 }
@@ -83,7 +91,7 @@ const COLUMNS: Column<Plan>[] = [
       </div>
     ),
   },
-  { key: "state", title: "State", orderBy: "state", cell: (plan) => <StateBadge state={plan.state} /> },
+  { key: "state", title: "State", orderBy: "state", cell: (plan) => <StateBadge state={stateShown(plan)} /> },
   {
     key: "system",
     title: "System",
@@ -133,21 +141,18 @@ const COLUMNS: Column<Plan>[] = [
 export default function PlansPage() {
   const navigate = useNavigate();
   const systems = useSystems().data?.results ?? [];
-  const address = useListAddress(["tab", "system", "kind"], "");
+  const address = useListAddress(["tab", "system", "kind", ...WHO_AND_WHEN], "");
   const tab = TABS.find((entry) => entry.value === address.filters.tab) ?? TABS[1];
   const query: PlansQuery = {
     ...tab?.query,
-    search: address.search || undefined,
-    ordering: address.ordering || undefined,
-    cursor: address.cursor || undefined,
     system: address.filters.system || undefined,
     kind: address.filters.kind || undefined,
-    page_size: 50,
+    ...whoAndWhen(address.filters),
+    ...pageAsked(address),
   };
   const plans = useQuery({ ...plansQuery(query), placeholderData: keepPreviousData });
   const rows = plans.data?.results ?? [];
   const kinds = [...new Set(["allocation", ...rows.map((plan) => plan.kind)])];
-  const narrowed = address.search !== "" || address.filters.system !== "" || address.filters.kind !== "";
   return (
     <>
       <PageHead
@@ -160,9 +165,29 @@ export default function PlansPage() {
         }
       />
       <div className="main">
-        <Panel
+        <ListPanel
           title="Plans"
-          sub={plans.data ? fixed(plans.data.count) : undefined}
+          query={plans}
+          address={address}
+          kept={["tab"]}
+          search="Find plans"
+          tools={
+            <>
+              <FilterSelect
+                label="System"
+                value={address.filters.system ?? ""}
+                options={systems.map((system) => ({ value: system.id, label: system.name }))}
+                onChange={(value) => address.setFilter("system", value)}
+              />
+              <FilterSelect
+                label="Kind"
+                value={address.filters.kind ?? ""}
+                options={kinds.map((kind) => ({ value: kind, label: kindWord(kind) }))}
+                onChange={(value) => address.setFilter("kind", value)}
+              />
+              <WhoAndWhen address={address} who="Author" />
+            </>
+          }
           right={
             <Segments<Tab>
               label="Which plans"
@@ -171,51 +196,11 @@ export default function PlansPage() {
               onChange={(value) => address.setFilter("tab", value === "open" ? "" : value)}
             />
           }
-          flush
-          stale={plans.isPlaceholderData}
-          footer={pagerOf(plans.data, "plans", address)}
-        >
-          <div className="tools">
-            <SearchField
-              label="Find plans"
-              value={address.search}
-              onSearch={(search) => address.set({ search })}
-            />
-            <FilterSelect
-              label="System"
-              value={address.filters.system ?? ""}
-              options={systems.map((system) => ({ value: system.id, label: system.name }))}
-              onChange={(value) => address.setFilter("system", value)}
-            />
-            <FilterSelect
-              label="Kind"
-              value={address.filters.kind ?? ""}
-              options={kinds.map((kind) => ({ value: kind, label: kindWord(kind) }))}
-              onChange={(value) => address.setFilter("kind", value)}
-            />
-          </div>
-          <QueryBody query={plans} what="Plans" rows={8}>
-            {() =>
-              rows.length === 0 ? (
-                <Empty>
-                  {narrowed ? "Nothing matches what is searched and filtered for." : tab?.empty}
-                </Empty>
-              ) : (
-                <DataTable
-                  label="Plans"
-                  columns={COLUMNS}
-                  rows={rows}
-                  rowKey={(plan) => plan.id}
-                  ordering={address.ordering}
-                  onOrder={(ordering) => address.set({ ordering })}
-                  onOpen={(plan) => void navigate(to.plan(plan.id))}
-                  keys
-                  tall
-                />
-              )
-            }
-          </QueryBody>
-        </Panel>
+          columns={COLUMNS}
+          empty={tab?.empty}
+          onOpen={(plan) => void navigate(to.plan(plan.id))}
+          tall
+        />
       </div>
     </>
   );

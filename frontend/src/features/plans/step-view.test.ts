@@ -1,5 +1,6 @@
+import { promisedOf } from "./measured";
 import { runningOf } from "./running";
-import { limitsAt, loadsAt, movesOf, ratesAt, settingsAt, stepsDone, type Problem } from "./step-view";
+import { absentAt, limitsAt, loadsAt, movesOf, ratesAt, settingsAt, stepsDone, type Problem } from "./step-view";
 
 import type { PlanAction, PlanDetail } from "@/api/plans";
 import { edgesAt, startOf, timelineOf } from "@/components/map/timeline";
@@ -139,4 +140,52 @@ it("tells how far each action of the running step is, and whom it waits for", ()
   });
   expect(runningOf(at("undo"), 2)?.toward).toBe(1);
   expect(runningOf(execution({ steps: [] }), 0)).toBeNull();
+});
+
+describe("a limit of what is not there", () => {
+  const action = (change: Partial<PlanAction>): PlanAction => ({
+    index: 0,
+    kind: "set_population",
+    title: "",
+    undo_title: "",
+    brokers: ["S1"],
+    target: { class: "c1", flow: "f1", broker: "S1" },
+    before: { limit: 500 },
+    after: { limit: 300 },
+    effect: "",
+    ...change,
+  });
+  const class1 = { class: "c1", broker: "S1" };
+  const serve = action({ kind: "serve_class", target: class1, before: null, after: { flow: "f1" } });
+  const limit = action({ before: null });
+  const stop = action({ kind: "serve_class", target: class1, before: { flow: "f1" }, after: null });
+  const steps = (...actions: PlanAction[]) => ({
+    steps: actions.map((one, index) => ({ index, actions: [one] })),
+  });
+
+  it("is called by its name until the plan serves the class", () => {
+    const begins = steps(serve, limit);
+    expect([0, 1, 2].map((at) => settingsAt(begins, at, "S1")[0]?.absent)).toEqual([
+      "not served",
+      "",
+      "",
+    ]);
+    expect(promisedOf(begins)[0]?.absent).toBe("");
+  });
+
+  it("is called by its name once the plan has ended the class", () => {
+    const ends = steps(action({ after: null }), stop);
+    expect([0, 1, 2].map((at) => absentAt(ends, at, class1))).toEqual(["", "", "not served"]);
+    expect(promisedOf(ends)[0]?.absent).toBe("not served");
+  });
+
+  it("is no limit where the plan leaves the class as it is", () => {
+    expect(absentAt(steps(limit), 0, class1)).toBe("");
+    expect(absentAt(steps(serve), 0, { ...class1, broker: "S2" })).toBe("");
+  });
+
+  it("says that a flow is not carried", () => {
+    const carry = action({ kind: "carry_flow", target: { flow: "f1" }, before: null });
+    expect(absentAt(steps(carry), 0, { flow: "f1", broker: "S1" })).toBe("not carried");
+  });
 });

@@ -150,10 +150,40 @@ export type Setting = {
   name: string;
   unit: string;
   value: number | null;
+  /** Said where there is nothing to limit; else empty. */
+  absent: string;
   /** The stop is at or past the step that changes it. */
   changed: boolean;
   step: number;
 };
+
+/**
+ * What to say instead of a limit where there is nothing to limit at a stop: the class is not served
+ * then, or the flow not carried. Empty where it is there, so that no limit means no limit.
+ */
+export function absentAt(
+  plan: Pick<PlanDetail, "steps">,
+  stop: number,
+  target: PlanAction["target"],
+): string {
+  const kind = target.class ? "serve_class" : "carry_flow";
+  const moments = plan.steps.flatMap(({ actions }, index) =>
+    actions
+      .filter(
+        (action) =>
+          action.kind === kind &&
+          (target.class
+            ? action.target.class === target.class && action.target.broker === target.broker
+            : action.target.flow === target.flow),
+      )
+      .map((action) => ({ action, passed: stop > index })),
+  );
+  const last = moments.filter(({ passed }) => passed).at(-1)?.action;
+  const next = moments.find(({ passed }) => !passed)?.action;
+  const there = last ? last.after !== null : next ? next.before !== null : true;
+  if (there) return "";
+  return kind === "serve_class" ? "not served" : "not carried";
+}
 
 /** The limits at one broker that this plan touches, as of a stop; null is not enforced. */
 export function settingsAt(
@@ -177,6 +207,7 @@ export function settingsAt(
         name,
         unit: member === "limit" ? "consumers" : "msg/s",
         value: numberOf(passed ? action.after : action.before, member),
+        absent: absentAt(plan, stop, action.target),
         changed: passed,
         step: index,
       });

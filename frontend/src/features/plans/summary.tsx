@@ -5,7 +5,7 @@ import type { PlanDetail, Promised } from "@/api/plans";
 import { FigureStrip, type Figure } from "@/components/ui/figure-strip";
 import { Panel } from "@/components/ui/panel";
 import { Delta } from "@/components/ui/unit-number";
-import { countText, decimalsFor, fixed, rateText, UNKNOWN } from "@/lib/numbers";
+import { countText, decimalsFor, durationText, fixed, rateText, UNKNOWN } from "@/lib/numbers";
 
 export const WhyPanel = memo(function WhyPanel({ plan }: { plan: PlanDetail }) {
   const actions = plan.blast_radius.actions;
@@ -51,6 +51,10 @@ export function promiseDigits(
       scale: 100,
     };
   }
+  if (unit === "s") {
+    const of = (value: number | null) => durationText(value);
+    return { show: (value) => of(value).text, unit: of(after).unit, decimals: 2, scale: 1 };
+  }
   if (unit === "msg/s") {
     return { show: rateText, unit, decimals: largest < 99.995 ? 2 : 0, scale: 1 };
   }
@@ -70,7 +74,9 @@ function figureOf(promised: Promised): Figure {
     unit: shown ? undefined : unit,
     title: `${label}: ${show(before)} now, ${show(after)} promised${unit ? ` (${unit})` : ""}`,
     note:
-      before === null ? (
+      promised.name === "longest pause" ? (
+        "of each link that moves"
+      ) : before === null ? (
         "not known now"
       ) : (
         <>

@@ -1,5 +1,5 @@
 /** Words of plans and executions: one place, so that a button and the history say the same. */
-import type { Execution } from "@/api/plans";
+import type { Execution, Plan } from "@/api/plans";
 import type { IconName } from "@/components/ui/icons";
 import { MINUS } from "@/lib/numbers";
 
@@ -21,6 +21,22 @@ export function changeWord(kind: string, unit: string): string {
   return kindWord(kind);
 }
 
+const BESIDE_RUNNING: readonly Execution["state"][] = [
+  "pausing",
+  "paused",
+  "stopping",
+  "rolling_back",
+];
+
+/** The state that people read: a plan that is executed and does not go on says what it does. */
+export function stateShown(
+  plan: Pick<Plan, "state" | "execution">,
+  execution: Pick<Execution, "state"> | null = plan.execution,
+): string {
+  if (plan.state !== "executing" || execution === null) return plan.state;
+  return BESIDE_RUNNING.includes(execution.state) ? execution.state : plan.state;
+}
+
 export const EVENT_ICONS: Record<string, IconName> = {
   create: "plan",
   submit: "send",
@@ -34,6 +50,7 @@ export const EVENT_ICONS: Record<string, IconName> = {
   go_stale: "clockx",
   supersede: "versions",
   discard: "trash",
+  accept_overload: "alert",
   dry_run: "play",
   pause: "pause",
   resume: "play",
@@ -41,18 +58,11 @@ export const EVENT_ICONS: Record<string, IconName> = {
   roll_back: "back",
 };
 
-export const COMMAND_TITLES: Record<Execution["commands"][number]["command"], string> = {
-  pause: "paused it",
-  resume: "resumed it",
-  stop: "stopped it",
-  roll_back: "rolled it back",
-};
-
 /** Green where something was agreed or reached, amber where something was lost. */
 export const eventTone = (command: string): "good" | "warn" | "bad" | "" =>
   ["approve", "finish"].includes(command)
     ? "good"
-    : ["go_stale", "break_off", "lapse", "roll_back"].includes(command)
+    : ["go_stale", "break_off", "lapse", "roll_back", "accept_overload"].includes(command)
       ? "warn"
       : command === "reject"
         ? "bad"

@@ -14,8 +14,11 @@ const ROOM = "/api/v1/recomputation";
 const firing = (change: Partial<Firing> = {}): Firing => ({
   id: "a1111111-1111-4111-8111-111111111111",
   system: SYSTEM,
+  system_name: "Base workload",
   schedule: "b1111111-1111-4111-8111-111111111111",
+  schedule_name: "nightly",
   trigger: null,
+  trigger_name: null,
   cause: "nightly",
   subject: "allocation",
   why: "Due at 2026-03-18 02:00:00 UTC.",
@@ -26,6 +29,7 @@ const firing = (change: Partial<Firing> = {}): Firing => ({
   outcome: "submitted",
   detail: "P-118 Enact A-27: 2 rates",
   answerable: "Ines Moreau",
+  answerable_id: "5a111111-1111-4111-8111-111111111111",
   merged_into: null,
   run: "66666666-6666-4666-8666-666666666666",
   run_name: "R-2041",
@@ -39,12 +43,14 @@ const firing = (change: Partial<Firing> = {}): Firing => ({
 const schedule = (change: Partial<Schedule> = {}): Schedule => ({
   id: "b1111111-1111-4111-8111-111111111111",
   system: SYSTEM,
+  system_name: "Base workload",
   name: "nightly",
   enabled: true,
   method: "",
   time_limit_s: null,
   then: "submit",
   answerable: "Ines Moreau",
+  answerable_id: "5a111111-1111-4111-8111-111111111111",
   last_firing: firing(),
   version: 3,
   created_at: TIME,
@@ -61,12 +67,14 @@ const schedule = (change: Partial<Schedule> = {}): Schedule => ({
 const trigger = (change: Partial<Trigger> = {}): Trigger => ({
   id: "c1111111-1111-4111-8111-111111111111",
   system: SYSTEM,
+  system_name: "Base workload",
   name: "storm",
   enabled: true,
   method: "",
   time_limit_s: null,
   then: "draft",
   answerable: "Ines Moreau",
+  answerable_id: "5a111111-1111-4111-8111-111111111111",
   last_firing: null,
   version: 1,
   created_at: TIME,
@@ -126,7 +134,7 @@ it("says what is missing where nothing is there, and offers the first", async ()
     }),
   );
   open();
-  expect(await screen.findByText("No schedule computes this system again.")).toBeInTheDocument();
+  expect(await screen.findByText(/This system has no schedule./)).toBeInTheDocument();
   expect(await screen.findByText("Nothing is watched.")).toBeInTheDocument();
   expect(await screen.findByText("Nothing has fired yet.")).toBeInTheDocument();
   expect(await screen.findByRole("button", { name: "New schedule" })).toBeInTheDocument();
@@ -170,6 +178,7 @@ it("makes a schedule from a preset, with its reading and next times shown before
     enabled: true,
     subject: "allocation",
     method: "",
+    least_benefit: 0,
     time_limit_s: null,
     then: "draft",
     every_s: 300,
@@ -226,6 +235,25 @@ it("runs a schedule now and deletes only after asking", async () => {
   await user.click(dialog.getByRole("button", { name: "Delete" }));
   await waitFor(() => expect(writes(asked)).toHaveLength(2));
   expect(writes(asked)[1]?.headers.get("If-Match")).toBe('"3"');
+});
+
+it("offers no person to fire a trigger, and says what ends when it is deleted", async () => {
+  const path = `${ROOM}/triggers/${trigger().id}`;
+  const asked = serve(
+    answers({
+      [`GET ${ROOM}/triggers`]: ok(page([trigger({ allowed_commands: ["edit", "delete", "run"] })])),
+      [`DELETE ${path}`]: { status: 204, body: null },
+    }),
+  );
+  const { user } = open();
+  const triggers = within(await screen.findByRole("table", { name: "Triggers" }));
+  expect(triggers.queryByRole("button", { name: "Run now" })).toBeNull();
+  await user.click(triggers.getByRole("button", { name: "Delete" }));
+  const dialog = within(await screen.findByRole("dialog", { name: "Delete trigger storm" }));
+  expect(dialog.getByText(/It watches no more\. What it fired stays/)).toBeInTheDocument();
+  await user.click(dialog.getByRole("button", { name: "Delete" }));
+  await waitFor(() => expect(writes(asked)).toHaveLength(1));
+  expect(writes(asked)[0]?.headers.get("If-Match")).toBe('"1"');
 });
 
 it("pauses a schedule and resumes a trigger, naming the versions that were read", async () => {

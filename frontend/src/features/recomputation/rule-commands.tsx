@@ -1,4 +1,5 @@
 /** The commands of a schedule or trigger, as far as the server allows them. */
+import type { Schemas } from "@/api/client";
 import { useOnline } from "@/api/live";
 import type { Schedule, Trigger } from "@/api/recomputation";
 import { Icon, type IconName } from "@/components/ui/icons";
@@ -32,7 +33,7 @@ export function RuleCommands({
   edit: () => void;
   remove: () => void;
 }) {
-  const may = (command: string) => row.allowed_commands.includes(command);
+  const may = (command: Schemas["RuleCommandEnum"]) => row.allowed_commands.includes(command);
   const paused = row.enabled === false;
   return (
     <span className="nowrap">

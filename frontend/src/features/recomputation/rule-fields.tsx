@@ -40,7 +40,7 @@ export function RuleFields({
     <>
       <div className="grid2">
         <ChoiceField
-          label="Computes again"
+          label="Recomputes"
           required
           options={SUBJECTS.map(({ value, label }) => ({ value, label }))}
           value={draft.subject}

@@ -77,12 +77,12 @@ export function limitOf(text: string): { limit: number | null } | { errors: Fiel
     : { limit };
 }
 
-/** What is asked of overlays alone; nothing of it is sent for allocations. */
+/** What is asked of overlays alone; allocations have no net benefit, so 0 takes back what was set. */
 export function benefitOf(draft: {
   subject: Subject;
   benefit: string;
-}): { benefit: { least_benefit?: number } } | { errors: FieldProblem[] } {
-  if (draft.subject !== "overlay") return { benefit: {} };
+}): { benefit: { least_benefit: number } } | { errors: FieldProblem[] } {
+  if (draft.subject !== "overlay") return { benefit: { least_benefit: 0 } };
   const value = parseNumber(draft.benefit);
   return value === undefined || value === null
     ? { errors: [{ field: "least_benefit", message: "A number is needed here." }] }

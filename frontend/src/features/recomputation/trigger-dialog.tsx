@@ -160,7 +160,7 @@ export function TriggerDialog({
             error={messageFor(errors, "threshold")}
           />
           <NumberField
-            label="Once it lasted"
+            label="After lasting"
             unit="s"
             value={draft.lasts}
             onChange={(lasts) => set({ lasts })}

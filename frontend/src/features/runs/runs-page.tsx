@@ -5,22 +5,23 @@ import { Link, useNavigate } from "react-router";
 import { useLive } from "@/api/live";
 import { runsQuery, type Run } from "@/api/runs";
 import { useSystems } from "@/api/systems";
-import { DataTable, type Column } from "@/components/ui/data-table";
-import { FilterSelect, pagerOf, SearchField, useListAddress } from "@/components/ui/list-tools";
+import type { Column } from "@/components/ui/data-table";
+import { createdColumn, ListPanel, tookSeconds } from "@/components/ui/list-panel";
+import {
+  FilterSelect,
+  pageAsked,
+  useListAddress,
+  WHO_AND_WHEN,
+  WhoAndWhen,
+  whoAndWhen,
+} from "@/components/ui/list-tools";
 import { PageHead } from "@/components/ui/page";
-import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { StateBadge } from "@/components/ui/state-badge";
 import { UnitNumber } from "@/components/ui/unit-number";
 import { to } from "@/lib/kinds";
 import { fixed, UNKNOWN } from "@/lib/numbers";
-import { clockText, exactTime } from "@/lib/time";
 
 export const STATES = ["queued", "running", "succeeded", "infeasible", "failed", "cancelled"];
-
-const seconds = (run: Run): number | null =>
-  run.started_at && run.finished_at
-    ? (new Date(run.finished_at).getTime() - new Date(run.started_at).getTime()) / 1000
-    : null;
 
 const COLUMNS: Column<Run>[] = [
   {
@@ -71,35 +72,22 @@ const COLUMNS: Column<Run>[] = [
     key: "duration",
     title: "Took",
     number: true,
-    cell: (run) => <UnitNumber value={seconds(run)} as="duration" />,
+    cell: (run) => <UnitNumber value={tookSeconds(run)} as="duration" />,
   },
   { key: "asked", title: "Asked by", cell: (run) => run.asked_by ?? "Weir" },
-  {
-    key: "created",
-    title: "Asked",
-    unit: "UTC",
-    number: true,
-    orderBy: "created_at",
-    cell: (run) => (
-      <span className="faint" title={exactTime(run.created_at)}>
-        {clockText(run.created_at)}
-      </span>
-    ),
-  },
+  createdColumn("Asked"),
 ];
 
 export default function RunsPage() {
   const navigate = useNavigate();
   const live = useLive();
   const systems = useSystems().data?.results ?? [];
-  const address = useListAddress(["state", "system"], "");
+  const address = useListAddress(["state", "system", ...WHO_AND_WHEN], "");
   const query = {
-    search: address.search || undefined,
-    ordering: address.ordering || undefined,
-    cursor: address.cursor || undefined,
     state: address.filters.state ? [address.filters.state] : undefined,
     system: address.filters.system || undefined,
-    page_size: 50,
+    ...whoAndWhen(address.filters),
+    ...pageAsked(address),
   };
   const runs = useQuery({
     ...runsQuery(query as Parameters<typeof runsQuery>[0]),
@@ -117,60 +105,33 @@ export default function RunsPage() {
         plainFacts={<span>A run turns a frozen snapshot of a model into an allocation.</span>}
       />
       <div className="main">
-        <Panel
+        <ListPanel
           title="Runs"
-          sub={runs.data ? fixed(runs.data.count) : undefined}
-          flush
-          stale={runs.isPlaceholderData}
-          footer={pagerOf(runs.data, "runs", address)}
-        >
-          <div className="tools">
-            <SearchField
-              label="Find runs"
-              value={address.search}
-              onSearch={(search) => address.set({ search })}
-            />
-            <FilterSelect
-              label="State"
-              value={address.filters.state ?? ""}
-              options={STATES.map((state) => ({ value: state, label: state }))}
-              onChange={(value) => address.setFilter("state", value)}
-            />
-            <FilterSelect
-              label="System"
-              value={address.filters.system ?? ""}
-              options={systems.map((system) => ({ value: system.id, label: system.name }))}
-              onChange={(value) => address.setFilter("system", value)}
-            />
-            {address.isNarrowed ? (
-              <button type="button" className="btn sm ghost" onClick={address.clear}>
-                Show all
-              </button>
-            ) : null}
-          </div>
-          <QueryBody query={runs} what="Runs" rows={8}>
-            {() =>
-              rows.length === 0 ? (
-                <Empty>
-                  {address.isNarrowed
-                    ? "Nothing matches what is searched and filtered for."
-                    : "Runs appear here once a system is optimized: open its Allocation page and press Optimize."}
-                </Empty>
-              ) : (
-                <DataTable
-                  label="Runs"
-                  columns={COLUMNS}
-                  rows={rows}
-                  rowKey={(run) => run.id}
-                  ordering={address.ordering}
-                  onOrder={(ordering) => address.set({ ordering })}
-                  onOpen={(run) => void navigate(to.run(run.id))}
-                  keys
-                />
-              )
-            }
-          </QueryBody>
-        </Panel>
+          query={runs}
+          rows={rows}
+          address={address}
+          search="Find runs"
+          tools={
+            <>
+              <FilterSelect
+                label="State"
+                value={address.filters.state ?? ""}
+                options={STATES.map((state) => ({ value: state, label: state }))}
+                onChange={(value) => address.setFilter("state", value)}
+              />
+              <FilterSelect
+                label="System"
+                value={address.filters.system ?? ""}
+                options={systems.map((system) => ({ value: system.id, label: system.name }))}
+                onChange={(value) => address.setFilter("system", value)}
+              />
+              <WhoAndWhen address={address} who="Asked by" />
+            </>
+          }
+          columns={COLUMNS}
+          empty="Runs appear here once a system is optimized: open its Allocation page and press Optimize."
+          onOpen={(run) => void navigate(to.run(run.id))}
+        />
       </div>
     </>
   );

@@ -21,6 +21,7 @@ const policy = (change: Partial<Policy> = {}): Policy => ({
   ],
   max_parallel_actions: 20,
   pace_s: 0,
+  roll_back_pace_s: 0,
   enactment_threshold: 0.01,
   approval_ttl_s: 86_400,
   remove_after_s: 300,
@@ -86,6 +87,11 @@ it("gives back what it was given, percent and minutes undone", () => {
   const made = bodyOf(draftOf(policy()));
   expect("body" in made ? made.body.approval_rules[0]?.min_share : null).toBe(0.07);
   expect("body" in made ? made.body.windows[0]?.duration_s : null).toBe(5400);
+});
+
+it("sends the pause of a roll back apart from the pause of a plan", () => {
+  const made = bodyOf(draftOf({ ...policy(), pace_s: 40, roll_back_pace_s: 3 }));
+  expect("body" in made ? [made.body.pace_s, made.body.roll_back_pace_s] : null).toEqual([40, 3]);
 });
 
 it("names the field that holds no number", () => {

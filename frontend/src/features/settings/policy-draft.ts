@@ -19,6 +19,7 @@ export type PolicyDraft = {
   autoChange: string;
   parallel: string;
   pace: string;
+  rollBackPace: string;
   threshold: string;
   judgedBand: string;
   dwell: string;
@@ -54,6 +55,7 @@ export const draftOf = (policy: Policy): PolicyDraft => ({
   autoChange: percent(policy.auto_approve_max_change),
   parallel: plain(policy.max_parallel_actions ?? 1),
   pace: plain(policy.pace_s ?? 0),
+  rollBackPace: plain(policy.roll_back_pace_s ?? 0),
   threshold: percent(policy.enactment_threshold),
   judgedBand: percent(policy.enactment_band),
   dwell: plain(policy.enactment_dwell_s ?? 0),
@@ -73,6 +75,7 @@ export type PolicyBody = {
   auto_approve_max_change: number;
   max_parallel_actions: number;
   pace_s: number;
+  roll_back_pace_s: number;
   enactment_threshold: number;
   enactment_band: number;
   enactment_dwell_s: number;
@@ -114,6 +117,7 @@ export function bodyOf(draft: PolicyDraft): { body: PolicyBody } | { errors: Fie
     auto_approve_max_change: number(draft.autoChange, "auto_approve_max_change", 0.01),
     max_parallel_actions: number(draft.parallel, "max_parallel_actions"),
     pace_s: number(draft.pace, "pace_s"),
+    roll_back_pace_s: number(draft.rollBackPace, "roll_back_pace_s"),
     enactment_threshold: number(draft.threshold, "enactment_threshold", 0.01),
     enactment_band: number(draft.judgedBand, "enactment_band", 0.01),
     enactment_dwell_s: number(draft.dwell, "enactment_dwell_s"),

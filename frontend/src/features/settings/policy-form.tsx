@@ -24,6 +24,7 @@ const DRAWN = [
   "auto_approve_max_change",
   "max_parallel_actions",
   "pace_s",
+  "roll_back_pace_s",
   "enactment_threshold",
   "enactment_band",
   "enactment_dwell_s",
@@ -130,6 +131,13 @@ export function PolicyForm({ policy, name }: { policy: Policy; name: string }) {
               "Never two on one link or broker of the overlay.",
             )}
             {field("Pause between steps", "pace", "pace_s", "s", "Time to look before the next.")}
+            {field(
+              "Pause while rolling back",
+              "rollBackPace",
+              "roll_back_pace_s",
+              "s",
+              "Between its steps; 0 s: an emergency does not wait.",
+            )}
             <CheckField
               label="Pause when a maintenance window closes"
               hint="The running step ends first; the plan goes on when the window opens. Without it a plan that has begun is carried out to its end."

@@ -17,7 +17,7 @@ export function JudgementPanel({ field }: { field: DrawField }) {
   return (
     <Panel
       title="Judging single changes"
-      sub="0 judges nothing; a capacity that would be broken overrules all of it"
+      sub="0 switches a rule off; a change that a capacity needs is always made"
     >
       <div className="form grid2">
         {field(

@@ -67,7 +67,7 @@ export function RulesPanel({ draft, set, errors, may }: PartProps) {
                 error={messageFor(errors, `${at}.min_brokers`)}
               />
               <NumberField
-                label="And from, of all brokers"
+                label="From share of all brokers"
                 unit="%"
                 disabled={!may}
                 value={rule.share}

@@ -38,7 +38,7 @@ export function HoldAgainst({
   if (others.length === 0) return null;
   return (
     <ChoiceField
-      label="Hold against"
+      label="Compare with"
       required={false}
       options={others.map((other) => ({
         value: other.id,

@@ -207,7 +207,7 @@ function lineSeries(
             data: points.map((point, at) => [x(point), worth.values[at] ?? null]),
             lineStyle: {
               width: 1.5,
-              color: lines.length > 1 ? colour : token("load-5"),
+              color: lines.length > 1 ? colour : token("price"),
               type: dashOf(index),
             },
           },
@@ -254,7 +254,7 @@ function nowSeries(frontier: Frontier, at: number, utility: number, low: number,
       data: tangent(frontier, low, high),
       showSymbol: false,
       silent: true,
-      lineStyle: { width: 1.25, color: token("load-5"), type: "dashed" },
+      lineStyle: { width: 1.25, color: token("price"), type: "dashed" },
     },
     {
       name: "as it is",

@@ -4,8 +4,8 @@ import { useMemo, useRef } from "react";
 
 import { ChartPicture, Key } from "./chart-picture";
 import { atText, HEIGHT, optionOf, readingAt, stopsOf, xOf, type Frontier } from "./frontier-option";
-import { asIs, change, knee, linesOf, operatingPoint, worthAlong } from "./points";
-import type { Axis, SweepSpec } from "./spec";
+import { asIs, change, compareBase, knee, linesOf, operatingPoint, worthAlong } from "./points";
+import type { Axis, Spec, SweepSpec } from "./spec";
 
 import type { StudyPoint } from "@/api/studies";
 import { ChartPanel } from "@/components/ui/chart-frame";
@@ -78,7 +78,7 @@ export function FrontierPanel({
             <Key colour="var(--crest)">upper bound</Key>
           ) : null}
           {from === "none" || lines.length > 1 ? null : (
-            <Key colour="var(--load-5)">
+            <Key colour="var(--price)">
               {from === "price" ? "worth of one more unit" : "gain between neighbours, per unit"}
             </Key>
           )}
@@ -128,17 +128,19 @@ export function FrontierPanel({
           }}
         />
       )}
-      <Reading frontier={frontier} unit={unit} points={points} />
+      <Reading spec={spec} frontier={frontier} unit={unit} points={points} />
     </ChartPanel>
   );
 }
 
 /** What the picture says, in words: the worth of more now, and where it has halved. */
 function Reading({
+  spec,
   frontier,
   unit,
   points,
 }: {
+  spec: Spec;
   frontier: Frontier;
   unit: string;
   points: readonly StudyPoint[];
@@ -147,7 +149,7 @@ function Reading({
   const [first] = lines;
   const now = operatingPoint(axis, frontier.base);
   const bend = first ? knee(first.points) : null;
-  const gain = bend ? change(bend.point, asIs(points)) : null;
+  const gain = bend ? change(bend.point, compareBase(spec, points)) : null;
   const of = first && lines.length > 1 ? ` (${first.label})` : "";
   return (
     <>

@@ -1,8 +1,8 @@
 /** Two varied quantities: one cell per scenario, against the model as it is; arrow keys move. */
 import { useMemo, useState } from "react";
 
-import { asIs, change, gapOf, heatStep } from "./points";
-import type { Axis } from "./spec";
+import { change, compareBase, gapOf, heatStep } from "./points";
+import type { Axis, Spec } from "./spec";
 
 import type { StudyPoint } from "@/api/studies";
 import { ChartPanel } from "@/components/ui/chart-frame";
@@ -20,11 +20,13 @@ const percent = (value: number | null) =>
   value === null ? UNKNOWN : `${signed(value * 100, 2)} %`.replace("\u00b10 %", "\u00b10");
 
 export function HeatPanel({
+  spec,
   axes,
   methods,
   points,
   name,
 }: {
+  spec: Spec;
   axes: readonly [Axis, Axis];
   methods: readonly string[];
   points: readonly StudyPoint[];
@@ -33,7 +35,7 @@ export function HeatPanel({
   const [method, setMethod] = useState(methods[0] ?? "");
   const [cell, setCell] = useState<[number, number]>([0, 0]);
   const [across, up] = axes;
-  const base = useMemo(() => asIs(points), [points]);
+  const base = useMemo(() => compareBase(spec, points), [spec, points]);
   const byCell = useMemo(() => {
     const found = new Map<string, StudyPoint>();
     for (const point of points) {

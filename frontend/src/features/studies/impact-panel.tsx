@@ -1,5 +1,6 @@
 /** Scenarios by name: what each gains or costs against the model as it is. */
-import { answered, asIs, change, AS_IS } from "./points";
+import { answered, change, compareBase, AS_IS, weighs } from "./points";
+import type { Spec } from "./spec";
 
 import type { StudyPoint } from "@/api/studies";
 import { ChartPanel } from "@/components/ui/chart-frame";
@@ -28,15 +29,17 @@ function Bar({ value, largest, words }: { value: number; largest: number; words:
 }
 
 export function ImpactPanel({
+  spec,
   points,
   methods,
   name,
 }: {
+  spec: Spec;
   points: readonly StudyPoint[];
   methods: readonly string[];
   name: string;
 }) {
-  const base = asIs(points);
+  const base = compareBase(spec, points);
   const rows = points
     .filter((point) => point.label !== AS_IS)
     .map((point) => ({ point, value: change(point, base) }))
@@ -45,7 +48,11 @@ export function ImpactPanel({
   return (
     <ChartPanel
       title="Against the model as it is"
-      sub={`utility, the largest loss first${rows.length > MOST ? `; ${MOST} of ${fixed(rows.length)}` : ""}`}
+      sub={
+        weighs(spec)
+          ? "not compared: scenarios differ in what consumers are worth"
+          : `utility, the largest loss first${rows.length > MOST ? `; ${MOST} of ${fixed(rows.length)}` : ""}`
+      }
       data={{
         name: `${name} impact`,
         head: ["Scenario", "Method", "Utility", "Change, %", "State"],

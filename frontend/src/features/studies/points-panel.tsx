@@ -1,7 +1,8 @@
 /** Every answer as a row, with its CSV. */
 import { useState } from "react";
 
-import { asIs, change, gapOf } from "./points";
+import { change, compareBase, gapOf } from "./points";
+import type { Spec } from "./spec";
 
 import type { StudyPoint } from "@/api/studies";
 import { DataTable, type Column } from "@/components/ui/data-table";
@@ -15,15 +16,16 @@ const FIRST = 100;
 
 export function PointsPanel({
   id,
+  spec,
   points,
-  schedule,
 }: {
   id: string;
+  spec: Spec;
   points: readonly StudyPoint[];
-  schedule: boolean;
 }) {
+  const schedule = spec.kind === "schedule";
   const [all, setAll] = useState(false);
-  const base = asIs(points);
+  const base = compareBase(spec, points);
   const shown = all ? points : points.slice(0, FIRST);
   const columns: Column<StudyPoint>[] = [
     {

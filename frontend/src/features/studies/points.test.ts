@@ -3,6 +3,7 @@ import {
   asIs,
   best,
   change,
+  compareBase,
   heatStep,
   knee,
   linesOf,
@@ -23,6 +24,15 @@ it("holds every point against the model as it is with the same method", () => {
   expect(change(point({ method: "greedy", utility: 400_000 }), base)).toBeCloseTo(-0.2);
   expect(change(points[1] ?? point(), base)).toBeNull();
   expect(change(point({ method: "unknown" }), base)).toBeNull();
+});
+
+it("compares no utilities where scenarios weigh consumers differently", () => {
+  const sweep = SWEEP as unknown as SweepSpec;
+  const weights = { label: "worth", edit: { kind: "utility_weight" }, field: "scale", values: [1, 2] };
+  expect(compareBase({ ...sweep, axes: [weights] }, points).size).toBe(0);
+  const scenarios = [{ label: "gold", edits: [{ kind: "utility_weight", scale: 2 }] }];
+  expect(compareBase({ ...sweep, scenarios }, points).size).toBe(0);
+  expect(compareBase(sweep, points).size).toBeGreaterThan(0);
 });
 
 it("orders a line by its value and leaves out the model as it is", () => {

@@ -19,6 +19,19 @@ export function asIs(points: readonly StudyPoint[]): Map<string, StudyPoint> {
   );
 }
 
+/** Whether scenarios differ in what consumers are worth: then their utilities do not compare. */
+export function weighs(spec: Spec): boolean {
+  const edits =
+    spec.kind === "sweep"
+      ? [...spec.axes.map((axis) => axis.edit), ...spec.scenarios.flatMap(({ edits }) => edits)]
+      : [];
+  return edits.some((edit) => edit.kind === "utility_weight");
+}
+
+/** What changes are held against; nothing where scenarios differ in their utility functions. */
+export const compareBase = (spec: Spec, points: readonly StudyPoint[]): Map<string, StudyPoint> =>
+  weighs(spec) ? new Map<string, StudyPoint>() : asIs(points);
+
 /** Utility against the model as it is with the same method, 0.01 for one percent more. */
 export function change(point: StudyPoint, base: ReadonlyMap<string, StudyPoint>): number | null {
   const before = base.get(point.method)?.utility;

@@ -4,17 +4,16 @@ import { Link, useNavigate, useParams } from "react-router";
 
 import { studiesQuery, type Study } from "@/api/studies";
 import { useSystem } from "@/api/systems";
-import { DataTable, type Column } from "@/components/ui/data-table";
+import type { Column } from "@/components/ui/data-table";
 import { Icon } from "@/components/ui/icons";
-import { FilterSelect, pagerOf, SearchField, useListAddress } from "@/components/ui/list-tools";
+import { createdColumn, ListPanel, tookSeconds } from "@/components/ui/list-panel";
+import { FilterSelect, pageAsked, useListAddress } from "@/components/ui/list-tools";
 import { PageHead } from "@/components/ui/page";
-import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { StateBadge } from "@/components/ui/state-badge";
 import { UnitNumber } from "@/components/ui/unit-number";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { to } from "@/lib/kinds";
 import { fixed, UNKNOWN } from "@/lib/numbers";
-import { clockText, exactTime } from "@/lib/time";
 
 const KINDS = { sweep: "Sweep", schedule: "Through the day" };
 
@@ -57,29 +56,9 @@ const COLUMNS: Column<Study>[] = [
     key: "took",
     title: "Took",
     number: true,
-    cell: (row) => (
-      <UnitNumber
-        as="duration"
-        value={
-          row.started_at && row.finished_at
-            ? (new Date(row.finished_at).getTime() - new Date(row.started_at).getTime()) / 1000
-            : null
-        }
-      />
-    ),
+    cell: (row) => <UnitNumber as="duration" value={tookSeconds(row)} />,
   },
-  {
-    key: "created",
-    title: "Asked",
-    unit: "UTC",
-    number: true,
-    orderBy: "created_at",
-    cell: (row) => (
-      <span className="faint" title={exactTime(row.created_at)}>
-        {clockText(row.created_at)}
-      </span>
-    ),
-  },
+  createdColumn("Asked"),
 ];
 
 export default function StudiesPage() {
@@ -90,12 +69,9 @@ export default function StudiesPage() {
   const address = useListAddress(["state", "kind"]);
   const query = {
     system: systemId,
-    search: address.search || undefined,
     state: address.filters.state || undefined,
     kind: address.filters.kind || undefined,
-    ordering: address.ordering || undefined,
-    cursor: address.cursor || undefined,
-    page_size: 50,
+    ...pageAsked(address),
   };
   const list = useQuery({ ...studiesQuery(query), placeholderData: keepPreviousData });
   const mayStart = system.data?.allowed_commands.includes("optimize") ?? false;
@@ -119,19 +95,13 @@ export default function StudiesPage() {
         }
       />
       <div className="main">
-        <Panel
+        <ListPanel
           title="Studies"
-          sub={list.data ? `${fixed(list.data.count)}, newest first` : undefined}
-          flush
-          footer={pagerOf(list.data, "studies", address)}
-        >
-          {list.data?.count === 0 && !address.isNarrowed ? null : (
-            <div className="tools">
-              <SearchField
-                label="Search studies"
-                value={address.search}
-                onSearch={(search) => address.set({ search })}
-              />
+          query={list}
+          address={address}
+          search="Search studies"
+          tools={
+            <>
               <FilterSelect
                 label="Kind"
                 value={address.filters.kind ?? ""}
@@ -147,31 +117,14 @@ export default function StudiesPage() {
                 }))}
                 onChange={(state) => address.setFilter("state", state)}
               />
-            </div>
-          )}
-          <QueryBody query={list} what="Studies">
-            {(page) =>
-              page.results.length === 0 ? (
-                <Empty command={address.isNarrowed ? undefined : (button ?? undefined)}>
-                  {address.isNarrowed
-                    ? "No study of this system fits the search."
-                    : "A study solves many variants of this system side by side: what more CPU is worth, what a lost broker costs, how a day goes. There is none yet."}
-                </Empty>
-              ) : (
-                <DataTable
-                  label="Studies"
-                  columns={COLUMNS}
-                  rows={page.results}
-                  rowKey={(row) => row.id}
-                  ordering={address.ordering}
-                  onOrder={(ordering) => address.set({ ordering })}
-                  onOpen={(row) => void navigate(to.study(row.id))}
-                  keys
-                />
-              )
-            }
-          </QueryBody>
-        </Panel>
+            </>
+          }
+          columns={COLUMNS}
+          newestFirst
+          empty="A study solves many variants of this system side by side: what more CPU is worth, what a lost broker costs, how a day goes. There is none yet."
+          command={button}
+          onOpen={(row) => void navigate(to.study(row.id))}
+        />
       </div>
     </>
   );

@@ -2,6 +2,7 @@
 import { useState } from "react";
 import { Link, useNavigate } from "react-router";
 
+import type { Schemas } from "@/api/client";
 import { useCancelStudy, useDeleteStudy, useRenameStudy, useRerunStudy, type StudyDetail } from "@/api/studies";
 import { Command } from "@/components/ui/command";
 import { ConfirmDialog } from "@/components/ui/dialogs";
@@ -21,7 +22,7 @@ export function StudyCommands({ study }: { study: StudyDetail }) {
   const rerun = useRerunStudy();
   const rename = useRenameStudy();
   const remove = useDeleteStudy();
-  const may = (command: string) => study.allowed_commands.includes(command);
+  const may = (command: Schemas["StudyCommandEnum"]) => study.allowed_commands.includes(command);
   const close = () => setAsking(null);
   return (
     <>

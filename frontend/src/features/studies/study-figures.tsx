@@ -1,5 +1,5 @@
 /** The key figures of a study: as it is, the best, how far, how sure. */
-import { answered, asIs, best, change, methodsOf, widestGap } from "./points";
+import { answered, asIs, best, change, compareBase, methodsOf, widestGap } from "./points";
 import type { Spec } from "./spec";
 
 import type { StudyDetail, StudyPoint } from "@/api/studies";
@@ -27,7 +27,7 @@ export function figuresOf(study: StudyDetail, spec: Spec, points: readonly Study
   const base = asIs(points);
   const top = best(points);
   const gap = widestGap(points);
-  const gain = top ? change(top, base) : null;
+  const gain = top ? change(top, compareBase(spec, points)) : null;
   const first = base.get(methodsOf(spec)[0] ?? "");
   const without = points.length - found.length;
   const done = study.points_done === study.points_total;

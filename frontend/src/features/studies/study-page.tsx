@@ -174,7 +174,7 @@ function Results({
             <HoldAgainst study={study} value={against} onChange={choose} />
           </div>
           {other ? <ComparePanel name={name} points={points} held={other} /> : null}
-          <PointsPanel id={study.id} points={points} schedule={spec.kind === "schedule"} />
+          <PointsPanel id={study.id} spec={spec} points={points} />
         </>
       )}
     </>

@@ -66,14 +66,14 @@ export function Pictures({
     const axes: [Axis, Axis] = [first, second];
     return (
       <div className="stack wide2">
-        <HeatPanel axes={axes} methods={methods} points={points} name={name} />
-        <ImpactPanel points={points} methods={methods} name={name} />
+        <HeatPanel spec={spec} axes={axes} methods={methods} points={points} name={name} />
+        <ImpactPanel spec={spec} points={points} methods={methods} name={name} />
       </div>
     );
   }
   return (
     <div className="cols c-8-4">
-      <ImpactPanel points={points} methods={methods} name={name} />
+      <ImpactPanel spec={spec} points={points} methods={methods} name={name} />
       <div className="stack">
         <WorthPanel base={base} />
       </div>

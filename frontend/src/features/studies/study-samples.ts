@@ -55,6 +55,7 @@ export const study = (change: Partial<StudyDetail> = {}): StudyDetail => ({
   allocation: null,
   allocation_number: null,
   author: "Ines Moreau",
+  author_id: "5a111111-1111-4111-8111-111111111111",
   model_version: 42,
   snapshot_hash: "9c41e0d7".repeat(8),
   result_hash: "ab".repeat(32),

@@ -13,10 +13,20 @@ export type SystemDraft = {
 const PRODUCTS = [
   { value: "simulated", label: "Simulated" },
   { value: "nats", label: "NATS" },
-  { value: "kafka", label: "Kafka" },
-  { value: "rabbitmq", label: "RabbitMQ" },
-  { value: "mqtt", label: "MQTT" },
+  { value: "kafka", label: "Kafka (model only)" },
+  { value: "rabbitmq", label: "RabbitMQ (model only)" },
+  { value: "mqtt", label: "MQTT (model only)" },
 ];
+
+/** Of these agents have no driver: `model_only` of a system says the same. */
+const MODEL_ONLY: Record<string, string> = { kafka: "Kafka", rabbitmq: "RabbitMQ", mqtt: "MQTT" };
+
+function productHint(product: string): string {
+  const name = MODEL_ONLY[product];
+  return name
+    ? `Agents cannot steer ${name} yet: its model can be computed, its plans cannot be carried out.`
+    : "What runs the messages.";
+}
 
 export function SystemForm({
   draft,
@@ -52,7 +62,7 @@ export function SystemForm({
         />
         <ChoiceField
           label="Product"
-          hint="What runs the messages."
+          hint={productHint(draft.product)}
           options={PRODUCTS}
           value={draft.product}
           disabled={disabled}

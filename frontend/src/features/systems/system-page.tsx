@@ -4,6 +4,7 @@ import { useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 
 import { AccessPanel } from "./access-panel";
+import { ChecklistPanel } from "./checklist-panel";
 import { ModelStatePanel } from "./model-state-panel";
 import { RetentionPanel } from "./retention-panel";
 import { SystemForm, type SystemDraft } from "./system-form";
@@ -114,7 +115,12 @@ function SystemView({ latest }: { latest: System }) {
       <PageHead
         title={latest.name}
         crumbs={[{ label: "Systems", to: to.systems }]}
-        state={<span className="tag">{latest.product_name}</span>}
+        state={
+          <>
+            <span className="tag">{latest.product_name}</span>
+            {latest.model_only ? <span className="tag out">model only</span> : null}
+          </>
+        }
         facts={[
           { key: "model", icon: "versions", text: `model v${fixed(latest.model_version)}` },
           { key: "changed", icon: "clock", text: `changed ${ageText(latest.updated_at)} ago` },
@@ -172,6 +178,7 @@ function SystemView({ latest }: { latest: System }) {
                 />
               </div>
             </Panel>
+            <ChecklistPanel system={latest.id} modelVersion={latest.model_version} />
             <ModelStatePanel
               system={latest.id}
               modelVersion={latest.model_version}

@@ -99,7 +99,7 @@ function AddressForm({ agent, onClose }: { agent: Agent; onClose: () => void }) 
       <div className="formfoot">
         <span className="r">
           <button type="button" className="btn" onClick={onClose}>
-            Keep
+            Cancel
           </button>
           <button
             type="submit"

@@ -53,6 +53,11 @@ export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow
         }
       >
         {agent?.address_problem ? <Note tone="warn">{agent.address_problem}</Note> : null}
+        {latest?.suspect ? (
+          <Note tone="warn">
+            What the agent measures cannot be true, so it is left out of all sums: {latest.suspect}
+          </Note>
+        ) : null}
         {problems.map((problem) => (
           <Note key={problem} tone="warn">
             {problem}
@@ -146,7 +151,7 @@ export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow
             <p>
               The credential that begins with {agent.prefix} ends at once. Neighbours end their links
               with <b>{broker.name}</b>: reliable messages for it wait, best-effort ones are lost.
-              The broker itself goes on as it was told last. Enrol the agent anew to bring it back.
+              The broker itself goes on unchanged. Enrol the agent anew to bring it back.
             </p>
           </ConfirmDialog>
         </>

@@ -104,7 +104,7 @@ function EnrolForm({
       <div className="formfoot">
         <span className="r">
           <button type="button" className="btn" onClick={onClose}>
-            Keep
+            Cancel
           </button>
           <Command primary type="submit" disabled={busy || broker === "" || addressFault(address.trim()) !== ""}>
             Enrol agent

@@ -33,7 +33,8 @@ export function fleetRows(
       broker,
       agent,
       latest,
-      out: (recent?.heard[broker.name] ?? []).map((point) => point.broker_load.out_msgs_per_s ?? 0),
+      // A moment of which nothing is known is no moment of silence.
+      out: (recent?.heard[broker.name] ?? []).flatMap((point) => point.broker_load.out_msgs_per_s ?? []),
       backlog: latest
         ? sum([
             ...Object.values(latest.flows).map((flow) => flow.backlog ?? 0),
@@ -51,7 +52,8 @@ export type ClassRow = {
   limit: number | null;
   admitted: number;
   waiting: number;
-  delivered: number;
+  /** Messages per second; null where that is not known. */
+  delivered: number | null;
 };
 
 /** The consumer classes of one broker as its agent sees them. */
@@ -64,6 +66,6 @@ export function classRows(row: FleetRow): ClassRow[] {
     limit: limits[name] ?? null,
     admitted: classes[name]?.admitted ?? 0,
     waiting: classes[name]?.waiting ?? 0,
-    delivered: classes[name]?.delivered_per_s ?? 0,
+    delivered: classes[name]?.delivered_per_s ?? null,
   }));
 }

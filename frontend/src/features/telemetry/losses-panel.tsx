@@ -40,7 +40,7 @@ export function LossesPanel({ system }: { system: string }) {
   return (
     <Panel
       title="Lost"
-      sub="taken and not handed on, since the broker is known; at least"
+      sub="accepted but not delivered (lower bound)"
       right={
         all > 0 ? (
           <Badge tone="bad" icon="alert">

@@ -33,7 +33,7 @@ it("says what is lost before it makes a plan", async () => {
   await user.click(await screen.findByRole("button", { name: "Repair around rot-1" }));
   const dialog = within(await screen.findByRole("dialog"));
   expect(dialog.getByText(/at least 1,204 of customs/)).toBeInTheDocument();
-  expect(dialog.getByText(/no way back/)).toBeInTheDocument();
+  expect(dialog.getByText(/cannot be rolled back/)).toBeInTheDocument();
   await user.click(dialog.getByRole("button", { name: "Make a plan" }));
   await waitFor(() =>
     expect(asked.find((one: Asked) => one.method === "POST")?.body).toEqual({

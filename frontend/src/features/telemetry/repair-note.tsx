@@ -53,8 +53,8 @@ export function RepairNote({ system, broker }: { system: string; broker: string 
       >
         <p>
           For a broker whose machine and disk do not come back. Its neighbours are linked with each
-          other; what they hold for it arrives. {row.held} There is no way back: should it come
-          again, its agent is a stranger.
+          other; what they hold for it arrives. {row.held} This cannot be rolled back: should it
+          come again, its agent is refused until it is enrolled anew.
         </p>
         <p>This makes a draft. Nothing changes before it is approved and executed.</p>
       </ConfirmDialog>

@@ -15,6 +15,7 @@ const TIME = "2026-03-18T14:00:00Z";
 const broker = (name: string): CatalogTypes["brokers"] => ({
   id: `id-${name}`,
   system: S,
+  system_name: "Base workload",
   name,
   version: 1,
   created_at: TIME,
@@ -29,6 +30,7 @@ const agent = (name: string, change: Partial<Agent> = {}): Agent => ({
   database_restored: false,
   id: `agent-${name}`,
   system: S,
+  system_name: "Base workload",
   broker: `id-${name}`,
   broker_name: name,
   state: "live",
@@ -79,6 +81,7 @@ const sample = (name: string): Telemetry => ({
     sync_always: true,
   },
   agent: { cpu_s: 0.01, forwarded: 80 },
+  suspect: "",
 });
 
 const answers = (agents: Agent[], latest: Telemetry[]) => ({
@@ -272,4 +275,19 @@ it("sums backlog over gates and links and joins limits with what is measured", (
   expect(row ? classRows(row) : []).toEqual([
     { name: "ships.gold", limit: 4, admitted: 4, waiting: 2, delivered: 319.6 },
   ]);
+});
+
+it("takes a second in which nothing was measured for no silence", () => {
+  const first = sample("rot-1");
+  const unknown: Telemetry = {
+    ...first,
+    classes: { "ships.gold": { admitted: 4 } },
+    broker_load: { unmanaged: [], sync_always: null },
+  };
+  const [row] = fleetRows([broker("rot-1")], [agent("rot-1")], {
+    latest: [unknown],
+    heard: { "rot-1": [first, unknown, first] },
+  });
+  expect(row?.out).toEqual([400, 400]);
+  expect(row ? classRows(row)[0]?.delivered : 0).toBeNull();
 });

@@ -19,6 +19,7 @@ import { Gantt } from "@/components/map/gantt";
 import { OverlayPlayer } from "@/components/map/overlay-player";
 import { Note } from "@/components/ui/dialogs";
 import { Panel, QueryBody } from "@/components/ui/panel";
+import { methodWord } from "@/lib/words";
 
 function Drawn({ candidate, name }: { candidate: CandidateDetail; name: string }) {
   const scope = { system: candidate.system };
@@ -111,7 +112,7 @@ export function CandidateSide({ row }: { row: Candidate }) {
   if (isToday(row) || candidate.data === undefined || row.actions === null) return null;
   return (
     <>
-      <Panel title="Plan against its bound" sub={row.planner}>
+      <Panel title="Plan against its bound" sub={methodWord(row.planner)}>
         <BoundRows
           rows={[
             { label: "action", value: row.actions, bound: row.lower_bound_actions },

@@ -1,4 +1,5 @@
 /** Cancel an evaluation while it runs, or ask the same question again. */
+import type { Schemas } from "@/api/client";
 import { useCancelEvaluation, useRerunEvaluation, type Evaluation } from "@/api/overlays";
 import { Command } from "@/components/ui/command";
 import { tell, tellFailure } from "@/components/ui/toast";
@@ -6,7 +7,7 @@ import { tell, tellFailure } from "@/components/ui/toast";
 export function EvaluationCommands({ evaluation }: { evaluation: Evaluation }) {
   const cancel = useCancelEvaluation();
   const rerun = useRerunEvaluation();
-  const may = (name: string) => evaluation.allowed_commands.includes(name);
+  const may = (name: Schemas["RunCommandEnum"]) => evaluation.allowed_commands.includes(name);
   return (
     <>
       {may("cancel") ? (

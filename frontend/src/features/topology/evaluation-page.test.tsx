@@ -92,7 +92,7 @@ it.each([
 
 it("refuses plans of candidates that the model has left behind, and says so", async () => {
   show(answers(evaluation({ current: false }), [candidate({ allowed_commands: [] }), today()]));
-  expect(await screen.findByText(/The model has moved since: candidates can be read/)).toBeVisible();
+  expect(await screen.findByText(/The model has changed since, so no plan can be made/)).toBeVisible();
   expect(await screen.findByRole("button", { name: "Make a plan" })).toBeDisabled();
 });
 

@@ -114,7 +114,7 @@ function Banner({ evaluation }: { evaluation: Evaluation }) {
   if (ENDED.includes(state) && !current) {
     return (
       <Note tone="warn">
-        The model has moved since: candidates can be read, but not made a plan. Evaluate again.
+        The model has changed since, so no plan can be made of these candidates. Evaluate again.
       </Note>
     );
   }

@@ -6,16 +6,15 @@ import { horizonText } from "./candidate-words";
 
 import { evaluationsQuery, type Evaluation } from "@/api/overlays";
 import { useSystem } from "@/api/systems";
-import { DataTable, type Column } from "@/components/ui/data-table";
+import type { Column } from "@/components/ui/data-table";
 import { Icon } from "@/components/ui/icons";
-import { pagerOf, useListAddress } from "@/components/ui/list-tools";
+import { createdColumn, ListPanel } from "@/components/ui/list-panel";
+import { pageAsked, useListAddress } from "@/components/ui/list-tools";
 import { PageHead } from "@/components/ui/page";
-import { Empty, Panel, QueryBody } from "@/components/ui/panel";
 import { StateBadge } from "@/components/ui/state-badge";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { sectionTabs, to } from "@/lib/kinds";
 import { fixed, rateText, UNKNOWN } from "@/lib/numbers";
-import { clockText, exactTime } from "@/lib/time";
 
 const columnsOf = (system: string): Column<Evaluation>[] => [
   {
@@ -55,18 +54,7 @@ const columnsOf = (system: string): Column<Evaluation>[] => [
     ),
   },
   { key: "author", title: "By", cell: (row) => row.author ?? "Weir" },
-  {
-    key: "created",
-    title: "Asked",
-    unit: "UTC",
-    number: true,
-    orderBy: "created_at",
-    cell: (row) => (
-      <span className="faint" title={exactTime(row.created_at)}>
-        {clockText(row.created_at)}
-      </span>
-    ),
-  },
+  createdColumn("Asked"),
 ];
 
 export default function EvaluationsPage() {
@@ -76,12 +64,7 @@ export default function EvaluationsPage() {
   const system = useSystem(systemId);
   const address = useListAddress([], "");
   const list = useQuery({
-    ...evaluationsQuery({
-      system: systemId,
-      ordering: address.ordering || undefined,
-      cursor: address.cursor || undefined,
-      page_size: 50,
-    }),
+    ...evaluationsQuery({ system: systemId, ...pageAsked(address) }),
     placeholderData: keepPreviousData,
   });
   const mayAsk = system.data?.allowed_commands.includes("optimize") ?? false;
@@ -106,34 +89,16 @@ export default function EvaluationsPage() {
         }
       />
       <div className="main">
-        <Panel
+        <ListPanel
           title="Evaluations"
-          sub={list.data ? `${fixed(list.data.count)}, newest first` : undefined}
-          flush
-          footer={pagerOf(list.data, "evaluations", address)}
-        >
-          <QueryBody query={list} what="Evaluations">
-            {(page) =>
-              page.results.length === 0 ? (
-                <Empty command={ask ?? undefined}>
-                  An evaluation compares other trees with the one in force by the traffic between
-                  the brokers. This system has none yet.
-                </Empty>
-              ) : (
-                <DataTable
-                  label="Evaluations"
-                  columns={columnsOf(systemId)}
-                  rows={page.results}
-                  rowKey={(row) => row.id}
-                  ordering={address.ordering}
-                  onOrder={(ordering) => address.set({ ordering })}
-                  onOpen={(row) => void navigate(to.evaluation(systemId, row.id))}
-                  keys
-                />
-              )
-            }
-          </QueryBody>
-        </Panel>
+          query={list}
+          address={address}
+          columns={columnsOf(systemId)}
+          newestFirst
+          empty="An evaluation compares other trees with the one in force by the traffic between the brokers. This system has none yet."
+          command={ask}
+          onOpen={(row) => void navigate(to.evaluation(systemId, row.id))}
+        />
       </div>
     </>
   );

@@ -2,6 +2,7 @@
 import type { CandidateDetail } from "@/api/overlays";
 import { ChartPanel } from "@/components/ui/chart-frame";
 import { axisTicks, countText, fixed } from "@/lib/numbers";
+import { methodWord } from "@/lib/words";
 
 const [W, H] = [340, 170];
 const BOX = { left: 40, right: 14, top: 24, bottom: 30 };
@@ -76,7 +77,7 @@ export function FrontierPanel({ candidate }: { candidate: CandidateDetail }) {
               stroke="var(--c1)"
               strokeWidth="1.75"
             >
-              <title>{`${countText(point.actions, "action")} in ${countText(point.steps_count, "step")}, ${point.planner}`}</title>
+              <title>{`${countText(point.actions, "action")} in ${countText(point.steps_count, "step")}, ${methodWord(point.planner)}`}</title>
             </circle>
           );
         })}

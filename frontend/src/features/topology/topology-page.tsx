@@ -11,7 +11,7 @@ import type { View } from "./overlay-panel";
 import { PartsTable } from "./parts-table";
 import { useGoals } from "./use-goals";
 
-import { allocationsQuery, loadsQuery } from "@/api/allocations";
+import { loadsQuery, overviewQuery } from "@/api/allocations";
 import { catalogAll } from "@/api/catalog";
 import { trafficQuery } from "@/api/overlays";
 import { keys } from "@/api/query-keys";
@@ -51,8 +51,10 @@ function Topology({ systemId }: { systemId: string }) {
     queryKey: keys.catalog.whole("overlays", inForce),
     queryFn: ({ signal }) => catalogAll("overlays", inForce, signal),
   });
-  const latest = useQuery(allocationsQuery({ system: systemId, page_size: 1 }));
-  const allocation = latest.data?.results[0];
+  const overview = useQuery(overviewQuery);
+  const glance = overview.data?.results.find((row) => row.id === systemId);
+  // What stands comes before what is proposed.
+  const allocation = glance?.allocation_in_force ?? glance?.latest_allocation;
   const loads = useQuery({ ...loadsQuery(allocation?.id ?? ""), enabled: Boolean(allocation) });
   const overlay = overlays.data?.[0];
   // Without an overlay in force there is nothing that messages travel over.
@@ -79,11 +81,15 @@ function Topology({ systemId }: { systemId: string }) {
       },
       { replace: true },
     );
-  const over = graph.nodes.filter((node) => node.fraction !== null && isOver(node.fraction)).length;
+  // A proposal says how full brokers would be, not how full they are.
+  const known = traffic.data?.source === "measured" || Boolean(glance?.allocation_in_force);
+  const over = known
+    ? graph.nodes.filter((node) => node.fraction !== null && isOver(node.fraction)).length
+    : 0;
   const mayAdd = system.data?.allowed_commands.includes("add") ?? false;
   const mayOptimize = system.data?.allowed_commands.includes("optimize") ?? false;
   const waiting =
-    brokers.isPending || links.isPending || latest.isPending || (allocation && loads.isPending);
+    brokers.isPending || links.isPending || overview.isPending || (allocation && loads.isPending);
   const broken = brokers.error ?? links.error;
 
   const facts: Fact[] = [
@@ -132,7 +138,7 @@ function Topology({ systemId }: { systemId: string }) {
       text: allocation ? (
         <span title={exactTime(allocation.created_at)}>
           loads of allocation <Link to={to.allocation(allocation.id)}>A-{allocation.number}</Link>,{" "}
-          {ageText(allocation.created_at)} old
+          {glance?.allocation_in_force ? "in force" : "proposed"}, {ageText(allocation.created_at)} old
         </span>
       ) : (
         "no allocation yet, so no loads"

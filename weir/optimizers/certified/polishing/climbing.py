@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from weir.allocation.layout import IntArray
-from weir.compiled import compiled
-from weir.optimizers.certified.polishing.grid import Grid
+from weir.compiled import compiled, compiled_inside
+from weir.optimizers.certified.polishing.grid import Grid, Point
 from weir.optimizers.certified.polishing.trial import BETTER, attempt, gain_bound, margins
 from weir.utility import FloatArray
 
@@ -22,7 +22,7 @@ WEIGHING = 0.02
 """What the bound of a move costs, in trials."""
 
 
-@compiled
+@compiled_inside
 def singles(
     grid: Grid, population: FloatArray, chosen: IntArray, largest: float
 ) -> tuple[IntArray, FloatArray]:
@@ -46,30 +46,26 @@ def singles(
 @compiled
 def climb_singles(
     grid: Grid,
-    population: FloatArray,
-    coef: FloatArray,
-    weight: FloatArray,
-    price: FloatArray,
-    rate: FloatArray,
+    point: Point,
     value: float,
     chosen: IntArray,
     trials: float,
 ) -> tuple[float, bool]:
     """Return the value after so many trials, and whether no single move pays any more."""
-    gain, share = np.zeros(len(population)), np.zeros(len(population))
+    gain, share = np.zeros(len(point.population)), np.zeros(len(point.population))
     while trials > 0.0:
-        margins(grid, price, rate, gain, share)
-        classes, more = singles(grid, population, chosen, np.inf)
+        margins(grid, point.price, point.rate, gain, share)
+        classes, more = singles(grid, point.population, chosen, np.inf)
         improved = False
         for a in np.argsort(-gain[classes] * more):
             if trials <= 0.0:
                 return value, False
             j, m = classes[a : a + 1], more[a : a + 1]
             trials -= WEIGHING
-            if gain_bound(grid, population, coef, weight, price, j, m) <= BETTER * abs(value):
+            if gain_bound(grid, point, j, m) <= BETTER * abs(value):
                 continue
             trials -= 1.0
-            found = attempt(grid, population, coef, weight, price, rate, value, j, m)
+            found = attempt(grid, point, value, j, m)
             if found > value:
                 value = found
                 improved = True
@@ -79,7 +75,7 @@ def climb_singles(
     return value, False
 
 
-@compiled
+@compiled_inside
 def _pairs(
     grid: Grid,
     population: FloatArray,
@@ -120,11 +116,7 @@ def _pairs(
 @compiled
 def climb_pairs(
     grid: Grid,
-    population: FloatArray,
-    coef: FloatArray,
-    weight: FloatArray,
-    price: FloatArray,
-    rate: FloatArray,
+    point: Point,
     value: float,
     chosen: IntArray,
     largest: float,
@@ -132,19 +124,19 @@ def climb_pairs(
     trials: float,
 ) -> tuple[float, int]:
     """Return the value and where to begin next: 0 after a pair that pays, -1 if none is left."""
-    gain, share = np.zeros(len(population)), np.zeros(len(population))
-    margins(grid, price, rate, gain, share)
-    classes, more, promise = _pairs(grid, population, chosen, gain, share, largest)
+    gain, share = np.zeros(len(point.population)), np.zeros(len(point.population))
+    margins(grid, point.price, point.rate, gain, share)
+    classes, more, promise = _pairs(grid, point.population, chosen, gain, share, largest)
     order = np.argsort(-promise)
     for at in range(begin, len(order)):
         if trials <= 0.0:
             return value, at
         j, m = classes[order[at]], more[order[at]]
         trials -= WEIGHING
-        if gain_bound(grid, population, coef, weight, price, j, m) <= BETTER * abs(value):
+        if gain_bound(grid, point, j, m) <= BETTER * abs(value):
             continue
         trials -= 1.0
-        found = attempt(grid, population, coef, weight, price, rate, value, j, m)
+        found = attempt(grid, point, value, j, m)
         if found > value:
             return found, 0
     return value, -1

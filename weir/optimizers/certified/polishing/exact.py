@@ -15,14 +15,14 @@ References:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from weir.allocation.layout import IntArray
-from weir.compiled import compiled
+from weir.compiled import compiled, compiled_inside
 from weir.optimizers.certified.polishing.box import box_bound
-from weir.optimizers.certified.polishing.grid import Grid
+from weir.optimizers.certified.polishing.grid import Grid, Point
 from weir.optimizers.certified.polishing.rates import best_rates, refresh
 from weir.optimizers.certified.polishing.trial import ITERATIONS
 from weir.utility import FloatArray
@@ -45,7 +45,18 @@ DEPTH = 2048
 """Boxes that may wait; halving 16 populations of 2^53 consumers leaves 848 at most."""
 
 
-@compiled
+class Boxes(NamedTuple):
+    """Boxes of populations that wait, as a stack of D places. Sizes as in `Grid`."""
+
+    low: FloatArray
+    """D x C: fewest consumers of each class."""
+    high: FloatArray
+    """D x C: most."""
+    price: FloatArray
+    """D x M: prices to begin with."""
+
+
+@compiled_inside
 def _widest(grid: Grid, low: FloatArray, high: FloatArray, rate: FloatArray, free: IntArray) -> int:
     """Return the class whose interval spans the largest share of a row; -1 if all are points."""
     found, widest = -1, -1.0
@@ -63,58 +74,49 @@ def _widest(grid: Grid, low: FloatArray, high: FloatArray, rate: FloatArray, fre
 
 @compiled
 def branch(
-    grid: Grid,
-    free: IntArray,
-    population: FloatArray,
-    coef: FloatArray,
-    weight: FloatArray,
-    price: FloatArray,
-    rate: FloatArray,
-    value: float,
-    lows: FloatArray,
-    highs: FloatArray,
-    prices: FloatArray,
-    waiting: int,
-    boxes: int,
+    grid: Grid, free: IntArray, point: Point, value: float, stack: Boxes, waiting: int, boxes: int
 ) -> tuple[float, int]:
-    """Return the best value after so many boxes, and how many boxes wait in the three stacks."""
-    wanted, at = np.zeros(len(population)), np.zeros(len(rate))
-    n, p, r = population.copy(), price.copy(), rate.copy()
+    """Return the best value after so many boxes, and how many boxes wait on the stack."""
+    wanted, at = np.zeros(len(point.population)), np.zeros(len(point.rate))
+    trial = Point(
+        point.population.copy(), point.coef, point.weight, point.price.copy(), point.rate.copy()
+    )
     for _ in range(boxes):
         if waiting == 0:
             break
         waiting -= 1
-        low, high, p_box = lows[waiting].copy(), highs[waiting].copy(), prices[waiting].copy()
+        low, high = stack.low[waiting].copy(), stack.high[waiting].copy()
+        price = stack.price[waiting].copy()
         target = value + EXACT * abs(value)
-        if box_bound(grid, p_box, low, high, target, wanted, at) <= target:
+        if box_bound(grid, price, low, high, target, wanted, at) <= target:
             continue
         j = _widest(grid, low, high, at, free)
-        for c in range(len(n)):  # a trial in the middle; who costs nothing gets what it wants
+        for c in range(len(wanted)):  # in the middle; who costs nothing gets what it wants
             costs = False
             for k in range(grid.part_entry.shape[1]):
                 costs = costs or grid.part_entry[c, k] >= 0
-            n[c] = np.floor(0.5 * (low[c] + high[c])) if costs else wanted[c]
-        refresh(grid, n, coef, weight)
-        p[:] = p_box
-        r[:] = at
-        found, _ = best_rates(grid, coef, weight, p, r, value, int(np.int64(ITERATIONS)))
+            trial.population[c] = np.floor(0.5 * (low[c] + high[c])) if costs else wanted[c]
+        refresh(grid, trial)
+        trial.price[:] = price
+        trial.rate[:] = at
+        found, _ = best_rates(grid, trial, value, int(np.int64(ITERATIONS)))
         if found > value:
             value = found
-            population[:] = n
-            price[:] = p
-            rate[:] = r
-        if j < 0 or waiting + 2 > len(lows):
+            point.population[:] = trial.population
+            point.price[:] = trial.price
+            point.rate[:] = trial.rate
+        if j < 0 or waiting + 2 > len(stack.low):
             continue
         middle = np.floor(0.5 * (low[j] + high[j]))
-        lower_first = population[j] > middle  # the last one put on the stack is opened first
+        lower_first = point.population[j] > middle  # the last one on the stack is opened first
         for half in range(2):
-            lows[waiting], highs[waiting], prices[waiting] = low, high, p_box
+            stack.low[waiting], stack.high[waiting], stack.price[waiting] = low, high, price
             if (half == 0) == lower_first:
-                highs[waiting, j] = middle
+                stack.high[waiting, j] = middle
             else:
-                lows[waiting, j] = middle + 1.0
+                stack.low[waiting, j] = middle + 1.0
             waiting += 1
-    refresh(grid, population, coef, weight)
+    refresh(grid, point)
     return value, waiting
 
 
@@ -124,28 +126,16 @@ def prove(state: State, stop: Callable[[], bool]) -> float | None:
     free = np.flatnonzero(~grid.is_fixed & (grid.most > 0))
     if len(free) > MAX_CLASSES:
         return None
-    lows = np.zeros((DEPTH, len(state.population)))
-    highs, prices = lows.copy(), np.zeros((DEPTH, len(state.price)))
-    lows[0] = np.where(grid.is_fixed, state.population, 0.0)
-    highs[0] = np.where(grid.is_fixed, state.population, grid.most)
-    prices[0] = state.price
+    low, high = (np.zeros((DEPTH, len(state.population))) for _ in range(2))
+    stack = Boxes(low, high, np.zeros((DEPTH, len(state.price))))
+    stack.low[0] = np.where(grid.is_fixed, state.population, 0.0)
+    stack.high[0] = np.where(grid.is_fixed, state.population, grid.most)
+    stack.price[0] = state.price
     waiting, boxes = 1, 0
     per_call = max(1, BOXES_PER_CALL * FEW_FLOWS // max(FEW_FLOWS, len(state.rate)))
     while waiting and boxes < MAX_BOXES and not stop():
         state.value, waiting = branch(
-            grid,
-            free,
-            state.population,
-            state.coef,
-            state.weight,
-            state.price,
-            state.rate,
-            state.value,
-            lows,
-            highs,
-            prices,
-            waiting,
-            per_call,
+            grid, free, state.point, state.value, stack, waiting, per_call
         )
         boxes += per_call
     return None if waiting else state.value + EXACT * abs(state.value)

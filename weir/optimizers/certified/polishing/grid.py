@@ -60,6 +60,21 @@ class Grid(NamedTuple):
     """Terms and entries looked at when every flow is asked once for its best rate."""
 
 
+class Point(NamedTuple):
+    """An allocation with its prices, which kernels improve in place. Sizes as in `Grid`."""
+
+    population: FloatArray
+    """C: consumers of each class."""
+    coef: FloatArray
+    """E: share of capacity that each entry loads per message at these populations."""
+    weight: FloatArray
+    """T: consumers times scale, per term."""
+    price: FloatArray
+    """M: worth of all of each row's capacity."""
+    rate: FloatArray
+    """F: messages per second."""
+
+
 SEARCH = 30.0
 """Looks at each term that a best rate takes where no closed form gives it."""
 

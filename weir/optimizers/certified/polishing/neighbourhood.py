@@ -51,7 +51,7 @@ def proposal(
     flows = np.unique(grid.class_flow[chosen]) if trust > 0 else np.zeros(0, dtype=np.int64)
     flows = flows[state.rate[flows] > 0]
     slack = np.zeros(len(grid.limit))
-    slack_of(grid, state.coef, state.rate, slack)
+    slack_of(grid, state.point.coef, state.rate, slack)
     entries = _entries(state, chosen, flows)
     rows = np.unique([row for row, _, _ in entries]).astype(np.int64)
     place = {int(row): at for at, row in enumerate(rows)}
@@ -69,15 +69,15 @@ def proposal(
     low = np.maximum(grid.at.rate_min[flows] - state.rate[flows], -wide)
     high = np.minimum(grid.high[flows] - state.rate[flows], wide)
     for at, i in enumerate(flows):
-        rest = worth(grid, state.weight, int(i), state.rate[i])
+        rest = worth(grid, state.point.weight, int(i), state.rate[i])
         for part in TANGENTS:
             change = max(low[at], min(high[at], part * wide[at]))
             rate = state.rate[i] + change
-            slope = marginal(grid, state.weight, int(i), rate)
+            slope = marginal(grid, state.point.weight, int(i), rate)
             row = len(rows) + len(tangent_limit)
             matrix_entries.append((row, len(chosen) + len(flows) + at, 1.0))
             matrix_entries.append((row, len(chosen) + at, -slope / scale))
-            height = worth(grid, state.weight, int(i), rate) - rest - slope * change
+            height = worth(grid, state.point.weight, int(i), rate) - rest - slope * change
             tangent_limit.append(height / scale)
     top = np.array([max(tangent_limit, default=0.0)] * len(flows)) + 1e6
     shape = (len(rows) + len(tangent_limit), len(chosen) + 2 * len(flows))
@@ -121,8 +121,8 @@ def _entries(state: State, chosen: IntArray, flows: IntArray) -> list[tuple[int,
     ]
     for at, i in enumerate(flows):
         for e in range(grid.entry_start[i], grid.entry_start[i + 1]):
-            if state.coef[e] > 0:
-                found.append((int(grid.entry_row[e]), len(chosen) + at, float(state.coef[e])))
+            if state.point.coef[e] > 0:
+                found.append((int(grid.entry_row[e]), len(chosen) + at, float(state.point.coef[e])))
     return found
 
 

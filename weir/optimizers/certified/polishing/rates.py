@@ -19,10 +19,12 @@ References:
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from weir.compiled import compiled
-from weir.optimizers.certified.polishing.grid import Grid
+from weir.compiled import compiled, compiled_inside
+from weir.optimizers.certified.polishing.grid import Grid, Point
 from weir.optimizers.certified.polishing.newton import direction
 from weir.optimizers.certified.polishing.response import best_rate, marginal, worth
 from weir.utility import FloatArray
@@ -50,9 +52,38 @@ GAP = 1e-12
 """Rates are the best once their utility is this close to the bound, relative to it."""
 
 
+class Concave(NamedTuple):
+    """The problem of the best rates at given populations. Sizes as in `Grid`."""
+
+    coef: FloatArray
+    """E: share of capacity per message."""
+    weight: FloatArray
+    """T: consumers times scale."""
+    top: FloatArray
+    """F: msg/s that no flow can exceed."""
+    pull: FloatArray
+    """F: strength of the pull towards the anchor, utility per (msg/s) squared; 0: none."""
+    anchor: FloatArray
+    """F: msg/s."""
+
+
+class Answer(NamedTuple):
+    """Prices and what follows from them. Sizes as in `Grid`."""
+
+    price: FloatArray
+    """M: worth of all of each row's capacity."""
+    rate: FloatArray
+    """F: the best msg/s of each flow."""
+    yielding: FloatArray
+    """F: by how much the rate falls when a message gets dearer."""
+    slack: FloatArray
+    """M: limit minus load, in shares of capacity."""
+
+
 @compiled
-def refresh(grid: Grid, population: FloatArray, coef: FloatArray, weight: FloatArray) -> None:
+def refresh(grid: Grid, point: Point) -> None:
     """Compute the entries and term weights at these populations."""
+    population, coef, weight = point.population, point.coef, point.weight
     coef[:] = grid.entry_base
     weight[:] = 0.0
     for j in range(len(population)):
@@ -63,7 +94,7 @@ def refresh(grid: Grid, population: FloatArray, coef: FloatArray, weight: FloatA
                     coef[grid.part_entry[j, k]] += population[j] * grid.part_cost[j, k]
 
 
-@compiled
+@compiled_inside
 def tops(grid: Grid, coef: FloatArray, top: FloatArray) -> bool:
     """A rate that each flow cannot exceed, however little the others take.
 
@@ -87,26 +118,18 @@ def tops(grid: Grid, coef: FloatArray, top: FloatArray) -> bool:
     return True
 
 
-@compiled
-def at_prices(
-    grid: Grid,
-    coef: FloatArray,
-    weight: FloatArray,
-    price: FloatArray,
-    top: FloatArray,
-    pull: FloatArray,
-    anchor: FloatArray,
-    rate: FloatArray,
-    yielding: FloatArray,
-) -> float:
+@compiled_inside
+def at_prices(grid: Grid, task: Concave, answer: Answer) -> float:
     """Set every flow's best rate; return the value of the (proximal) dual function."""
+    coef, weight, pull, anchor = task.coef, task.weight, task.pull, task.anchor
+    price, rate = answer.price, answer.rate
     total = np.sum(price * grid.limit)
     for i in range(len(rate)):
         cost = 0.0
         for e in range(grid.entry_start[i], grid.entry_start[i + 1]):
             cost += coef[e] * price[grid.entry_row[e]]
-        low = grid.at.rate_min[i]
-        r, yielding[i] = best_rate(grid, weight, i, cost, low, top[i], pull[i], anchor[i])
+        low, top = grid.at.rate_min[i], task.top[i]
+        r, answer.yielding[i] = best_rate(grid, weight, i, cost, low, top, pull[i], anchor[i])
         rate[i] = r
         total += worth(grid, weight, i, r) - cost * r
         if pull[i] > 0.0:
@@ -123,7 +146,7 @@ def slack_of(grid: Grid, coef: FloatArray, rate: FloatArray, slack: FloatArray) 
             slack[grid.entry_row[e]] -= coef[e] * rate[i]
 
 
-@compiled
+@compiled_inside
 def _residual(price: FloatArray, slack: FloatArray) -> float:
     """Measure how far prices and slacks are from complementary, in shares of capacity."""
     largest = 0.0
@@ -138,49 +161,36 @@ def _residual(price: FloatArray, slack: FloatArray) -> float:
     return worst
 
 
-@compiled
+@compiled_inside
 def _descend(
-    grid: Grid,
-    coef: FloatArray,
-    weight: FloatArray,
-    price: FloatArray,
-    top: FloatArray,
-    pull: FloatArray,
-    anchor: FloatArray,
-    rate: FloatArray,
-    target: float,
-    iterations: int,
-    looks: float,
+    grid: Grid, task: Concave, answer: Answer, target: float, iterations: int, looks: float
 ) -> tuple[float, float]:
     """Projected Newton on the prices; the dual value reached and how many looks are left.
 
     Ends early at or below `target`, and once all flows were asked `looks` times.
     """
-    rows = len(price)
-    yielding, slack = np.zeros(len(rate)), np.zeros(rows)
-    new_yielding, new_slack = np.zeros(len(rate)), np.zeros(rows)
-    new_rate, new_price = np.zeros(len(rate)), np.zeros(rows)
-    value = at_prices(grid, coef, weight, price, top, pull, anchor, rate, yielding)
-    slack_of(grid, coef, rate, slack)
+    price, rate, yielding, slack = answer.price, answer.rate, answer.yielding, answer.slack
+    flows, rows = len(rate), len(price)
+    new = Answer(np.zeros(rows), np.zeros(flows), np.zeros(flows), np.zeros(rows))
+    value = at_prices(grid, task, answer)
+    slack_of(grid, task.coef, rate, slack)
     residual = _residual(price, slack)
     looks -= 1.0
     for _ in range(iterations):
         if residual <= RESIDUAL or value <= target or looks <= 0.0:
             break
-        step = direction(grid, coef, price, slack, rate, yielding, abs(value))
+        step = direction(grid, task.coef, price, slack, rate, yielding, abs(value))
         length = 1.0
         moved = False
         for _ in range(MAX_HALVINGS):
             promised = 0.0
             for m in range(rows):
-                new_price[m] = max(0.0, price[m] + length * step[m])
-                promised += slack[m] * (new_price[m] - price[m])
-            new_value = at_prices(
-                grid, coef, weight, new_price, top, pull, anchor, new_rate, new_yielding
-            )
+                new.price[m] = max(0.0, price[m] + length * step[m])
+                promised += slack[m] * (new.price[m] - price[m])
+            new_value = at_prices(grid, task, new)
             looks -= 1.0
-            slack_of(grid, coef, new_rate, new_slack)
-            new_residual = _residual(new_price, new_slack)
+            slack_of(grid, task.coef, new.rate, new.slack)
+            new_residual = _residual(new.price, new.slack)
             falls = promised < 0.0 and new_value <= value + ARMIJO * promised
             level = new_value <= value + 1e-13 * abs(value) and new_residual <= 0.9 * residual
             if falls or level:
@@ -190,15 +200,15 @@ def _descend(
             length *= 0.5
         if not moved:
             break
-        price[:] = new_price
-        rate[:] = new_rate
-        yielding[:] = new_yielding
-        slack[:] = new_slack
+        price[:] = new.price
+        rate[:] = new.rate
+        yielding[:] = new.yielding
+        slack[:] = new.slack
         value, residual = new_value, new_residual
     return value, looks
 
 
-@compiled
+@compiled_inside
 def draw_in(grid: Grid, coef: FloatArray, rate: FloatArray, slack: FloatArray) -> None:
     """Make every row fit: each flow keeps the smallest share above its minimum on its way."""
     slack_of(grid, coef, rate, slack)
@@ -223,16 +233,10 @@ def draw_in(grid: Grid, coef: FloatArray, rate: FloatArray, slack: FloatArray) -
     slack_of(grid, coef, rate, slack)
 
 
-@compiled
-def give_out(
-    grid: Grid,
-    coef: FloatArray,
-    weight: FloatArray,
-    top: FloatArray,
-    rate: FloatArray,
-    slack: FloatArray,
-) -> None:
+@compiled_inside
+def give_out(grid: Grid, task: Concave, rate: FloatArray, slack: FloatArray) -> None:
     """Grow rates into the capacity that is left, flow by flow."""
+    coef, weight, top = task.coef, task.weight, task.top
     for i in range(len(rate)):
         room = top[i] - rate[i]
         for e in range(grid.entry_start[i], grid.entry_start[i + 1]):
@@ -244,7 +248,7 @@ def give_out(
                 slack[grid.entry_row[e]] -= coef[e] * room
 
 
-@compiled
+@compiled_inside
 def utility_of(grid: Grid, weight: FloatArray, rate: FloatArray) -> float:
     """Return the sum of W over the flows."""
     total = 0.0
@@ -253,70 +257,77 @@ def utility_of(grid: Grid, weight: FloatArray, rate: FloatArray) -> float:
     return total
 
 
-@compiled
-def best_rates(
-    grid: Grid,
-    coef: FloatArray,
-    weight: FloatArray,
-    price: FloatArray,
-    rate: FloatArray,
-    target: float,
-    iterations: int,
-) -> tuple[float, float]:
-    """The utility of the best rates and its upper bound; `price` and `rate` go in and out.
-
-    (-inf, -inf) where the minimum rates do not fit. Where the bound shows that `target` cannot
-    be exceeded the search ends there: the first number is then -inf.
-    """
-    flows = len(rate)
-    top, slack = np.zeros(flows), np.zeros(len(price))
-    if not tops(grid, coef, top):
-        return -np.inf, -np.inf
-    none, yielding, trial = np.zeros(flows), np.zeros(flows), np.zeros(flows)
-    anchor = np.minimum(np.maximum(rate, grid.at.rate_min), top)
-    pull = np.zeros(flows)
+@compiled_inside
+def _pulls(grid: Grid, weight: FloatArray, top: FloatArray) -> tuple[FloatArray, bool]:
+    """How strongly flows with straight pieces are pulled at first, and whether any is."""
+    pull = np.zeros(len(top))
     is_kinky = False
-    for i in range(flows):
+    for i in range(len(top)):
         if grid.is_kinky[i] and top[i] > grid.at.rate_min[i]:
             low = grid.at.rate_min[i]
             rise = worth(grid, weight, i, top[i]) - worth(grid, weight, i, low)
             pull[i] = PULL * max(rise, 0.0) / (top[i] - low) ** 2
             is_kinky = is_kinky or pull[i] > 0.0
-    looks = max(MOST_VISITS / grid.visits, FEWEST_LOOKS)
-    if not is_kinky:
-        bound, _ = _descend(
-            grid, coef, weight, price, top, pull, anchor, trial, target, iterations, looks
-        )
-        if bound <= target:
-            return -np.inf, bound
-        draw_in(grid, coef, trial, slack)
-        if utility_of(grid, weight, trial) < bound - GAP * abs(bound):
-            give_out(grid, coef, weight, top, trial, slack)
-        rate[:] = trial
-        return utility_of(grid, weight, rate), bound
+    return pull, is_kinky
+
+
+@compiled_inside
+def _pulled_rates(
+    grid: Grid, task: Concave, answer: Answer, rate: FloatArray, target: float, iterations: int,
+    looks: float,
+) -> tuple[float, float]:  # fmt: skip
+    """As `best_rates`, where rates are pulled towards the last answer; the best go to `rate`."""
+    coef, anchor, trial, slack = task.coef, task.anchor, answer.rate, answer.slack
+    plain = Concave(coef, task.weight, task.top, np.zeros(len(rate)), anchor)
     trial[:] = anchor
     draw_in(grid, coef, trial, slack)
-    give_out(grid, coef, weight, top, trial, slack)
+    give_out(grid, task, trial, slack)
     rate[:] = trial
-    best, bound = utility_of(grid, weight, rate), np.inf
+    best, bound = utility_of(grid, task.weight, rate), np.inf
     for _ in range(PROXIMAL_ROUNDS):
-        plain = at_prices(grid, coef, weight, price, top, none, anchor, trial, yielding)
-        bound = min(bound, plain)
+        bound = min(bound, at_prices(grid, plain, answer))
         if bound <= target:
             return -np.inf, bound
         if best >= bound - GAP * abs(bound) or looks <= 0.0:
             break
-        _, looks = _descend(
-            grid, coef, weight, price, top, pull, anchor, trial, -np.inf, iterations, looks - 1.0
-        )
+        _, looks = _descend(grid, task, answer, -np.inf, iterations, looks - 1.0)
         draw_in(grid, coef, trial, slack)
-        give_out(grid, coef, weight, top, trial, slack)
-        found = utility_of(grid, weight, trial)
+        give_out(grid, task, trial, slack)
+        found = utility_of(grid, task.weight, trial)
         stalled = found <= best + GAP * abs(best)
         if found > best:
             best = found
             rate[:] = trial
         anchor[:] = rate
         if stalled:
-            pull *= 0.1
+            task.pull[:] *= 0.1
     return best, bound
+
+
+@compiled
+def best_rates(grid: Grid, point: Point, target: float, iterations: int) -> tuple[float, float]:
+    """The utility of the best rates and its upper bound; price and rate of the point go in and out.
+
+    (-inf, -inf) where the minimum rates do not fit. Where the bound shows that `target` cannot
+    be exceeded the search ends there: the first number is then -inf.
+    """
+    coef, weight, rate = point.coef, point.weight, point.rate
+    flows, rows = len(rate), len(point.price)
+    top = np.zeros(flows)
+    if not tops(grid, coef, top):
+        return -np.inf, -np.inf
+    anchor = np.minimum(np.maximum(rate, grid.at.rate_min), top)
+    pull, is_kinky = _pulls(grid, weight, top)
+    task = Concave(coef, weight, top, pull, anchor)
+    answer = Answer(point.price, np.zeros(flows), np.zeros(flows), np.zeros(rows))
+    looks = max(MOST_VISITS / grid.visits, FEWEST_LOOKS)
+    if is_kinky:
+        return _pulled_rates(grid, task, answer, rate, target, iterations, looks)
+    bound, _ = _descend(grid, task, answer, target, iterations, looks)
+    if bound <= target:
+        return -np.inf, bound
+    draw_in(grid, coef, answer.rate, answer.slack)
+    if utility_of(grid, weight, answer.rate) < bound - GAP * abs(bound):
+        give_out(grid, task, answer.rate, answer.slack)
+    rate[:] = answer.rate
+    return utility_of(grid, weight, rate), bound

@@ -116,20 +116,19 @@ class Search:
                 return
 
     def _climb_group(self, state: State, group: IntArray, *, pairs: bool) -> None:
-        arrays = (state.population, state.coef, state.weight, state.price, state.rate)
         trials = state.trials_per_call
         begin, failed = 0, 0
         is_whole = len(state.population) <= GROUP
         while not self.done() and (is_whole or failed < PATIENCE):
             before = state.value
-            state.value, is_top = climb_singles(state.grid, *arrays, state.value, group, trials)
+            state.value, is_top = climb_singles(state.grid, state.point, state.value, group, trials)
             if not is_top and state.value > before:
                 failed = 0
                 continue
             if not pairs:
                 return
             state.value, begin = climb_pairs(
-                state.grid, *arrays, state.value, group, LARGEST_PAIR_STEP, begin, trials
+                state.grid, state.point, state.value, group, LARGEST_PAIR_STEP, begin, trials
             )
             if begin < 0:
                 return

@@ -19,8 +19,8 @@ from __future__ import annotations
 import numpy as np
 
 from weir.allocation.layout import IntArray
-from weir.compiled import compiled
-from weir.optimizers.certified.polishing.grid import Grid
+from weir.compiled import compiled, compiled_inside
+from weir.optimizers.certified.polishing.grid import Grid, Point
 from weir.optimizers.certified.polishing.rates import best_rates, refresh
 from weir.optimizers.certified.polishing.trial import add, margins
 from weir.utility import FloatArray
@@ -31,17 +31,17 @@ LEVEL = 1e-9
 """Margins within this share of the price count as zero."""
 
 
-@compiled
+@compiled_inside
 def _choices(
     grid: Grid,
-    population: FloatArray,
-    price: FloatArray,
+    point: Point,
     gain: FloatArray,
     share: FloatArray,
     up: IntArray,
     down: IntArray,
 ) -> None:
     """Per node the best class to admit and the worst to let go, -1 where there is none."""
+    population, price = point.population, point.price
     best, worst = np.zeros(len(up)), np.zeros(len(up))
     up[:] = -1
     down[:] = -1
@@ -60,12 +60,10 @@ def _choices(
             worst[b], down[b] = ratio, j
 
 
-@compiled
+@compiled_inside
 def _move(
     grid: Grid,
-    population: FloatArray,
-    coef: FloatArray,
-    weight: FloatArray,
+    point: Point,
     share: FloatArray,
     up: IntArray,
     down: IntArray,
@@ -89,10 +87,10 @@ def _move(
         for j, sign in ((up[b], 1.0), (down[b], -1.0)):
             if j < 0:
                 continue
-            room = grid.most[j] - population[j] if sign > 0.0 else population[j]
+            room = grid.most[j] - point.population[j] if sign > 0.0 else point.population[j]
             more = min(np.floor(step[b] / share[j] + 0.5), room)
             if more >= 1.0:
-                add(grid, population, coef, weight, j, sign * more)
+                add(grid, point, j, sign * more)
                 moved = True
     return moved
 
@@ -100,46 +98,43 @@ def _move(
 @compiled
 def shift(
     grid: Grid,
-    population: FloatArray,
-    coef: FloatArray,
-    weight: FloatArray,
-    price: FloatArray,
-    rate: FloatArray,
+    point: Point,
     value: float,
     step: FloatArray,
     last: FloatArray,
     rounds: int,
     iterations: int,
 ) -> tuple[float, bool]:
-    """The best value found and whether moves are left; arrays hold the best allocation.
+    """The best value found and whether moves are left; the point holds the best allocation.
 
     `step` and `last` carry over from call to call.
     """
-    nodes = len(step)
-    gain, share = np.zeros(len(population)), np.zeros(len(population))
+    nodes, classes = len(step), len(point.population)
+    gain, share = np.zeros(classes), np.zeros(classes)
     up, down = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
-    n, p, r = population.copy(), price.copy(), rate.copy()
+    coef, weight = point.coef, point.weight
+    now = Point(point.population.copy(), coef, weight, point.price.copy(), point.rate.copy())
     goes_on = True
     for _ in range(rounds):
-        margins(grid, p, r, gain, share)
-        _choices(grid, n, p, gain, share, up, down)
-        kept = n.copy()
-        if not _move(grid, n, coef, weight, share, up, down, step, last):
+        margins(grid, now.price, now.rate, gain, share)
+        _choices(grid, now, gain, share, up, down)
+        kept = now.population.copy()
+        if not _move(grid, now, share, up, down, step, last):
             goes_on = False
             break
-        new_p, new_r = p.copy(), r.copy()
-        found, _ = best_rates(grid, coef, weight, new_p, new_r, -np.inf, iterations)
+        then = Point(now.population, coef, weight, now.price.copy(), now.rate.copy())
+        found, _ = best_rates(grid, then, -np.inf, iterations)
         if found == -np.inf:
-            n[:] = kept
-            refresh(grid, n, coef, weight)
+            now.population[:] = kept
+            refresh(grid, now)
             step *= SHRINK
             continue
-        p[:] = new_p
-        r[:] = new_r
+        now.price[:] = then.price
+        now.rate[:] = then.rate
         if found > value:
             value = found
-            population[:] = n
-            price[:] = p
-            rate[:] = r
-    refresh(grid, population, coef, weight)
+            point.population[:] = now.population
+            point.price[:] = now.price
+            point.rate[:] = now.rate
+    refresh(grid, point)
     return value, goes_on

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from weir.optimizers.certified.polishing.grid import Grid, Point
 from weir.optimizers.certified.polishing.rates import best_rates, refresh
 from weir.optimizers.certified.polishing.shifting import shift
 from weir.optimizers.certified.polishing.trial import ITERATIONS
@@ -14,7 +15,6 @@ from weir.optimizers.certified.polishing.trial import ITERATIONS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from weir.optimizers.certified.polishing.grid import Grid
     from weir.utility import FloatArray
 
 FIRST_STEP = 0.02
@@ -29,43 +29,55 @@ SEARCHED = 2.5e5
 
 @dataclass(slots=True, kw_only=True)
 class State:
-    """Arrays in the order of the grid."""
+    """A point of the grid and its value; its arrays are in the order of the grid."""
 
     grid: Grid
-    population: FloatArray
-    rate: FloatArray
-    price: FloatArray
+    point: Point
     value: float = -np.inf
-    coef: FloatArray = field(init=False)
-    weight: FloatArray = field(init=False)
     nodes: int
 
-    def __post_init__(self) -> None:
-        self.coef = np.zeros(len(self.grid.entry_base))
-        self.weight = np.zeros(len(self.grid.term_shape))
-        self.refresh()
+    @classmethod
+    def at(
+        cls, grid: Grid, *, population: FloatArray, rate: FloatArray, price: FloatArray, nodes: int
+    ) -> State:
+        """Begin at these populations, rates and prices; the arrays are improved in place."""
+        coef, weight = np.zeros(len(grid.entry_base)), np.zeros(len(grid.term_shape))
+        point = Point(population, coef, weight, price, rate)
+        refresh(grid, point)
+        return cls(grid=grid, point=point, nodes=nodes)
+
+    @property
+    def population(self) -> FloatArray:
+        return self.point.population
+
+    @property
+    def rate(self) -> FloatArray:
+        return self.point.rate
+
+    @property
+    def price(self) -> FloatArray:
+        return self.point.price
 
     def refresh(self) -> None:
         """Recompute what follows from the populations."""
-        refresh(self.grid, self.population, self.coef, self.weight)
+        refresh(self.grid, self.point)
 
     def copy(self) -> State:
         """Return an independent copy; only the grid is shared."""
-        return State(
-            grid=self.grid,
+        copied = State.at(
+            self.grid,
             population=self.population.copy(),
             rate=self.rate.copy(),
             price=self.price.copy(),
-            value=self.value,
             nodes=self.nodes,
         )
+        copied.value = self.value
+        return copied
 
     def solve_rates(self, iterations: int = ITERATIONS) -> bool:
         """Find the best rates at the present populations; return False if the minimum rates do not
         fit."""
-        self.value, _ = best_rates(
-            self.grid, self.coef, self.weight, self.price, self.rate, -np.inf, iterations
-        )
+        self.value, _ = best_rates(self.grid, self.point, -np.inf, iterations)
         return bool(self.value > -np.inf)
 
     def shift(self, rounds: int, stop: Callable[[], bool]) -> None:
@@ -75,17 +87,7 @@ class State:
         while rounds > 0 and not stop():
             count = min(per_call, rounds)
             self.value, goes_on = shift(
-                self.grid,
-                self.population,
-                self.coef,
-                self.weight,
-                self.price,
-                self.rate,
-                self.value,
-                step,
-                last,
-                count,
-                ITERATIONS,
+                self.grid, self.point, self.value, step, last, count, ITERATIONS
             )
             rounds -= count
             if not goes_on:
@@ -95,6 +97,8 @@ class State:
     def trials_per_call(self) -> float:
         """Return how often the rates are solved between two questions whether to stop."""
         grid = self.grid
-        one = 10.0 * (60.0 * len(self.rate) + 10.0 * len(self.coef)) + 4.0 * len(self.population)
+        one = 10.0 * (60.0 * len(self.rate) + 10.0 * len(self.point.coef)) + 4.0 * len(
+            self.population
+        )
         trials = min(CHUNK / (one + 5_000.0), SEARCHED / grid.visits, 1_000.0)
         return max(1.0, trials)

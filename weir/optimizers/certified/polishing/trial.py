@@ -12,8 +12,8 @@ import numpy as np
 
 from weir.allocation.layout import IntArray
 from weir.allocation.shapes import value_at
-from weir.compiled import compiled
-from weir.optimizers.certified.polishing.grid import Grid
+from weir.compiled import compiled, compiled_inside
+from weir.optimizers.certified.polishing.grid import Grid, Point
 from weir.optimizers.certified.polishing.rates import HEADROOM, best_rates, refresh
 from weir.optimizers.certified.polishing.response import best_rate, worth
 from weir.utility import FloatArray
@@ -25,21 +25,20 @@ ITERATIONS = 40
 """Newton steps at most per solution of the rates; it takes about five from near prices."""
 
 
-@compiled
-def add(
-    grid: Grid, population: FloatArray, coef: FloatArray, weight: FloatArray, j: int, more: float
-) -> None:
+@compiled_inside
+def add(grid: Grid, point: Point, j: int, more: float) -> None:
     """Change one population, and the entries and the term that feel it."""
-    population[j] += more
-    weight[grid.class_term[j]] += more * grid.at.scale[j]
+    point.population[j] += more
+    point.weight[grid.class_term[j]] += more * grid.at.scale[j]
     for k in range(grid.part_entry.shape[1]):
         if grid.part_entry[j, k] >= 0:
-            coef[grid.part_entry[j, k]] += more * grid.part_cost[j, k]
+            point.coef[grid.part_entry[j, k]] += more * grid.part_cost[j, k]
 
 
-@compiled
-def flow_dual(grid: Grid, coef: FloatArray, weight: FloatArray, price: FloatArray, i: int) -> float:
+@compiled_inside
+def flow_dual(grid: Grid, point: Point, i: int) -> float:
     """Return worth minus cost of flow i at its best rate."""
+    coef, weight, price = point.coef, point.weight, point.price
     cost, low, top = 0.0, grid.at.rate_min[i], grid.high[i]
     for e in range(grid.entry_start[i], grid.entry_start[i + 1]):
         cost += coef[e] * price[grid.entry_row[e]]
@@ -49,16 +48,8 @@ def flow_dual(grid: Grid, coef: FloatArray, weight: FloatArray, price: FloatArra
     return worth(grid, weight, i, rate) - cost * rate
 
 
-@compiled
-def gain_bound(
-    grid: Grid,
-    population: FloatArray,
-    coef: FloatArray,
-    weight: FloatArray,
-    price: FloatArray,
-    classes: IntArray,
-    more: FloatArray,
-) -> float:
+@compiled_inside
+def gain_bound(grid: Grid, point: Point, classes: IntArray, more: FloatArray) -> float:
     """Return an upper bound of what the change gains at these prices; classes may share a flow."""
     before, after = 0.0, 0.0
     for a in range(len(classes)):
@@ -66,48 +57,39 @@ def gain_bound(
         for b in range(a):
             is_first = is_first and grid.class_flow[classes[b]] != i
         if is_first:
-            before += flow_dual(grid, coef, weight, price, i)
+            before += flow_dual(grid, point, i)
     for a in range(len(classes)):
-        add(grid, population, coef, weight, classes[a], more[a])
+        add(grid, point, classes[a], more[a])
     for a in range(len(classes)):
         i, is_first = grid.class_flow[classes[a]], True
         for b in range(a):
             is_first = is_first and grid.class_flow[classes[b]] != i
         if is_first:
-            after += flow_dual(grid, coef, weight, price, i)
+            after += flow_dual(grid, point, i)
     for a in range(len(classes)):
-        add(grid, population, coef, weight, classes[a], -more[a])
+        add(grid, point, classes[a], -more[a])
     return after - before
 
 
-@compiled
-def attempt(
-    grid: Grid,
-    population: FloatArray,
-    coef: FloatArray,
-    weight: FloatArray,
-    price: FloatArray,
-    rate: FloatArray,
-    value: float,
-    classes: IntArray,
-    more: FloatArray,
-) -> float:
+@compiled_inside
+def attempt(grid: Grid, point: Point, value: float, classes: IntArray, more: FloatArray) -> float:
     """The value after the change if that is better, with everything updated; else as before."""
-    before = population.copy()
+    before = point.population.copy()
     for a in range(len(classes)):
-        add(grid, population, coef, weight, classes[a], more[a])
-    new_price, new_rate = price.copy(), rate.copy()
+        add(grid, point, classes[a], more[a])
+    price, rate = point.price.copy(), point.rate.copy()
+    new = Point(point.population, point.coef, point.weight, price, rate)
     target = value + BETTER * abs(value)
     # As a number of its type: for a constant numba would compile `best_rates` once more.
     iterations = int(np.int64(ITERATIONS))
-    found, _ = best_rates(grid, coef, weight, new_price, new_rate, target, iterations)
+    found, _ = best_rates(grid, new, target, iterations)
     is_better = found > target
     if is_better:
-        price[:] = new_price
-        rate[:] = new_rate
+        point.price[:] = new.price
+        point.rate[:] = new.rate
     else:
-        population[:] = before
-    refresh(grid, population, coef, weight)  # from scratch: sums of changes would drift
+        point.population[:] = before
+    refresh(grid, point)  # from scratch: sums of changes would drift
     return found if is_better else value
 
 

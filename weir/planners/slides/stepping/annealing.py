@@ -32,8 +32,6 @@ WARMEST, COOLEST = 1.0, 0.05
 """By how many steps' worth a plan may get worse, on the average, as a round begins and ends."""
 RETURN_AFTER = 5
 """Rounds without a shorter plan after which the next one goes on from the shortest."""
-MOST_BROKERS = 24
-"""Brokers of a window."""
 
 
 class Annealing:
@@ -72,7 +70,7 @@ class Annealing:
             heat = WARMEST * (COOLEST / WARMEST) ** (turn / (TURNS - 1))
             self.plan, found, steps = reshape(
                 queue, arrays.ground, arrays.before, arrays.degree_before, self.plan,
-                max(1, min(60, WORK // len(self.plan))), MOST_BROKERS, heat, Taste(), self.random,
+                max(1, min(60, WORK // len(self.plan))), Taste(heat=heat), self.random,
             )  # fmt: skip
             if (steps, len(found)) < (self.steps, len(self.best)):
                 self.best, self.steps = found, steps

@@ -1,9 +1,7 @@
 """Compiled: what a slide does to the ways of open goal links, and what that is worth.
 
-A state holds the two brokers of every link (`ends`), a row of bits per link that says which open
-goal links' ways cross it (`rows`), and how long each way is (`length`, 1 when the goal link is
-there). A slide of link r over link f makes row f the exclusive or of both, and changes no other
-row: a way that crosses both gets one shorter, one that crosses r alone one longer
+A slide of link r over link f makes row f of the `State` the exclusive or of both rows, and changes
+no other row: a way that crosses both gets one shorter, one that crosses r alone one longer
 (docs/algorithms/edge-slides.md).
 
 What is left to do is valued in three parts: each way by its length; each link by how many ways
@@ -25,11 +23,38 @@ NONE = np.uint64(0)
 WORD = 64
 
 
+class State(NamedTuple):
+    """A tree on the way to the goal; kernels change it in place.
+
+    Sizes: L links, G goal links that are missing at the start, W words of G bits, B brokers.
+    """
+
+    ends: np.ndarray
+    """(L, 2) int32: the two brokers of every link. The G links that may move come first."""
+    rows: np.ndarray
+    """(L, W) uint64: bit g of row f says that the way of open goal link g crosses link f."""
+    length: np.ndarray
+    """(G,) int32: how many links each way has; 1 when the goal link is there."""
+    fixed: np.ndarray
+    """(G,) bool: which of the links that may move have become goal links."""
+    room: np.ndarray
+    """(B,) int32: links that each broker may still gain."""
+
+
+class Loads(NamedTuple):
+    """What the open ways put on links and brokers; follows from a state, changed along with it."""
+
+    crossing: np.ndarray
+    """(L,) int32: how many open ways cross each link."""
+    broker: np.ndarray
+    """(B,) the worth of that, summed over the links of each broker."""
+
+
 class Worths(NamedTuple):
     """How what is left to do is valued."""
 
     pull: np.ndarray
-    """By the length of a way."""
+    """By the length of a way, in links."""
     bundle: np.ndarray
     """By how many ways cross a link."""
     link_share: float
@@ -44,11 +69,11 @@ def lowest(bits: np.uint64) -> int:
 
 
 @compiled
-def survey(
-    ends: np.ndarray, rows: np.ndarray, bundle: np.ndarray, crossing: np.ndarray, load: np.ndarray
-) -> None:
+def survey(state: State, bundle: np.ndarray) -> Loads:
     """How many open ways cross each link, and what that puts on each broker."""
-    load[:] = 0.0
+    ends, rows = state.ends, state.rows
+    crossing = np.empty(ends.shape[0], np.int32)
+    load = np.zeros(state.room.shape[0])
     for f in range(ends.shape[0]):
         ways = 0
         for word in range(rows.shape[1]):
@@ -56,22 +81,17 @@ def survey(
         crossing[f] = ways
         load[ends[f, 0]] += bundle[ways]
         load[ends[f, 1]] += bundle[ways]
+    return Loads(crossing, load)
 
 
 @compiled
-def worth(
-    rows: np.ndarray,
-    length: np.ndarray,
-    crossing: np.ndarray,
-    load: np.ndarray,
-    slide: np.ndarray,
-    worths: Worths,
-) -> float:
+def worth(state: State, loads: Loads, slide: np.ndarray, worths: Worths) -> float:
     """How much less is left to do after the slide (r, i, j, k, f).
 
     -inf where a way would get longer than there are values for.
     """
     r, f = slide[0], slide[4]
+    rows, length, crossing, load = state.rows, state.length, loads.crossing, loads.broker
     pull, bundle = worths.pull, worths.bundle
     value = 0.0
     shorter, longer, made = 0, 0, 0
@@ -108,17 +128,11 @@ def worth(
 
 
 @compiled
-def carry_out(
-    ends: np.ndarray,
-    rows: np.ndarray,
-    length: np.ndarray,
-    crossing: np.ndarray,
-    load: np.ndarray,
-    slide: np.ndarray,
-    bundle: np.ndarray,
-) -> bool:
+def carry_out(state: State, loads: Loads, slide: np.ndarray, bundle: np.ndarray) -> bool:
     """Make the slide (r, i, j, k, f); whether that makes a goal link."""
     r, i, j, k, f = slide
+    ends, rows, length = state.ends, state.rows, state.length
+    crossing, load = loads.crossing, loads.broker
     made = -1
     moved, before = bundle[crossing[r]], bundle[crossing[f]]
     for word in range(rows.shape[1]):

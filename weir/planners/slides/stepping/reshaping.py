@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from weir.compiled import compiled
+from weir.compiled import compiled, compiled_inside
 from weir.planners.slides.beam import MAX_LEVELS
 from weir.planners.slides.bits import chance
 from weir.planners.slides.evaluate import busy_steps
-from weir.planners.slides.queue import Queue, as_plan, fill, pass_head, push_front, remove
+from weir.planners.slides.queue import Queue, as_plan, fill, pass_head
 from weir.planners.slides.stepping.ordering import ordered
-from weir.planners.slides.window import MAX_TAINT, Ground, gather, replan
+from weir.planners.slides.window import Bench, Draw, Ground, close, gather, new_bench, replan
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,6 +45,10 @@ class Taste(NamedTuple):
     """Another broker costs its share of the busiest one's load to this power."""
     slack: float = 3.0
     """By how much a window may get dearer, at most."""
+    brokers: int = 24
+    """Brokers of a window, at most."""
+    heat: float = 1.0
+    """By how many steps' worth a plan may get worse, on the average."""
 
 
 @compiled
@@ -67,81 +71,90 @@ def strain(plan: Int32s, steps: int, load: Floats, taste: Taste) -> float:
     return steps + taste.load * busiest * total ** (1.0 / NORM) + taste.slide * len(plan)
 
 
+@compiled_inside
+def _judged(
+    plan: Int32s, brokers: int, by_broker: bool, taste: Taste, load: Floats
+) -> tuple[Int32s, int, float]:
+    """The plan by rising step, its steps and its strain; `load` is written anew."""
+    step = np.zeros(len(plan), np.int64)
+    steps, order = ordered(plan, brokers, by_broker, busy_steps(brokers, plan), step)
+    loads_of(plan, load)
+    return plan[order], steps, strain(plan, steps, load, taste)
+
+
+@compiled_inside
+def _busy_place(plan: Int32s, load: Floats, random: Masks) -> int:
+    """A place of the plan, mostly one whose slide needs a busy broker."""
+    busiest = load.max()
+    at = 0
+    for _try in range(8):
+        at = int(np.int64(chance(random) * len(plan)))
+        if chance(random) < 0.2:
+            break
+        if max(load[plan[at, 0]], load[plan[at, 1]], load[plan[at, 2]]) > 0.75 * busiest:
+            break
+    return at
+
+
+@compiled_inside
+def _price_brokers(ground: Ground, taste: Taste, load: Floats, random: Masks) -> None:
+    """Make busy brokers dear."""
+    busiest = load.max()
+    for b in range(len(load)):
+        ground.broker_price[b] = (
+            taste.price * (load[b] / busiest) ** taste.price_power * (0.5 + chance(random))
+        )
+
+
+@compiled_inside
+def _replanned(queue: Queue, ground: Ground, bench: Bench, taste: Taste, random: Masks) -> bool:
+    """Plan the window at the head of the queue anew; whether another way was found."""
+    most = 6 + int(np.int64(chance(random) * (taste.brokers - 5)))
+    eager = 1.0 if chance(random) < 0.5 else 0.3 + 0.7 * chance(random)
+    slides = 3 * taste.brokers - 6
+    count, inside = gather(queue, bench, ground.by_broker, most, slides, eager, random)
+    length = -1
+    if count >= 2:
+        beta = 0.25 + 0.7 * chance(random)
+        width = 4 << int(np.int64(chance(random) * 4))
+        slack = taste.slack * chance(random)
+        draw = Draw(beta, width, slack, chance(random) < 0.5)
+        length, _saved = replan(queue, ground, bench, count, inside, True, draw, random)
+    close(queue, bench, count, inside, length)
+    return length >= 0
+
+
 @compiled
 def reshape(
     queue: Queue, ground: Ground, parent: Ints, degree: Ints, plan: Int32s, windows: int,
-    max_brokers: int, heat: float, taste: Taste, random: Masks,
+    taste: Taste, random: Masks,
 ) -> tuple[Int32s, Int32s, int]:  # fmt: skip
-    """Re-plan `windows` windows: (plan at hand, the one of fewest steps, these steps)."""
+    """Re-plan `windows` windows: (plan at hand, the one of fewest steps, these steps).
+
+    `parent` and `degree` are those of the tree before the plan.
+    """
     brokers = len(parent)
-    taken = np.empty(MAX_LEVELS, np.int64)
-    cursor = np.empty(64, np.int64)
-    tainted = np.empty((MAX_TAINT + 4, 3), np.int64)
-    out = np.empty((MAX_LEVELS, 3), np.int64)
+    bench = new_bench()
     load, other_load = np.zeros(brokers), np.zeros(brokers)
-    step = np.zeros(len(plan), np.int64)
-    steps, order = ordered(plan, brokers, ground.by_broker, busy_steps(brokers, plan), step)
-    plan = plan[order]
-    loads_of(plan, load)
-    value = strain(plan, steps, load, taste)
+    plan, steps, value = _judged(plan, brokers, ground.by_broker, taste, load)
     best, best_steps = plan, steps
     for _ in range(windows):
         places = 2 * len(plan) + MAX_LEVELS
         if places > len(queue.stamp):
             break
         fill(queue, plan, parent, degree)
-        busiest = load.max()
-        at = 0
-        for _try in range(8):
-            at = int(np.int64(chance(random) * len(plan)))
-            if chance(random) < 0.2:
-                break
-            if max(load[plan[at, 0]], load[plan[at, 1]], load[plan[at, 2]]) > 0.75 * busiest:
-                break
-        for _pass in range(at):
+        for _pass in range(_busy_place(plan, load, random)):
             pass_head(queue)
-        for b in range(brokers):
-            ground.broker_price[b] = (
-                taste.price * (load[b] / busiest) ** taste.price_power * (0.5 + chance(random))
-            )
-        most = 6 + int(np.int64(chance(random) * (max_brokers - 5)))
-        eager = 1.0 if chance(random) < 0.5 else 0.3 + 0.7 * chance(random)
-        count, inside = gather(
-            queue, ground.by_broker, most, 3 * max_brokers - 6, eager, random, taken, cursor,
-            tainted,
-        )  # fmt: skip
-        length = -1
-        if count >= 2:
-            beta = 0.25 + 0.7 * chance(random)
-            width = 4 << int(np.int64(chance(random) * 4))
-            slack = taste.slack * chance(random)
-            length, _saved = replan(
-                queue, ground, True, count, inside, taken, beta, width, slack,
-                chance(random) < 0.5, random, out,
-            )  # fmt: skip
-        if length >= 0:
-            for at in range(count):
-                remove(queue, taken[at])
-            for at in range(length - 1, -1, -1):
-                push_front(
-                    queue, queue.broker[out[at, 0]], queue.broker[out[at, 1]],
-                    queue.broker[out[at, 2]],
-                )  # fmt: skip
-        for at in range(inside):
-            queue.local[queue.broker[at]] = -1
-        if length < 0:
+        _price_brokers(ground, taste, load, random)
+        if not _replanned(queue, ground, bench, taste, random):
             continue
-        other = as_plan(queue)
-        step = np.zeros(len(other), np.int64)
-        other_steps, order = ordered(
-            other, brokers, ground.by_broker, busy_steps(brokers, other), step
+        other, steps, other_value = _judged(
+            as_plan(queue), brokers, ground.by_broker, taste, other_load
         )
-        loads_of(other, other_load)
-        other_value = strain(other, other_steps, other_load, taste)
-        if other_value <= value - heat * np.log(max(chance(random), 1e-12)):
-            plan, value = other[order], other_value
+        if other_value <= value - taste.heat * np.log(max(chance(random), 1e-12)):
+            plan, value = other, other_value
             load[:] = other_load
-            if other_steps < best_steps or (other_steps == best_steps and len(plan) < len(best)):
-                best, best_steps = plan, other_steps
+            if steps < best_steps or (steps == best_steps and len(plan) < len(best)):
+                best, best_steps = plan, steps
     ground.broker_price[:] = 0.0
     return plan, best, best_steps

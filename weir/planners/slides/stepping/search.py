@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weir.planners.slides.stepping.crossings import Worths
-from weir.planners.slides.stepping.widening import sow, widen
+from weir.planners.slides.stepping.filling import Choice, Rules
+from weir.planners.slides.stepping.widening import Children, States, sow, widen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,30 +58,6 @@ class Taste:
     """Whether links slide onto others that may move although no way goes on there."""
 
 
-@dataclass(slots=True)
-class _States:
-    ends: np.ndarray
-    rows: np.ndarray
-    length: np.ndarray
-    fixed: np.ndarray
-    room: np.ndarray
-
-    @classmethod
-    def first(cls, ways: Ways) -> _States:
-        fixed = np.zeros(ways.length.shape, np.bool_)
-        start = (ways.ends, ways.rows, ways.length, fixed, ways.room)
-        return cls(*(array[None].copy() for array in start))
-
-    def empty(self, count: int) -> _States:
-        return _States(*(np.empty((count, *a.shape[1:]), a.dtype) for a in self._arrays()))
-
-    def some(self, rows: np.ndarray) -> _States:
-        return _States(*(array[rows] for array in self._arrays()))
-
-    def _arrays(self) -> tuple[np.ndarray, ...]:
-        return (self.ends, self.rows, self.length, self.fixed, self.room)
-
-
 def search(
     ways: Ways,
     taste: Taste,
@@ -97,59 +74,49 @@ def search(
     children = max(1, min(taste.children, CELLS // size))
     width = max(1, min(taste.width, CELLS // (size * children)))
     chunk = max(1, CHUNK // (max(1, int(ways.length.sum())) * children))
-    now = _States.first(ways)
+    rules = Rules(ways.frozen, ways.barred, disjoint)
+    choice = Choice(taste.noise, taste.skip, taste.least, taste.hitch)
+    now = _first(ways)
     history: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     for _ in range(most_steps):
         count = now.length.shape[0]
-        after = now.empty(count * children)
-        taken = np.empty((count * children, ways.length.shape[0], 3), np.int32)
-        counts = np.zeros(count * children, np.int32)
-        left = np.empty(count * children)
-        names = np.empty(count * children, np.int64)
-        still = np.empty(count * children, np.int32)
+        after = _room(now, count * children)
         for first in range(0, count, chunk):
-            widen(
-                now.ends,
-                now.rows,
-                now.length,
-                now.fixed,
-                now.room,
-                first,
-                min(first + chunk, count),
-                children,
-                ways.frozen,
-                ways.barred,
-                disjoint,
-                worths,
-                rest_worths,
-                taste.noise,
-                taste.skip,
-                taste.least,
-                taste.hitch,
-                after.ends,
-                after.rows,
-                after.length,
-                after.fixed,
-                after.room,
-                taken,
-                counts,
-                left,
-                names,
-                still,
-            )
+            last = min(first + chunk, count)
+            widen(now, first, last, rules, worths, rest_worths, choice, after)
             if stop():
                 return None
-        done = np.flatnonzero((still == 0) & (counts > 0))
+        counts = after.counts
+        done = np.flatnonzero((after.still == 0) & (counts > 0))
         if done.size:
             best = done[np.argmin(counts[done])]
-            history.append((np.array([best // children]), taken[[best]], counts[[best]]))
+            history.append((np.array([best // children]), after.taken[[best]], counts[[best]]))
             return _unwound(history)
-        rows = _best(left, names, counts, width)
+        rows = _best(after, width)
         if not rows.size:
             return None
-        history.append((rows // children, taken[rows], counts[rows]))
-        now = after.some(rows)
+        history.append((rows // children, after.taken[rows], counts[rows]))
+        now = States(*(array[rows] for array in after.states))
     return None
+
+
+def _first(ways: Ways) -> States:
+    """The state at the start, alone."""
+    fixed = np.zeros(ways.length.shape, np.bool_)
+    start = (ways.ends, ways.rows, ways.length, fixed, ways.room)
+    return States(*(array[None].copy() for array in start))
+
+
+def _room(now: States, count: int) -> Children:
+    """Room for so many states like these, and for the steps that lead there."""
+    return Children(
+        states=States(*(np.empty((count, *array.shape[1:]), array.dtype) for array in now)),
+        taken=np.empty((count, now.length.shape[1], 3), np.int32),
+        counts=np.zeros(count, np.int32),
+        left=np.empty(count),
+        names=np.empty(count, np.int64),
+        still=np.empty(count, np.int32),
+    )
 
 
 def _worths(ways: Ways, taste: Taste) -> tuple[Worths, Worths]:
@@ -165,11 +132,11 @@ def _worths(ways: Ways, taste: Taste) -> tuple[Worths, Worths]:
     return worths, worths._replace(load_share=taste.rest_share, load_power=taste.rest_power)
 
 
-def _best(left: np.ndarray, names: np.ndarray, counts: np.ndarray, width: int) -> np.ndarray:
+def _best(after: Children, width: int) -> np.ndarray:
     """The rows with least left to do, each state once."""
-    order = np.argsort(left, kind="stable")
-    order = order[counts[order] > 0]
-    _, firsts = np.unique(names[order], return_index=True)
+    order = np.argsort(after.left, kind="stable")
+    order = order[after.counts[order] > 0]
+    _, firsts = np.unique(after.names[order], return_index=True)
     return order[np.sort(firsts)[:width]]
 
 

@@ -87,7 +87,7 @@ export function Charts({
                 </LegendLine>
               ) : null}
               {flow && flow.price > 0 ? (
-                <LegendLine colour="var(--load-5)" width={1.5}>
+                <LegendLine colour="var(--price)" width={1.5}>
                   price
                 </LegendLine>
               ) : null}

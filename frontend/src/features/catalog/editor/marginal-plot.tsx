@@ -106,7 +106,7 @@ export function MarginalPlot({
         <>
           <path
             d={`M${box.left} ${y(price)}H${box.width - box.right}`}
-            stroke="var(--load-5)"
+            stroke="var(--price)"
             strokeWidth="1.5"
           />
           <EndLabel scale={scale} value={price}>

@@ -58,16 +58,29 @@ function rowOf(change: PreviewChange): Row {
   };
 }
 
+/** Both solutions by each set of functions: by different ones they would not compare. */
 function totals(preview: Preview): Row[] {
-  const { utility_before, utility_after, admitted_before, admitted_after } = preview;
+  const utility = (key: string, what: string, before: number, after: number): Row => ({
+    key,
+    what,
+    before: fixed(before, 1),
+    after: fixed(after, 1),
+    change: signed(after - before, 1),
+  });
+  const { admitted_before, admitted_after } = preview;
   return [
-    {
-      key: "utility",
-      what: "Total utility, by the draft's own measure",
-      before: fixed(utility_before, 1),
-      after: fixed(utility_after, 1),
-      change: signed(utility_after - utility_before, 1),
-    },
+    utility(
+      "utility",
+      "Total utility, by the draft",
+      preview.utility_before,
+      preview.utility_after,
+    ),
+    utility(
+      "saved",
+      "Total utility, by the saved functions",
+      preview.saved_utility_before,
+      preview.saved_utility_after,
+    ),
     {
       key: "admitted",
       what: "Consumers admitted",

@@ -139,7 +139,7 @@ describe("the utility editor", () => {
     const dialog = within(await screen.findByRole("dialog", { name: "Save utility gold" }));
     await user.click(dialog.getByRole("button", { name: "Save as model v43" }));
     expect(await dialog.findByText("Somebody else changed it.")).toBeInTheDocument();
-    await user.click(dialog.getByRole("button", { name: "Keep" }));
+    await user.click(dialog.getByRole("button", { name: "Cancel" }));
     expect(await screen.findByText(/Changed by someone else while you edited/)).toBeInTheDocument();
     expect(screen.getByLabelText("Weight")).toHaveValue("80");
     await user.click(screen.getByRole("button", { name: "keep mine and save over it" }));

@@ -57,7 +57,7 @@ function PriceLine({ scale, draft, flow }: { scale: Scale; draft: readonly XY[];
     [flow.rate - reach, here - flow.price * reach],
     [flow.rate + reach, here + flow.price * reach],
   ];
-  return <path d={pathOf(scale, ends)} fill="none" stroke="var(--load-5)" strokeWidth="1.5" />;
+  return <path d={pathOf(scale, ends)} fill="none" stroke="var(--price)" strokeWidth="1.5" />;
 }
 
 export function UtilityPlot({

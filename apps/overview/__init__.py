@@ -1,0 +1,1 @@
+"""Show every system at a glance."""

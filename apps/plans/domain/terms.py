@@ -1,0 +1,76 @@
+"""Define what a policy says, as plain values: the rules use these and no database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+EVERY_KIND = "*"
+
+
+class Effect(StrEnum):
+    """Name what a maintenance window does while it lasts."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRule:
+    """Ask for approvals of plans of a kind that touch at least this share of the system."""
+
+    kind: str = EVERY_KIND
+    """A kind of plan, or `*`."""
+    min_brokers: int = 0
+    min_share: float = 0.0
+    """Brokers touched over all brokers, 0 to 1."""
+    approvals: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """Describe a recurring time: it begins whenever `cron` fires in its time zone."""
+
+    effect: Effect
+    cron: str
+    duration_s: int
+    timezone: str = "UTC"
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """Hold everything a policy says; the defaults are those of a fresh installation."""
+
+    approval_rules: tuple[ApprovalRule, ...] = (ApprovalRule(),)
+    auto_approve_max_share: float = 0.0
+    """Plans that touch at most this share of the brokers may go without a person; 0: never."""
+    auto_approve_max_change: float = 0.1
+    """... if no value changes by more than this, relative to what it was."""
+    windows: tuple[Window, ...] = ()
+    pause_when_window_closes: bool = True
+    """A plan under way pauses after its running step when changes are no longer allowed."""
+    max_parallel_actions: int = 20
+    pace_s: float = 0.0
+    """Pause between two steps."""
+    roll_back_pace_s: float = 0.0
+    """The same while something is rolled back; an emergency does not wait."""
+    enactment_threshold: float = 0.01
+    """Relative gain of utility below which a new allocation is not worth enacting."""
+    enactment_band: float = 0.0
+    """Share by which a rate or limit must move to be changed; turning around takes it twice."""
+    enactment_dwell_s: float = 0.0
+    """How long a rate or limit stays after it changed."""
+    churn_per_consumer: float = 0.0
+    """Utility that admitting or releasing one consumer costs."""
+    churn_per_rate_change: float = 0.0
+    """Utility that changing a rate by all of the larger value costs, in proportion below."""
+    approval_ttl_s: int = 24 * 3600
+    remove_after_s: int = 300
+    """How long a broker must have been silent before a plan may remove it as gone for good."""
+    rate_control: bool = False
+    rate_control_band: float = 0.2
+    """How far controlled rates may leave the approved ones, as a share of these."""
+
+
+DEFAULT_TERMS = Terms()

@@ -1,1 +1,0 @@
-"""Policies: what has to happen before a plan may change anything, per system."""

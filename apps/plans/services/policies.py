@@ -1,0 +1,157 @@
+"""Create and change policies; each change has a version and an entry in the audit."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+from django.db import transaction
+
+from apps.accounts.models import User
+from apps.audit.services import record
+from apps.common.errors import ApplicationError, FieldError, check_version
+from apps.common.events import publish
+from apps.plans.domain.terms import DEFAULT_TERMS, ApprovalRule, Effect, Terms, Window
+from apps.plans.domain.windows import cron_error, timezone_error
+from apps.plans.models import Policy, PolicyRule, PolicyWindow
+from apps.plans.selectors.policies import policy_rows, terms_of
+from apps.plans.services.hold import windows_hold
+from apps.systems.models import System
+
+LISTS = ("approval_rules", "windows")
+AUTO_APPROVAL = ("auto_approve_max_share", "auto_approve_max_change")
+
+
+@transaction.atomic
+def policy_for(system: System | None) -> Policy:
+    """Return the system's policy row, or the installation's default; made on demand."""
+    row = policy_rows().filter(system=system).first()
+    if row is not None:
+        return row
+    # A twin request may have made it meanwhile: the constraint keeps one, both get that one.
+    created, is_new = Policy.objects.get_or_create(
+        system=system, defaults={"inherits": system is not None}
+    )
+    if is_new:
+        _write(created, DEFAULT_TERMS)
+    return policy_rows().get(pk=created.pk)
+
+
+@transaction.atomic
+def policy_update(
+    *,
+    policy: Policy,
+    actor: User | None,
+    expected_version: int,
+    values: Mapping[str, Any],
+    reason: str = "",
+) -> Policy:
+    """Change the given members; lists are replaced as a whole.
+
+    A policy that inherited starts from the default's terms and no longer inherits; `inherits` true
+    gives its own terms up. Raises PreconditionFailed when somebody else changed it meanwhile,
+    ApplicationError naming the field.
+    """
+    row = Policy.objects.select_for_update(of=("self",)).get(pk=policy.pk)
+    check_version(row, expected_version, f"The {row}")
+    changes = dict(values)
+    inherits = changes.pop("inherits", False)
+    if inherits and row.system_id is None:
+        raise _refused("inherits", "The installation's default has nothing to inherit from.")
+    if inherits and changes:
+        raise _refused("inherits", "Either inherit the default, or give values of its own.")
+    before = _plain(row.inherits, terms_of(row))
+    terms = terms_of(row) if not inherits else row.own_terms
+    terms = replace(terms, **{name: _typed(name, value) for name, value in changes.items()})
+    _check(terms)
+    row.inherits = bool(inherits)
+    row.version += 1
+    effective = terms_of(row) if inherits else terms
+    if any(getattr(effective, name) != before[name] for name in AUTO_APPROVAL):
+        row.auto_approval_by = actor
+    elif before["inherits"] and not inherits:
+        row.auto_approval_by = _takes_over(row, actor)
+    _write(row, terms)
+    fresh = policy_rows().get(pk=row.pk)
+    after = _plain(fresh.inherits, terms_of(fresh))
+    moved = [name for name in after if after[name] != before[name]]
+    record(
+        actor=actor,
+        action="update",
+        object_kind="policy",
+        object_id=row.public_id,
+        object_name=str(row),
+        system_id=row.system.public_id if row.system else None,
+        model_version=row.system.model_version if row.system else None,
+        before={name: before[name] for name in moved},
+        after={name: after[name] for name in moved},
+        reason=reason,
+    )
+    publish("policy", id=row.public_id, system=row.system.public_id if row.system else None)
+    # Reports of agents may begin the next step before the coordinator looks again.
+    transaction.on_commit(windows_hold, robust=True)
+    return fresh
+
+
+def _takes_over(row: Policy, actor: User | None) -> User | None:
+    """Return who has decided what is approved without a person, where the default's bounds become
+    the system's own unchanged: the person who wrote them, or who let the system follow them."""
+    default = Policy.objects.filter(system=None).select_related("auto_approval_by").first()
+    deciders = [default.auto_approval_by if default else None, row.auto_approval_by]
+    if actor is not None and actor in deciders:
+        return actor
+    return next((person for person in deciders if person is not None), None)
+
+
+def _typed(name: str, value: Any) -> Any:
+    if name == "approval_rules":
+        return tuple(
+            rule if isinstance(rule, ApprovalRule) else ApprovalRule(**rule) for rule in value
+        )
+    if name == "windows":
+        return tuple(
+            window
+            if isinstance(window, Window)
+            else Window(**{**window, "effect": Effect(window["effect"])})
+            for window in value
+        )
+    return value
+
+
+def _check(terms: Terms) -> None:
+    """Check what no constraint of the database can say."""
+    if not terms.approval_rules:
+        raise _refused("approval_rules", "At least one rule; it decides what needs approval.")
+    for index, window in enumerate(terms.windows):
+        for name, message in (
+            ("cron", cron_error(window.cron)),
+            ("timezone", timezone_error(window.timezone)),
+        ):
+            if message:
+                raise _refused(f"windows[{index}].{name}", message)
+
+
+def _refused(field: str, message: str) -> ApplicationError:
+    return ApplicationError(
+        "invalid", f"{field}: {message}", errors=[FieldError(field=field, message=message)]
+    )
+
+
+def _write(row: Policy, terms: Terms) -> None:
+    for spec in fields(terms):
+        if spec.name not in LISTS:
+            setattr(row, spec.name, getattr(terms, spec.name))
+    row.save()
+    PolicyRule.objects.filter(policy=row).delete()
+    PolicyWindow.objects.filter(policy=row).delete()
+    PolicyRule.objects.bulk_create(
+        PolicyRule(policy=row, position=position, **asdict(rule))
+        for position, rule in enumerate(terms.approval_rules)
+    )
+    PolicyWindow.objects.bulk_create(
+        PolicyWindow(policy=row, position=position, **asdict(window))
+        for position, window in enumerate(terms.windows)
+    )
+
+
+def _plain(inherits: bool, terms: Terms) -> dict[str, Any]:
+    return {"inherits": inherits, **asdict(terms)}

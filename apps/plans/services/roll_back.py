@@ -1,0 +1,136 @@
+"""Roll an executed plan back by its inverse: a plan, reviewed and carried out like any other.
+
+Where the inverse would load more than a capacity, as going back to "unlimited" often does, somebody
+who may approve plans has to accept that with a reason before it is sent for review.
+"""
+
+from datetime import datetime
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.common.errors import ApplicationError, Conflict, FieldError
+from apps.executions.selectors import in_force
+from apps.plans.models import ROLLED_BACK, Plan, PlanEvent
+from apps.plans.selectors.overload import plan_overload
+from apps.plans.services.create import LENGTHS, plan_create
+from apps.plans.services.settle import settle_row
+from apps.plans.services.transitions import lock_plan, stale_conflict, tell, under_lock
+from weir.actions import inverse_steps, replay
+from weir.errors import InvalidProblem
+from weir.lifecycle.plans import PlanState
+from weir.model.plan import LONGEST_PAUSE, Promise, Source
+from weir.model.plan import Plan as Document
+
+TITLE_LENGTH = PlanEvent._meta.get_field("title").max_length
+NEEDS_REASON = "Say why the overload is acceptable."
+
+
+@transaction.atomic
+def plan_roll_back(
+    *, plan: Plan, actor: User | None, reason: str = "", accept_overload: bool = False
+) -> Plan:
+    """Make a draft of the executed plan's inverse, on the model as it is now.
+
+    `accept_overload`: the actor, who may approve plans, accepts what it would overload. Raises
+    ApplicationError `reason_needed`, Conflict `not_executed`, `cannot_be_rolled_back` where nothing
+    that the plan did has an inverse, or `not_in_force` where something else has changed meanwhile
+    what the plan had put in force.
+    """
+    said = reason.strip()
+    if accept_overload and not said:
+        raise _reason_needed()
+    if plan.state != PlanState.EXECUTED:
+        raise Conflict(
+            "not_executed",
+            f"{plan} is {plan.state.replace('_', ' ')}: only what was carried out to its end is "
+            "rolled back by a plan. An execution that is under way or broken off is rolled back "
+            "itself.",
+        )
+    steps = inverse_steps(plan.content.steps)
+    if not steps:
+        raise Conflict(
+            "cannot_be_rolled_back",
+            f"What {plan} did cannot be rolled back: none of its actions has an inverse.",
+        )
+    plan.system.refresh_from_db()
+    try:
+        replay(in_force(plan.system), steps)
+    except InvalidProblem as error:
+        raise Conflict(
+            "not_in_force", f"What {plan} put in force was changed since: {error}."
+        ) from error
+    document = Document(
+        kind=plan.kind,
+        system=str(plan.system.public_id),
+        model_version=plan.system.model_version,
+        snapshot_hash="",
+        source=Source(kind=ROLLED_BACK, id=str(plan.public_id), name=str(plan)),
+        title=f"Roll back {plan} {plan.title}"[: LENGTHS["title"]],
+        why=(f"Takes back what {plan} put in force: {plan.title}.", *([said] if said else [])),
+        steps=steps,
+        promise=tuple(
+            row
+            if row.name == LONGEST_PAUSE
+            else Promise(name=row.name, unit=row.unit, before=row.after, after=row.before)
+            for row in plan.content.promise
+        ),
+    )
+    made = plan_create(system=plan.system, actor=actor, document=document)
+    tell(plan, "roll_back", actor=actor, title=f"made {made}, which rolls it back", note=said)
+    if accept_overload and actor is not None:
+        made = lock_plan(made)
+        overload = plan_overload(made)
+        if overload:
+            _accept(made, actor, overload, said)
+    return made
+
+
+def plan_accept_overload(*, plan: Plan, actor: User, reason: str) -> Plan:
+    """Accept, with a reason, that a draft loads more than a capacity: it may be sent for review.
+
+    Approving it is another decision. Raises ApplicationError `reason_needed`, Conflict
+    `nothing_overloaded`, `not_in_this_state`, `plan_is_stale`.
+    """
+    said = reason.strip()
+    if not said:
+        raise _reason_needed()
+
+    def command(row: Plan, now: datetime) -> Plan:
+        if row.state == PlanState.STALE:
+            raise stale_conflict(row)
+        if row.state != PlanState.DRAFT:
+            raise Conflict(
+                "not_in_this_state",
+                f"{row} is {row.state.replace('_', ' ')}: an overload is accepted in a draft.",
+            )
+        overload = plan_overload(row)
+        if not overload:
+            raise Conflict("nothing_overloaded", f"{row} overloads nothing as things are now.")
+        _accept(row, actor, overload, said)
+        return row
+
+    return under_lock(plan, settle_row, command)
+
+
+def _accept(row: Plan, actor: User, overload: str, reason: str) -> None:
+    row.accepted_overload = reason
+    row.accepted_overload_by = actor
+    row.accepted_overload_at = timezone.now()
+    row.save(
+        update_fields=[
+            *("accepted_overload", "accepted_overload_by", "accepted_overload_at", "updated_at")
+        ]
+    )
+    title = f"accepted that {overload}"[:TITLE_LENGTH]
+    tell(row, "accept_overload", actor=actor, title=title, note=reason)
+
+
+def _reason_needed() -> ApplicationError:
+    return ApplicationError(
+        "reason_needed",
+        f"reason: {NEEDS_REASON}",
+        status=422,
+        errors=[FieldError(field="reason", message=NEEDS_REASON)],
+    )

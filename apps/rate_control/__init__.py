@@ -1,0 +1,1 @@
+"""Move rates between two allocations, within a band that a policy allows, and show them."""

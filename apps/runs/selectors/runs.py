@@ -1,0 +1,82 @@
+"""Read runs with all that their pages show."""
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, QuerySet
+
+from apps.catalog.models import Topic
+from apps.runs.models import Run, RunResult
+from apps.runs.selectors.computations import computations
+from apps.systems.models import System
+from apps.topology.models import Broker, Link
+from weir.lifecycle.runs import ENDED, RunState
+
+Named = Mapping[tuple[str, str], UUID]
+"""Kind (`node`, `link`, `flow`) and name in a problem -> the object of that name."""
+
+
+def run_rows() -> QuerySet[Run]:
+    """Return the runs with all that their representation shows, what they computed included."""
+    joined = ["system", "snapshot", "result", "asked_by", "rerun_of", "starts_from"]
+    left_out = ["snapshot__payload", "result__payload"]
+    for one in computations().values():
+        for path in (one.path, f"starts_from__{one.path}"):
+            joined.append(path)
+            left_out += [f"{path}__{column}" for column in one.model.LARGE]
+    return Run.objects.select_related(*joined).defer(*left_out)
+
+
+def run_news(run: Run) -> dict[str, Any]:
+    """Return what a browser needs at once when a run changes."""
+    return {
+        "id": run.public_id,
+        "number": run.pk,
+        "system": run.system.public_id if run.system else None,
+        "method": run.method,
+        "state": run.state,
+        "attempt": run.attempt,
+        "progress": {key: row for key, row in run.progress.items() if key != "moments"},
+        "cancel_requested": run.cancel_requested_at is not None,
+        "failure": run.failure,
+    }
+
+
+def active_run_news() -> list[dict[str, Any]]:
+    """Return every run that has not ended, for a browser that has just connected."""
+    runs = Run.objects.exclude(state__in=list(ENDED)).select_related("system").order_by("id")[:200]
+    return [run_news(run) for run in runs]
+
+
+def run_count_by_state() -> dict[str, int]:
+    """Return how many runs are in each state, for metrics."""
+    return dict(Run.objects.values_list("state").annotate(n=Count("id")).order_by())
+
+
+def run_infeasibility(run: Run) -> dict[str, Any] | None:
+    """Return what the kernel found short and what would help; None unless it found nothing
+    feasible."""
+    if run.state != RunState.INFEASIBLE:
+        return None
+    stored = RunResult.objects.filter(run=run).values_list("payload", flat=True).first()
+    if stored is None:
+        return None
+    explained: dict[str, Any] | None = json.loads(bytes(stored)).get("infeasibility")
+    return explained
+
+
+def objects_named(system: System | None, names: Mapping[str, Collection[str]]) -> Named:
+    """Return the brokers, links and topics that have these names now, which may differ from those
+    at the time."""
+    if system is None:
+        return {}
+    kinds = {"node": Broker, "link": Link, "flow": Topic}
+    return {
+        (kind, name): public_id
+        for kind, wanted in names.items()
+        for name, public_id in kinds[kind]
+        ._default_manager.filter(system=system, name__in=wanted)
+        .values_list("name", "public_id")
+    }

@@ -1,0 +1,47 @@
+"""Serve settings over the REST API: one row per system, shown and edited with its version."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from django.db import models
+from rest_framework import viewsets
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.api.permissions import actor_of
+from apps.common.api.filters import Ordering
+from apps.common.api.forms import changes
+from apps.common.api.preconditions import etag, expected_version
+
+S = TypeVar("S", bound=models.Model)
+
+
+class SettingsViewSet(viewsets.GenericViewSet[S]):
+    """Show and edit settings; a subclass lists its rows and names the service that edits one."""
+
+    filter_backends = [Ordering]
+    query_parameters = ["system"]
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    ordering_fields = ["updated_at"]
+    ordering = ["id"]
+
+    def answer(self, row: Any) -> Response:
+        """Return the row with its ETag."""
+        return Response(self.get_serializer(row).data, headers={"ETag": etag(row.version)})
+
+    def edit(self, request: Request, service: Callable[..., S]) -> Response:
+        """Change the members of the body. `service` takes the row and the rest by name."""
+        version = expected_version(request)
+        row = self.get_object()
+        values, reason = changes(self.get_serializer(row, data=request.data, partial=True))
+        return self.answer(
+            service(
+                row,
+                actor=actor_of(request),
+                expected_version=version,
+                values=values,
+                reason=reason,
+            )
+        )

@@ -1,0 +1,469 @@
+"""Say what every value of every fixed set in the published schema means, and which states are
+final."""
+
+from typing import Any
+
+from weir.lifecycle.executions import EXECUTIONS
+from weir.lifecycle.firings import FIRINGS
+from weir.lifecycle.fits import FITS
+from weir.lifecycle.machine import Machine
+from weir.lifecycle.plans import PLANS
+from weir.lifecycle.runs import RUNS
+from weir.lifecycle.steps import ACTIONS, STEPS
+
+MACHINES: dict[str, Machine[Any, Any]] = {
+    "RunStateEnum": RUNS,
+    "PlanStateEnum": PLANS,
+    "ExecutionStateEnum": EXECUTIONS,
+    "StepStateEnum": STEPS,
+    "ActionStateEnum": ACTIONS,
+    "FiringStateEnum": FIRINGS,
+    "FitStateEnum": FITS,
+}
+
+_EDIT = {"edit": "PATCH it.", "delete": "DELETE it."}
+_RERUN = {
+    "cancel": "Stop the run.",
+    "rerun": "Compute the same again on the same snapshot.",
+}
+_RESULT = {
+    "optimal": "Proven to be the best.",
+    "solved": "The method ended by itself; a better answer is not ruled out.",
+    "not_converged": "The method's own limit came first: the best that it has.",
+    "time_limit": "The time limit came first: the best until then.",
+    "infeasible": "Nothing is feasible; the reason stands beside it.",
+}
+_NODE_OR_LINK = {"node": "A broker.", "link": "A link between brokers."}
+
+MEANINGS: dict[str, dict[str, str]] = {
+    # Waiting messages
+    "GrowthEnum": {
+        "unknown": "Too few samples since the agent began.",
+        "steady": "Does not grow, or not beyond chance.",
+        "growing": "Grows.",
+        "alarm": "Is full, or grew for the whole window and will be full soon.",
+    },
+    "LimitEnum": {
+        "messages": "The stream before the gate takes no more messages; publishers are refused.",
+        "bytes": "The stream before the gate takes no more bytes; publishers are refused.",
+        "age": "The broker drops messages that have waited for so long.",
+        "storage": "The broker may store no more, of any topic.",
+    },
+    # States
+    "RunStateEnum": {
+        "queued": "Waits for a worker.",
+        "running": "Is being computed.",
+        "succeeded": "Has a result.",
+        "infeasible": "Has ended: nothing is feasible, `infeasibility` says why.",
+        "failed": "Has ended by an error; `failure` says which.",
+        "cancelled": "Has ended because somebody cancelled it.",
+    },
+    "PlanStateEnum": {
+        "draft": "Made, and not sent for review.",
+        "pending_review": "Waits for approvals.",
+        "approved": "Has the approvals that the policy asks for; an operator may execute it.",
+        "executing": "Is being carried out.",
+        "executed": "Was carried out.",
+        "rejected": "A reviewer rejected it.",
+        "stale": "What it was made of has changed, or its execution was broken off.",
+        "superseded": "A newer plan stands in its place.",
+        "discarded": "Somebody dropped it before it was begun.",
+    },
+    "ExecutionStateEnum": {
+        "pending": "Has not begun.",
+        "running": "Steps are carried out.",
+        "pausing": "Pauses when the running step has ended.",
+        "paused": "Begins no step until it is resumed.",
+        "stopping": "Stops when the running step has ended.",
+        "stopped": "Ended early; what is done stays done, and may still be rolled back.",
+        "rolling_back": "Takes back what is done, last first.",
+        "rolled_back": "Everything is taken back.",
+        "succeeded": "Every step is done.",
+        "failed": "A step could not be carried out; what is done may still be rolled back.",
+    },
+    "StepStateEnum": {
+        "pending": "Has not begun.",
+        "in_progress": "Its actions run.",
+        "completed": "All its actions are done.",
+        "aborting": "Its actions are called off.",
+        "aborted": "It was called off, or never begun.",
+        "dead": "An agent does not answer after the commit: a person decides.",
+    },
+    "ActionStateEnum": {
+        "pending": "Has not begun.",
+        "preparing": "The brokers that take part get ready.",
+        "committed": "It will be done; there is no way back.",
+        "done": "In force at all brokers that take part.",
+        "aborting": "It is called off.",
+        "aborted": "It ended as if it had never been; it may be tried again.",
+        "dead": "An agent does not answer after the commit: a person decides.",
+    },
+    "FiringStateEnum": {
+        "waiting": "Waits for the one that computes.",
+        "computing": "Its run, and its plan, are being made.",
+        "done": "Ended; `outcome` says with what.",
+        "merged": "Another one waited already and stands for this one, too.",
+        "failed": "Ended by an error; `detail` says which.",
+    },
+    "FitStateEnum": {
+        "proposed": "Computed, and not used.",
+        "applied": "Its coefficients are in the model.",
+        "undone": "The costs that it replaced are back.",
+        "discarded": "Not to be used.",
+    },
+    "AgentStateEnum": {
+        "never": "Has a credential, and never connected.",
+        "live": "Answers.",
+        "silent": "Does not answer; its broker goes on unchanged.",
+        "revoked": "Its credential is no longer accepted, until it is enrolled again.",
+    },
+    "CheckStateEnum": {
+        "pass": "Nothing stands in the way.",
+        "fail": "The plan cannot be carried out because of it.",
+        "warn": "The plan can be carried out; somebody should look.",
+        "unknown": "It cannot be told now.",
+    },
+    # Commands
+    "SessionCommandEnum": {
+        "create_system": "Add a system, and edit models.",
+        "start_run": "Start computations.",
+        "manage_people": "Add people and change their roles.",
+        "manage_agents": "Enrol and revoke agents.",
+        "manage_tokens": "Make and revoke one's own tokens.",
+    },
+    "TokenCommandEnum": {"revoke": "DELETE it."},
+    "EditCommandEnum": {"edit": "PATCH it."},
+    "ObjectCommandEnum": _EDIT,
+    "SystemCommandEnum": {
+        **_EDIT,
+        "add": "Add objects to its model.",
+        "optimize": "Start computations on it.",
+        "set_access": "PUT `access`.",
+        "set_retention": "PUT `retention`.",
+    },
+    "AgentCommandEnum": {
+        "enrol": "POST `/agents` for its broker again: a new credential.",
+        "edit": "PATCH its address.",
+        "revoke": "DELETE it: its credential ends.",
+    },
+    "RunCommandEnum": _RERUN,
+    "RunEventEnum": {
+        "open": "Somebody, a schedule or a trigger asked for it.",
+        "cancel_requested": "Somebody asked to cancel it while it ran.",
+        "start": "A worker took it.",
+        "succeed": "It ended with a result.",
+        "find_infeasible": "It ended: nothing is feasible.",
+        "fail": "It ended by an error.",
+        "cancel": "It ended because somebody cancelled it.",
+        "retry": "Its worker died; it waits for another one.",
+    },
+    "AllocationCommandEnum": {
+        **_RERUN,
+        "compare": "Run other methods on the same snapshot.",
+        "plan": "Make a plan that brings it into force.",
+    },
+    "StudyCommandEnum": {**_RERUN, "rename": "PATCH its name.", "delete": "DELETE it."},
+    "FitCommandEnum": {
+        "apply": "Write coefficients into the model.",
+        "discard": "Mark it as not to be used.",
+        "undo": "Put the costs back that it replaced.",
+    },
+    "RuleCommandEnum": {**_EDIT, "run": "Fire the schedule now."},
+    "CandidateCommandEnum": {
+        "plan": "Make a plan that leads to it.",
+        "plan_again": "Make a plan from where an interrupted execution left the overlay.",
+    },
+    "RepairCommandEnum": {"plan": "Make a plan that closes the overlay around the broker."},
+    "RestoredAllowedCommandsEnum": {
+        "adopt_restored": "Declare that the database counts from now on."
+    },
+    "PlanCommandEnum": {
+        "submit": "Send it for review.",
+        "withdraw": "Take it back from review.",
+        "approve": "Approve its content.",
+        "reject": "Reject it, with a comment.",
+        "execute": "Carry it out.",
+        "discard": "Drop it.",
+        "dry_run": "Check it against the live state; nothing is touched.",
+        "accept_overload": "Accept that it loads more than a capacity.",
+        "roll_back": "Make a plan that rolls it back.",
+    },
+    "ExecutionCommandEnum": {
+        "pause": "Begin no further step.",
+        "resume": "Go on.",
+        "stop": "End after the running step; what is done stays done.",
+        "roll_back": "End after the running step and undo what is done.",
+    },
+    "OutcomeEnum": {
+        "abort": "Call the action off.",
+        "bury": "Stop waiting for an agent that will not come back.",
+        "commit": "Order the switch again.",
+    },
+    # Answers of computations
+    "AllocationStatusEnum": _RESULT,
+    "PointStatusEnum": {
+        **_RESULT,
+        "invalid": "The scenario's edits do not give a valid model.",
+        "failed": "The method itself broke on it.",
+    },
+    "CandidateStatusEnum": {
+        "designed": "It has a tree.",
+        "time_limit": "It has the best tree that was found in the time given.",
+        "infeasible": "There is no tree that keeps the bounds.",
+        "failed": "The method broke; `reason` says how.",
+    },
+    "PlannerStatusEnum": {
+        "optimal": "No plan is shorter.",
+        "solved": "A plan was found; a shorter one is not ruled out.",
+        "time_limit": "The best plan that was found in the time given.",
+        "infeasible": "No plan leads there.",
+        "no_plan": "No plan was found in the time given.",
+        "failed": "The planner broke; `reason` says how.",
+    },
+    "JudgedEnum": {
+        "helped": "The utility rose by what was promised, or nearly.",
+        "kept": "A fall was promised, and the utility fell by no more.",
+        "partly": "It rose, by less than was promised.",
+        "missed": "It did not rise although that was promised, or it fell by more than that.",
+        "too_early": "The window after the execution is not over.",
+        "unknown": "It cannot be told; `because` says why.",
+    },
+    "FiringOutcomeEnum": {
+        "computed": "It was computed; nothing else was asked for.",
+        "drafted": "A draft of a plan was made.",
+        "submitted": "A plan was made and sent for review.",
+        "approved": "A plan was made, and the policy approved it.",
+        "nothing": "There was nothing to change.",
+        "kept": "Another plan stands, and is not replaced.",
+        "stale": "The model moved while it was computed.",
+    },
+    "LeftOutReasonEnum": {
+        "band": "Smaller than the policy's band.",
+        "reversal": "It turns the last move around without leaving the band on the other side.",
+        "dwell": "The value changed too short a time ago.",
+        "charge": "It gains less than moving costs.",
+        "room": "It does not fit without changes that are left out.",
+        "no_need": "It only gives something up, and nothing that is kept needs the room.",
+    },
+    "VerdictEnum": {
+        "nobody": "Nobody of the class wants to join.",
+        "worthless": "One consumer adds nothing at this rate.",
+        "free": "Nothing that it takes is scarce, and all are in.",
+        "pays": "One brings more than it costs, and all are in.",
+        "margin": "One brings what it costs: the room decides how many are in.",
+        "costs_more": "One costs more than it brings, and none is in.",
+        "against_prices": "The number admitted is not the one that these prices ask for.",
+    },
+    "LeverEnum": {
+        "worth": "Raise the worth of the class.",
+        "rate": "Change the rate of its flow.",
+        "capacity": "Add capacity at its broker.",
+    },
+    "RelaxationKindEnum": {
+        "capacities": "Raise capacities until everything fits.",
+        "all_rates": "Lower every minimum rate by one factor.",
+        "few_rates": "Lower few minimum rates, and as little as possible in all.",
+    },
+    "RelaxedNumberKindEnum": {
+        **_NODE_OR_LINK,
+        "flow": "A topic's flow; its minimum rate.",
+    },
+    "ShortageKindEnum": _NODE_OR_LINK,
+    "ResourceLoadPlaceEnum": _NODE_OR_LINK,
+    "WhatEnum": {
+        **_NODE_OR_LINK,
+        "flow": "The flow of a topic.",
+        "class": "A consumer class.",
+    },
+    "QuantityKindEnum": {
+        "rate": "The rate of a flow, msg/s.",
+        "admitted": "Admitted consumers of a class.",
+        "node_price": "Utility per unit of a broker's resource.",
+        "link_price": "Utility per unit of a link's capacity.",
+    },
+    "BasisEnum": {
+        "measured": "Agents measured it over the last minute.",
+        "in_force": "Computed for the allocation that was brought into force last.",
+        "proposed": "Computed for an allocation that no plan has brought into force.",
+        "none": "Nothing is known.",
+    },
+    # Calibration
+    "CoefficientKindEnum": {
+        "idle": "What the broker needs without messages.",
+        "flow": "What one message of a flow costs.",
+        "class": "What one message costs for one consumer of a class.",
+    },
+    "MeasureEnum": {
+        "cpu": "Processor time.",
+        "storage": "Writing to storage.",
+        "network": "Bytes on the network.",
+    },
+    "ClampedEnum": {
+        "low": "Cut at the lower bound.",
+        "high": "Cut at the upper bound.",
+    },
+    "EngineEnum": {
+        "local": "In the process of the worker.",
+        "spark": "On Spark, for many samples.",
+    },
+    # Overlays
+    "CandidateKindEnum": {
+        "today": "The overlay in force: do nothing.",
+        "goal": "A stored goal topology.",
+        "method": "Found by a method.",
+    },
+    "ObjectiveEnum": {"actions": "Few actions.", "steps": "Few steps."},
+    "OpEnum": {
+        "shift": "`broker` is linked with `to` instead of `source`, which is linked with `to`.",
+        "append": "`broker`, which has no link, is linked with `to`.",
+        "detach": "`broker`, which has one link, leaves the overlay.",
+        "move": "`broker` is linked with `to` instead of `source`, however far that is.",
+        "exchange": "The link of `at` with `to` stands in for that of `broker` with `source`.",
+    },
+    "PurposeEnum": {
+        "overlay": "Carries messages, when it is in force.",
+        "goal": "A tree to compare with and to plan for.",
+    },
+    "TrafficSourceEnum": {"measured": "Measured by agents.", "model": "Taken from the model."},
+    # Models
+    "PatternEnum": {
+        "one_to_many": "One publisher, many consumers.",
+        "one_to_one": "One publisher, one consumer.",
+        "request_response": "Requests that are answered; utility depends on the round trip.",
+    },
+    "DeliveryEnum": {
+        "best_effort": "A message may be lost.",
+        "reliable": "A message is kept until it is delivered, for as long as the retention says.",
+    },
+    "ProductEnum": {
+        "simulated": "No broker: a simulation.",
+        "nats": "NATS.",
+        "kafka": "Apache Kafka; model only.",
+        "rabbitmq": "RabbitMQ; model only.",
+        "mqtt": "MQTT; model only.",
+    },
+    "QuantityEnum": {
+        "delay_p50_s": "Median delay in seconds, at most.",
+        "delay_p99_s": "Delay in seconds below which 99 of 100 messages stay, at most.",
+        "loss_ratio": "Share of messages lost, 0 to 1, at most.",
+        "rate_per_s": "Delivered rate in messages per second, at least.",
+    },
+    "UtilityFunctionKindEnum": {
+        "latency": "By the mean round trip of request and response.",
+        "linear": "Proportional to the rate.",
+        "log": "Grows with the logarithm of the rate.",
+        "piecewise": "Straight between given points.",
+        "power": "Grows with a power of the rate.",
+    },
+    "UnmanagedEnum": {
+        "refuse": "Clients of no consumer class are refused.",
+        "report": "They are let in, named and counted.",
+        "allow": "They are let in, neither named nor counted.",
+    },
+    "ModelStateKindEnum": {"flow": "The flow of a topic.", "class": "A class at one broker."},
+    "UnitEnum": {"msg/s": "Messages per second.", "consumers": "Consumers."},
+    "StageEnum": {
+        "compute": "Needed to compute the model.",
+        "plan": "Needed to make a plan, too.",
+        "carry_out": "Needed to carry a plan out, too.",
+    },
+    "ChecklistItemPlaceEnum": {
+        "system": "The system itself.",
+        "brokers": "Its brokers.",
+        "topics": "Its topics.",
+        "consumer-classes": "Its consumer classes.",
+        "overlays": "Its overlays.",
+        "telemetry": "Its agents.",
+    },
+    # Policies, plans and agents
+    "DecisionEnum": {"approve": "In favour.", "reject": "Against; one is enough."},
+    "DirectionEnum": {"forward": "Carries the plan out.", "undo": "Rolls it back."},
+    "EffectEnum": {
+        "allow": "Plans are carried out within the window only.",
+        "deny": "No plan is carried out within the window.",
+    },
+    "PhaseEnum": {
+        "ready": "Prepared; it waits for the outcome.",
+        "refused": "It cannot prepare; `detail` says why.",
+        "switched": "It has carried the commit out.",
+        "released": "It has carried the abort out.",
+    },
+    "LossReasonEnum": {
+        "broker_away": "Best effort, and the broker did not answer.",
+        "too_large": "Too large for the broker with what Weir adds.",
+        "ingress_full": "Best effort, and too many waited before the gate.",
+        "link_full": "Best effort, and too many waited at the end of a link.",
+        "link_away": "Best effort, and the neighbour's agent was not connected.",
+        "not_read": "It waited in the agent when its source went away.",
+        "unreadable": "Weir did not write it.",
+        "unheard": "Best effort, sent before a neighbour had said whether it wants it.",
+    },
+    "RoleEnum": {
+        "viewer": "Reads, and has tokens of its own; every account may do that.",
+        "editor": "Edits models, starts computations and proposes plans.",
+        "approver": "Approves and rejects plans.",
+        "operator": "Carries plans out.",
+        "admin": "Manages people, agents and policies.",
+    },
+    # Recomputation and studies
+    "SubjectEnum": {
+        "allocation": "Rates and populations.",
+        "overlay": "The overlay.",
+    },
+    "ThenEnum": {
+        "none": "Only compute.",
+        "draft": "Make a draft of a plan.",
+        "submit": "Make a plan and send it for review.",
+    },
+    "TriggerKindEnum": {
+        "capacity_change": "Capacities in the model changed.",
+        "population_change": "Populations in the model changed.",
+        "slo_breach": "Service-level objectives are missed.",
+        "load_drift": "Measured load left the model's.",
+        "broker_overload": "A broker is near or above its capacity.",
+        "routing_drift": "Routing costs moved since the last evaluation.",
+    },
+    "StudyKindEnum": {
+        "sweep": "Many scenarios: every combination of the axes' values.",
+        "schedule": "One scenario after the other, as over a day.",
+    },
+}
+
+
+def describe_values(
+    result: dict[str, Any], generator: Any, request: Any, public: bool
+) -> dict[str, Any]:
+    """Add to every fixed set what its values mean, and let filters refer to it."""
+    components = result.get("components", {}).get("schemas", {})
+    by_values: dict[frozenset[str], list[str]] = {}
+    for name, component in components.items():
+        if name in MEANINGS:
+            by_values.setdefault(frozenset(component["enum"]), []).append(name)
+            component["description"] = _text(name)
+    for operations in result.get("paths", {}).values():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", ()):
+                _refer(parameter, by_values)
+    return result
+
+
+def _text(name: str) -> str:
+    lines = [f"- `{value}`: {meaning}" for value, meaning in MEANINGS[name].items()]
+    text = "\n".join(lines)
+    if name in MACHINES:
+        final = ", ".join(f"`{state}`" for state in sorted(MACHINES[name].ended))
+        text += f"\n\nFinal, for nothing follows: {final}."
+    return text
+
+
+def _refer(parameter: dict[str, Any], by_values: dict[frozenset[str], list[str]]) -> None:
+    schema = parameter["schema"]
+    place = schema.get("items", schema)
+    same = by_values.get(frozenset(place.get("enum", ())), [])
+    if len(same) != 1:
+        return
+    reference = {"$ref": f"#/components/schemas/{same[0]}"}
+    if place is schema:
+        parameter["schema"] = reference
+    else:
+        schema["items"] = reference

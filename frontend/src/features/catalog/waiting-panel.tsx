@@ -1,0 +1,103 @@
+/** What waits of a reliable topic at its gate: how fast it grows, and when it is full. */
+import { useQuery } from "@tanstack/react-query";
+
+import type { Schemas } from "@/api/client";
+import { flowStatusQuery } from "@/api/telemetry";
+import { Panel, QueryBody } from "@/components/ui/panel";
+import { Badge } from "@/components/ui/state-badge";
+import { durationText, fixed, signed } from "@/lib/numbers";
+
+type Backlog = Schemas["Backlog"];
+
+const BADGES = {
+  alarm: { tone: "bad", icon: "alert", word: "Alarm" },
+  growing: { tone: "warn", icon: "alert", word: "Growing" },
+  steady: null,
+  unknown: null,
+} as const;
+
+function slopeText(row: Backlog): React.ReactNode {
+  if (row.slope_per_s === null) return "cannot be told yet";
+  const decimals = Math.abs(row.slope_per_s) < 99.995 ? 2 : 0;
+  return (
+    <>
+      {signed(row.slope_per_s, decimals)}
+      <span className="u">msg/s</span>
+    </>
+  );
+}
+
+const BYTES_PER_MIB = 2 ** 20;
+
+function limitText(row: Backlog): string {
+  if (row.limit === null || row.most === null) return "";
+  switch (row.limit) {
+    case "messages":
+      return `${fixed(row.most)} messages fit`;
+    case "age": {
+      const { text, unit } = durationText(row.most);
+      return `dropped after ${text} ${unit}`;
+    }
+    case "bytes":
+      return `${fixed(row.most / BYTES_PER_MIB, 1)} MiB fit`;
+    case "storage":
+      return `the broker may store ${fixed(row.most / BYTES_PER_MIB)} MiB`;
+  }
+}
+
+function fullText(row: Backlog): React.ReactNode {
+  if (row.full_in_s === null) return row.why;
+  const { text, unit } = durationText(row.full_in_s);
+  return (
+    <>
+      {row.full_in_s === 0 ? (
+        "now"
+      ) : (
+        <>
+          {text}
+          <span className="u">{unit}</span>
+        </>
+      )}{" "}
+      <span className="faint">{limitText(row)}</span>
+    </>
+  );
+}
+
+export function WaitingPanel({ system, topic }: { system: string; topic: string }) {
+  const status = useQuery(flowStatusQuery(system));
+  const row = status.data?.flows.find((flow) => flow.flow === topic)?.waiting;
+  const badge = row ? BADGES[row.growth] : null;
+  return (
+    <Panel
+      title="Waiting messages"
+      sub="before the gate; growth over the last two minutes"
+      right={
+        badge ? (
+          <Badge tone={badge.tone} icon={badge.icon}>
+            {badge.word}
+          </Badge>
+        ) : null
+      }
+    >
+      <QueryBody query={status} what="What waits" rows={2}>
+        {() =>
+          row ? (
+            <dl className="kv">
+              <dt>Waiting at {row.broker}</dt>
+              <dd>
+                {fixed(row.waiting)}
+                <span className="u">msg</span>
+              </dd>
+              <dt>Grows by</dt>
+              <dd>{slopeText(row)}</dd>
+              <dt>Full in</dt>
+              <dd>{fullText(row)}</dd>
+            </dl>
+          ) : (
+            <p className="muted">Nothing is measured now.</p>
+          )
+        }
+      </QueryBody>
+    </Panel>
+  );
+}

@@ -1,0 +1,100 @@
+/** Words for what the API names by identifiers: no page shows an identifier with underscores. */
+
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** What somebody or Weir did, as it follows a name: "Ines Moreau approved". */
+const ACTIONS: Record<string, string> = {
+  abort: "aborted",
+  accept_overload: "accepted the overload of",
+  add: "added",
+  adopt: "took over the model as what is in force",
+  adopt_outcome: "recorded an action as done",
+  adopt_restored: "accepted the restored state",
+  apply: "applied",
+  approve: "approved",
+  break_off: "ended before it was complete",
+  cancel: "cancelled",
+  change_password: "changed the password",
+  correct: "corrected costs",
+  create: "created",
+  decide: "decided about a stuck action",
+  delete: "deleted",
+  discard: "discarded",
+  document: "opened or closed the record",
+  dry_run: "checked without carrying out",
+  enrol: "enrolled",
+  execute: "executed",
+  expire: "let an approval expire",
+  fail: "failed",
+  finish: "finished",
+  fire: "started a recomputation",
+  fix_address: "fixed the address",
+  go_stale: "found it stale",
+  lapse: "asked for a new review",
+  lose: "ended an approval, or counted lost messages",
+  move: "moved",
+  open: "began",
+  pause: "paused",
+  refuse_sign_in: "was refused to sign in",
+  reject: "rejected",
+  remove: "removed",
+  resume: "resumed",
+  revert_outcome: "recorded an action as taken back",
+  revoke: "revoked",
+  roll_back: "rolled back",
+  run: "ran",
+  set_access: "set access",
+  set_address: "set the address",
+  set_retention: "set retention",
+  settle: "settled",
+  sign_in: "signed in",
+  sign_out: "signed out",
+  start: "started",
+  step_aborted: "took back a step",
+  step_aborting: "began to take back a step",
+  step_completed: "completed a step",
+  step_dead: "left a step that needs a person",
+  step_in_progress: "began a step",
+  step_pending: "prepared a step",
+  stop: "stopped",
+  submit: "sent for review",
+  succeed: "completed",
+  supersede: "replaced by a newer one",
+  undo: "took back",
+  update: "changed",
+  withdraw: "withdrew",
+};
+
+/** An identifier as words: what no table knows still shows no underscore. */
+export const plainWords = (name: string): string => name.replaceAll("_", " ");
+
+export const actionWord = (action: string): string => ACTIONS[action] ?? plainWords(action);
+
+/** Planners and ways to make overlays; `/topology-methods` has their full titles. */
+const METHODS: Record<string, string> = {
+  best_first: "Best-first search",
+  exact: "Exact search",
+  ipitt: "Integer program (IPITT)",
+  keep_today: "Do nothing",
+  local_improvement: "Local improvement",
+  minimum_cost: "Minimum cost tree",
+  slides: "Edge slides",
+  topic_connected: "Topic-connected",
+};
+
+export const methodWord = (name: string): string => METHODS[name] ?? capital(plainWords(name));
+
+const UNITS: readonly (readonly [suffix: string, unit: string])[] = [
+  ["_per_s", "per second"],
+  ["_bytes", "bytes"],
+  ["_share", "share"],
+  ["_s", "s"],
+];
+
+/** A column of the database as the name of a field: "pace_s" is "pace, s". */
+export function fieldWord(name: string): string {
+  const found = UNITS.find(([suffix]) => name.endsWith(suffix) && name.length > suffix.length);
+  return found
+    ? `${plainWords(name.slice(0, -found[0].length))}, ${found[1]}`
+    : plainWords(name);
+}

@@ -1,0 +1,207 @@
+"""What a real server's counters become: rates without bursts, and no class above its broker."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+import pytest_asyncio
+
+from agent.counters import Counters
+from agent.drivers.base import Retryable
+from agent.drivers.nats.admission import Admission
+from agent.drivers.nats.losses import Losses
+from agent.drivers.nats.names import class_inbox, token
+from agent.drivers.nats.server_config import BrokerSecrets
+from agent.drivers.nats.stats import read_stats
+from agent.telemetry import Meter
+from apps.telemetry.domain.payload import TIMING_PER_S, TIMING_SHARE
+from tests.agent.brokers import Broker
+from tests.nats_clients import processed
+from weir.coordination.wire import ClassSpec
+
+pytestmark = pytest.mark.stack
+
+GOLD = "gold"
+RATE_PER_S = 100
+LOOKS = 8
+MOST_PER_S = 3 * RATE_PER_S
+"""A busy machine may hand over late what it should have handed over before."""
+
+
+class Fleet:
+    """One broker with its admission; someone delivers at a steady rate, someone reads."""
+
+    def __init__(self, broker: Broker, admission: Admission) -> None:
+        self.broker = broker
+        self.admission = admission
+        self.meter = Meter(time.monotonic())
+        self.said: list[dict[str, Any]] = []
+        self.clients: list[Any] = []
+
+    async def connect(self, name: str, *, user: str, key: str) -> Any:
+        client = await nats.connect(
+            self.broker.url,
+            name=name,
+            user=user,
+            password=key,
+            inbox_prefix=class_inbox(GOLD) if user == token(GOLD) else "_INBOX",
+            max_reconnect_attempts=-1,
+            reconnect_time_wait=0.1,
+            error_cb=_nothing,
+        )
+        self.clients.append(client)
+        return client
+
+    async def consumer(self, name: str) -> Any:
+        client = await self.connect(name, user=token(GOLD), key=self.broker.secrets.client_key)
+        await client.subscribe("weir.msg.trades", cb=_nothing)
+        await processed(client)
+        return client
+
+    async def deliver(self) -> None:
+        agent = await self.connect("agent", user="agent", key=self.broker.secrets.agent_password)
+        while True:
+            await agent.publish("weir.msg.trades", b"x")
+            await asyncio.sleep(1 / RATE_PER_S)
+
+    async def look(self) -> dict[str, Any]:
+        await asyncio.sleep(1.0)
+        stats = await read_stats(
+            ingress={},
+            losses=Losses(),
+            admission=self.admission,
+            connection=None,
+            streams=False,
+        )
+        told = self.meter.measure(time.monotonic(), Counters(), stats)
+        self.said.append(told)
+        return told
+
+    def check(self, *, timing_per_s: float = 10.0) -> None:
+        """No sample says more than is delivered, or more than the broker sent."""
+        for told in self.said:
+            gold = told["classes"].get(GOLD, {}).get("delivered_per_s", 0.0)
+            out = told["broker"].get("out_msgs_per_s", 0.0)
+            assert gold <= MOST_PER_S, self.said
+            # The other messages out are the agent's own questions and their answers.
+            assert gold <= (1 + TIMING_SHARE) * out + timing_per_s, self.said
+
+
+async def _nothing(_: Any) -> None:
+    return None
+
+
+@pytest_asyncio.fixture
+async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
+    broker = Broker("b1", tmp_path, BrokerSecrets.generate())
+    broker.start()
+    admission = Admission(url=broker.url, secrets=broker.secrets)
+    await admission.open()
+    await admission.admit({GOLD: ClassSpec(flow="trades", limit=None)})
+    fleet = Fleet(broker, admission)
+    delivering = asyncio.create_task(fleet.deliver())
+    yield fleet
+    delivering.cancel()
+    await asyncio.gather(delivering, return_exceptions=True)
+    for client in fleet.clients:
+        await client.close()
+    await fleet.admission.close()
+    broker.kill()
+
+
+@pytest.mark.asyncio
+async def test_consumers_that_come_and_go_bring_no_burst(fleet: Fleet) -> None:
+    stays = await fleet.consumer("stays")
+    for number in range(LOOKS):
+        goes = await fleet.consumer(f"goes-{number}")
+        await fleet.look()
+        await goes.close()
+    assert stays.is_connected
+    fleet.check()
+    assert max(t["classes"][GOLD].get("delivered_per_s", 0) for t in fleet.said) > RATE_PER_S / 2
+
+
+@pytest.mark.asyncio
+async def test_a_new_agent_reports_nothing_of_what_was_delivered_before_it(fleet: Fleet) -> None:
+    await fleet.consumer("stays")
+    for _ in range(4):
+        await fleet.look()
+    await fleet.admission.close()
+    successor = fleet.admission = Admission(url=fleet.broker.url, secrets=fleet.broker.secrets)
+    await successor.open()
+    await successor.admit({GOLD: ClassSpec(flow="trades", limit=None)})
+    fleet.meter = Meter(time.monotonic())
+    first = await fleet.look()
+    assert first["classes"][GOLD]["admitted"] == 1
+    assert "delivered_per_s" not in first["classes"][GOLD]
+    assert "out_msgs_per_s" not in first["broker"]
+    await fleet.look()
+    await fleet.look()
+    fleet.check()
+    assert fleet.said[-1]["classes"][GOLD]["delivered_per_s"] > RATE_PER_S / 2
+
+
+@pytest.mark.asyncio
+async def test_a_restarted_server_brings_no_burst(fleet: Fleet) -> None:
+    consumer = await fleet.consumer("stays")
+    for _ in range(4):
+        await fleet.look()
+    fleet.broker.kill()
+    await fleet.look()
+    fleet.broker.start()
+    deadline = time.monotonic() + 20.0
+    while not consumer.is_connected:
+        assert time.monotonic() < deadline
+        await fleet.look()
+    for _ in range(4):
+        await fleet.look()
+    assert fleet.said[-1]["classes"][GOLD]["delivered_per_s"] > RATE_PER_S / 2
+    # Of the first second of a server little is counted, and its consumers a moment after itself.
+    fleet.check(timing_per_s=TIMING_PER_S)
+
+
+@pytest.mark.asyncio
+async def test_missed_answers_are_neither_silence_nor_a_burst(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fleet.consumer("stays")
+    for _ in range(3):
+        await fleet.look()
+    system = fleet.admission.system
+    answers = system.connections
+
+    async def no_answer() -> Any:
+        raise Retryable("CONNZ: no answer in time")
+
+    monkeypatch.setattr(system, "connections", no_answer)
+    for _ in range(6):
+        await fleet.look()
+    assert "delivered_per_s" not in fleet.said[-1]["classes"][GOLD]
+    monkeypatch.setattr(system, "connections", answers)
+    for _ in range(3):
+        await fleet.look()
+    fleet.check()
+    assert fleet.said[-1]["classes"][GOLD]["delivered_per_s"] > RATE_PER_S / 2
+
+
+@pytest.mark.asyncio
+async def test_what_streams_deliver_is_in_the_servers_own_total(fleet: Fleet) -> None:
+    agent = await fleet.connect("js", user="agent", key=fleet.broker.secrets.agent_password)
+    stream = agent.jetstream()
+    await stream.add_stream(name="WEIR_MSG_trades", subjects=["weir.msg.trades"])
+    client = await fleet.connect("c0", user=token(GOLD), key=fleet.broker.secrets.client_key)
+    reader = await client.jetstream(timeout=2.0).pull_subscribe(
+        "weir.msg.trades", durable="c0", stream="WEIR_MSG_trades"
+    )
+    for _ in range(LOOKS):
+        done = asyncio.create_task(reader.fetch(60, timeout=5))
+        await fleet.look()
+        await done
+    fleet.check()
+    assert max(t["classes"][GOLD].get("delivered_per_s", 0) for t in fleet.said) > 20

@@ -1,0 +1,91 @@
+"""Every list of the schema is narrowed, ordered and paged in the same way."""
+
+import re
+import uuid
+from typing import Any
+
+import pytest
+from drf_spectacular.generators import SchemaGenerator
+from rest_framework.test import APIClient
+
+from tests.factories.kinds import World
+from tests.factories.runs import make_allocation
+
+SCHEMA: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+COMPONENTS: dict[str, Any] = SCHEMA["components"]["schemas"]
+
+
+def parameters_of(operation: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {one["name"]: one for one in operation.get("parameters", ()) if one["in"] == "query"}
+
+
+LISTS = {
+    path: item["get"]
+    for path, item in SCHEMA["paths"].items()
+    if "get" in item and "cursor" in parameters_of(item["get"])
+}
+# Settings exist as long as their system.
+TIMELESS = {"/api/v1/policies", "/api/v1/calibration-settings"}
+WHEN = {"created_at", "fired_at", "at"}
+
+
+def row_of(operation: dict[str, Any]) -> dict[str, Any]:
+    """The properties of one row."""
+    page = operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"]
+    rows = COMPONENTS[page.rsplit("/", 1)[1]]["properties"]["results"]
+    row: dict[str, Any] = COMPONENTS[rows["items"]["$ref"].rsplit("/", 1)[1]]["properties"]
+    return row
+
+
+@pytest.mark.parametrize("path", sorted(LISTS))
+def test_a_list_is_narrowed_by_what_its_rows_hold(path: str) -> None:
+    row, parameters = row_of(LISTS[path]), parameters_of(LISTS[path])
+    needed = {name for name in ("system", "state", "status") if name in row}
+    if path not in TIMELESS and WHEN & set(row):
+        needed |= {"since", "until"}
+    assert needed - set(parameters) == set()
+
+
+@pytest.mark.parametrize("path", sorted(LISTS))
+def test_parameters_of_lists_say_how_to_use_them(path: str) -> None:
+    parameters = parameters_of(LISTS[path])
+    for name in {"cursor", "page_size", "ordering", "search", "since", "until"} & set(parameters):
+        assert parameters[name].get("description"), name
+    assert "`next`" in parameters["cursor"]["description"]
+
+
+def address(path: str, world: World) -> str:
+    """The address of a list, also of one below an object."""
+    if "{allocation_id}" in path:
+        return path.replace("{allocation_id}", str(make_allocation(world.system).public_id))
+    return re.sub(r"\{\w+\}", str(uuid.uuid4()), path)
+
+
+@pytest.mark.parametrize("path", sorted(LISTS))
+def test_a_list_takes_its_own_parameters_and_refuses_others(
+    api: APIClient, world: World, path: str
+) -> None:
+    where, parameters = address(path, world), parameters_of(LISTS[path])
+    if api.get(where).status_code == 404:
+        assert "{study_id}" in path
+        return
+
+    def refused(name: str, value: str) -> None:
+        answer = api.get(where, {name: value})
+        assert answer.status_code == 400, (name, value, answer.content)
+        assert [error["field"] for error in answer.json()["errors"]] == [name]
+
+    refused("nonsense", "1")
+    for name in re.findall(r"`(\w+)`", parameters.get("ordering", {}).get("description", "")):
+        for order in (name, f"-{name}"):
+            assert api.get(where, {"ordering": order}).status_code == 200, order
+    if "ordering" in parameters:
+        refused("ordering", "nonsense")
+    everything = api.get(where).json()["count"]
+    if "since" in parameters:
+        assert api.get(where, {"since": "2100-01-01T00:00:00Z"}).json()["count"] == 0
+        assert api.get(where, {"until": "2100-01-01T00:00:00Z"}).json()["count"] == everything
+        refused("since", "yesterday")
+    for name in ("state", "system"):
+        if name in parameters and path not in TIMELESS:
+            refused(name, "nonsense")

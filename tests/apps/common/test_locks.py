@@ -1,0 +1,37 @@
+"""Locks of the installation: one process has each of them, until its connection ends."""
+
+import pytest
+from django.db import connection
+
+from apps.common.locks import lock_try
+
+pytestmark = pytest.mark.django_db
+
+ANCHOR = 0x616E63686F72
+"""`anchor` in ASCII."""
+
+
+def taken(cursor):
+    cursor.execute("SELECT pg_try_advisory_lock(%s)", [ANCHOR])
+    return cursor.fetchone()[0]
+
+
+def test_who_has_a_lock_keeps_it_and_another_process_does_not_get_it(other_process):
+    assert [lock_try("anchor") for _ in range(3)] == [True] * 3
+    assert not taken(other_process)
+
+
+def test_a_lock_of_a_process_that_died_is_free(other_process):
+    assert taken(other_process)
+    assert not lock_try("anchor")
+    other_process.execute("SELECT pg_backend_pid()")
+    pid = other_process.fetchone()[0]
+    with connection.cursor() as cursor:
+        # Returns when the process has ended; closing its connection would not wait for that.
+        cursor.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
+    assert lock_try("anchor")
+
+
+def test_locks_with_different_names_are_different_locks(other_process):
+    assert taken(other_process)
+    assert lock_try("rope")

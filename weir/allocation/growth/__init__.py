@@ -1,0 +1,1 @@
+"""Grow rates and populations by benefit and cost: Gryphon's greedy, shared by optimizers."""

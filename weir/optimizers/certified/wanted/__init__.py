@@ -1,0 +1,1 @@
+"""The certified search where flows go only where they are wanted."""
