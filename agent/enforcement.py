@@ -62,6 +62,8 @@ class Enforcer:
         self.number = 0
         """Number of the last document that was enforced, completely or not."""
         self._problems: dict[str, str] = {}
+        self._flow_failures: dict[str, str] = {}
+        self._class_failures: dict[str, str] = {}
         self._classes: Mapping[str, ClassSpec] = {}
 
     async def apply(self, document: Document, *, current: Callable[[], bool]) -> bool:
@@ -73,9 +75,10 @@ class Enforcer:
         """
         problems: dict[str, str] = {}
         self._router.set_addresses({name: n.address for name, n in document.neighbours.items()})
+        failures: dict[str, str] = {}
         await self._know(problems, document, None)
         # Delivery starts before consumers are admitted, and stops after the last one has left.
-        await self._want(problems, {**self._classes, **document.classes})
+        undelivered = await self._want(problems, {**self._classes, **document.classes})
         self._classes = document.classes
         server = self._driver.server
         anew = server not in ("", self._made)
@@ -96,13 +99,13 @@ class Enforcer:
                 whole = await self._admit(problems, document, tuple(group))
             else:
                 for operation in group:
-                    await self._carry_out(problems, document, operation, current)
+                    await self._carry_out(problems, failures, operation, current)
             if not whole:
                 break
         if whole:
             # Classes without limits and the rule for strangers have no operation of their own.
             await self._admit(problems, document, ())
-            await self._want(problems, document.classes)
+            undelivered = await self._want(problems, document.classes)
             for flow in [flow for flow in self._channels if flow not in document.flows]:
                 await self._forget(problems, flow)
         if anew and await self._remake(problems) and whole and not problems:
@@ -112,6 +115,13 @@ class Enforcer:
             await self._know(problems, document, document.neighbours.keys())
             await self._sweep(problems, document, current)
             await self._close_ingress(problems, document)
+        # With the number: an observation that confirms this document says what is missing of it.
+        self._flow_failures = {**failures, **undelivered}
+        self._class_failures = (
+            dict.fromkeys(document.classes, problems["admission"])
+            if "admission" in problems
+            else {}
+        )
         self.number = document.number
         if not problems and self.version != document.version:
             log.info("document %s is in force", document.version[:12])
@@ -141,6 +151,8 @@ class Enforcer:
             waiting={name: state.waiting for name, state in stats.classes.items()},
             ingress=self._router.ingress,
             served={name: spec.flow for name, spec in self._served().items()},
+            flow_failures=self._flow_failures,
+            class_failures=self._class_failures,
             links=tuple(sorted(self._router.tables.links)),
             problems=tuple(sorted(set(problems))),
         )
@@ -169,7 +181,7 @@ class Enforcer:
     async def _carry_out(
         self,
         problems: dict[str, str],
-        document: Document,
+        failures: dict[str, str],
         operation: Operation,
         current: Callable[[], bool],
     ) -> None:
@@ -196,6 +208,8 @@ class Enforcer:
                         )
         except (DriverError, StoreError) as error:
             problems[str(operation)] = f"{_what(operation)}: {error}"
+            if isinstance(operation, EnsureChannel):
+                failures[operation.flow] = str(error)
 
     async def _admit(
         self,
@@ -285,14 +299,20 @@ class Enforcer:
         else:
             self._closed = server, flows
 
-    async def _want(self, problems: dict[str, str], classes: Mapping[str, ClassSpec]) -> None:
-        """Declare interest in the flows of classes that may have consumers."""
+    async def _want(
+        self, problems: dict[str, str], classes: Mapping[str, ClassSpec]
+    ) -> dict[str, str]:
+        """Declare interest in the flows of classes that may have consumers. Returns the flows that
+        are not delivered here, each with the reason."""
+        wanted = {spec.flow for spec in classes.values() if spec.limit is None or spec.limit > 0}
         try:
-            await self._router.set_local(
-                {spec.flow for spec in classes.values() if spec.limit is None or spec.limit > 0}
-            )
+            undelivered = await self._router.set_local(wanted)
         except DriverError as error:
             problems["delivery"] = f"cannot prepare delivery to consumers: {error}"
+            return dict.fromkeys(wanted - self._router.local, str(error))
+        for flow, why in undelivered.items():
+            problems[f"deliver {flow}"] = f"flow {flow} cannot be delivered to consumers: {why}"
+        return undelivered
 
     async def _forget(self, problems: dict[str, str], flow: str) -> None:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agent.counters import Tally
-from agent.drivers.base import Channel, Driver, Place, Retryable, Source
+from agent.drivers.base import Channel, Driver, DriverError, Place, Retryable, Source
 from agent.pump import Pump
 from weir.coordination.wire import KEEP_S, Delivery, FlowSpec, Gate
 
@@ -20,17 +20,14 @@ class Intake:
         *,
         pump: Callable[[Source], Pump],
         began: Callable[[], None],
-        wanted_here: Callable[[str], bool],
         clock: Callable[[], float],
     ) -> None:
         """Take the functions that this needs. `pump` makes a closed pump, and `began` is called
-        once it is in `pumps`. `wanted_here` returns whether consumers of this broker want a
-        flow."""
+        once it is in `pumps`."""
         self._driver = driver
         self._tally = tally
         self._pump = pump
         self._began = began
-        self._wanted_here = wanted_here
         self._clock = clock
         self.pumps: dict[str, Pump] = {}
         self._deliveries: dict[str, Delivery] = {}
@@ -68,8 +65,6 @@ class Intake:
         self._deliveries[flow], self._keep_s[flow] = spec.delivery, spec.keep_s
         if spec.ingress and flow not in self.pumps:
             self._start_ingress(flow, spec.delivery)
-        if self._wanted_here(flow):
-            await self.ensure_delivery(flow)
 
     async def forget_flow(self, flow: str) -> None:
         """Remove a flow that no document names any more."""
@@ -104,16 +99,21 @@ class Intake:
         """Let consumers of the flow read here. Raises DriverError."""
         delivery = self._deliveries.get(flow, Delivery.BEST_EFFORT)
         keep_s = self._keep_s.get(flow, KEEP_S)
-        if delivery is Delivery.RELIABLE:
-            self._ensured[flow] = keep_s
         await self._driver.ensure_channel(
             Channel(place=Place.DELIVERY, delivery=delivery, flow=flow), keep_s=keep_s
         )
+        if delivery is Delivery.RELIABLE:
+            self._ensured[flow] = keep_s
 
     async def ensure_deliveries(self) -> None:
         """Ensure all deliveries again, on another disk: a message on its way to a missing stream
-        would hold up everything behind it. Raises DriverError."""
+        would hold up everything behind it. Raises the first DriverError once all were tried."""
+        errors: list[DriverError] = []
         for flow, keep_s in sorted(self._ensured.items()):
-            await self._driver.ensure_channel(
-                Channel(place=Place.DELIVERY, delivery=Delivery.RELIABLE, flow=flow), keep_s=keep_s
-            )
+            channel = Channel(place=Place.DELIVERY, delivery=Delivery.RELIABLE, flow=flow)
+            try:
+                await self._driver.ensure_channel(channel, keep_s=keep_s)
+            except DriverError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]

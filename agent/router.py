@@ -22,8 +22,11 @@ from agent.counters import Counters, Tally
 from agent.drivers.base import (
     Channel,
     Driver,
+    DriverError,
+    Fenced,
     Interest,
     Message,
+    NameTooLong,
     Place,
     Retryable,
     Source,
@@ -92,7 +95,6 @@ class Router:
             self._tally,
             pump=lambda source: self._pump(source, gated=True),
             began=self._refresh,
-            wanted_here=lambda flow: flow in self.local,
             clock=clock,
         )
         self.on_mark: Callable[[Source, bytes], Awaitable[None]] = _ignore_mark
@@ -177,20 +179,50 @@ class Router:
         self._send_all_interest()
 
     async def ensure_flow(self, flow: str, spec: FlowSpec) -> None:
-        """Ensure a flow; see `Intake.ensure_flow`. Raises DriverError."""
+        """Ensure a flow, and its delivery where consumers here want it; see `Intake.ensure_flow`.
+        Raises DriverError."""
         await self.intake.ensure_flow(flow, spec)
+        if flow not in self.local:
+            return
+        try:
+            await self.intake.ensure_delivery(flow)
+        except NameTooLong:
+            # A message for a stream that never is would hold up everything behind it.
+            self._take_local(self.local - {flow})
+            raise
 
     def set_gate(self, flow: str, gate: Gate | None) -> None:
         """Set the rate and burst of a flow's gate, or remove the gate with None."""
         self.intake.set_gate(flow, gate)
 
-    async def set_local(self, flows: Iterable[str]) -> None:
-        """Set the flows that consumers here want: those of classes whose limit is not 0."""
+    async def set_local(self, flows: Iterable[str]) -> dict[str, str]:
+        """Set the flows that consumers here want: those of classes whose limit is not 0. Returns
+        those that cannot be delivered here, each with the reason; they are left out.
+
+        Before the first set is known, and while the broker is away, only flows whose name is too
+        long are left out. For any other failure it raises DriverError and takes nothing, because
+        those flows may have been delivered here before the agent started: their messages wait
+        instead of being discarded.
+        """
         wanted = frozenset(flows)
+        failures: dict[str, str] = {}
         for flow in sorted(wanted - self.local):
-            await self.intake.ensure_delivery(flow)
-        if wanted != self._local:
-            self._local = wanted
+            try:
+                await self.intake.ensure_delivery(flow)
+            except Fenced:
+                raise
+            except NameTooLong as error:
+                failures[flow] = str(error)
+            except DriverError as error:
+                if self._local is None or not self._driver.server:
+                    raise
+                failures[flow] = str(error)
+        self._take_local(wanted - failures.keys())
+        return failures
+
+    def _take_local(self, flows: frozenset[str]) -> None:
+        if flows != self._local:
+            self._local = flows
             self._routes.clear()
             self._refresh()
             self._send_all_interest()

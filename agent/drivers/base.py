@@ -49,6 +49,10 @@ class Unsupported(DriverError):
     help."""
 
 
+class NameTooLong(Unsupported):
+    """Signal that the product takes no name as long as this one, whatever else works."""
+
+
 class NotGone(DriverError):
     """Signal that a neighbour that was declared gone for good is still there."""
 
@@ -287,7 +291,7 @@ class Driver(Protocol):
         `max_message_bytes`: what the smallest broker on the way of an ingress takes in one message
         (0: not known). A reliable message that would not fit everywhere with what Weir adds is
         refused to its publisher. `keep_s`: for how long a reliable delivery keeps messages, those
-        that are there already too.
+        that are there already too. Raises NameTooLong for a name that no channel can have.
         """
         ...
 

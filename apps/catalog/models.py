@@ -9,6 +9,7 @@ from django.db.models import F, Q
 
 from apps.systems.models import Entity, entity_constraints
 from apps.topology.models import Broker, Link
+from weir.coordination.names import reliable_flow_too_long
 from weir.errors import InvalidProblem
 from weir.utility import kinds, utility_from_dict
 
@@ -123,6 +124,18 @@ class Topic(Entity):
                 name="topic_pattern_and_delivery_known",
             ),
         ]
+
+    def clean(self) -> None:
+        """Check that brokers can name streams after a reliable topic."""
+        super().clean()
+        too_long = reliable_flow_too_long(self.name) if self.delivery == Delivery.RELIABLE else ""
+        if too_long and not self.system.model_only:
+            raise ValidationError(
+                {
+                    "name": f"Too long for a reliable topic: it {too_long}. Shorten it, or make "
+                    "the topic best effort, which needs no stream."
+                }
+            )
 
 
 class TopicNodeCost(models.Model):

@@ -1,10 +1,12 @@
 """Store brokers with capacities, links between them, overlays (versioned trees) and goal
 topologies."""
 
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import F, Q
 
 from apps.systems.models import Entity, entity_constraints
+from weir.coordination.names import broker_too_long
 
 
 class Broker(Entity):
@@ -19,6 +21,13 @@ class Broker(Entity):
     class Meta:
         ordering = ["name"]
         constraints = entity_constraints("broker")
+
+    def clean(self) -> None:
+        """Check that neighbours can name a stream after the broker."""
+        super().clean()
+        too_long = broker_too_long(self.name)
+        if too_long and not self.system.model_only:
+            raise ValidationError({"name": f"Too long: it {too_long}. Shorten it."})
 
 
 class BrokerCapacity(models.Model):

@@ -10,7 +10,9 @@ import pytest_asyncio
 
 from agent.drivers.base import (
     Channel,
+    DriverError,
     Message,
+    NameTooLong,
     Place,
     Retryable,
     Source,
@@ -43,6 +45,8 @@ class Stubborn(SimulatedDriver):
         super().__init__(network=network, address="sim://a", broker="a")
         self.keeps_evicted = False
         self.cannot_stream = False
+        self.too_long: frozenset[str] = frozenset()
+        self.no_room: frozenset[str] = frozenset()
         self.calls: list[dict[str, int | None]] = []
         self.made: list[Channel] = []
         self.process = "one"
@@ -62,6 +66,10 @@ class Stubborn(SimulatedDriver):
     ) -> None:
         if self.cannot_stream and channel.delivery is Delivery.RELIABLE:
             raise Unsupported("the reliable class needs a server with JetStream")
+        if channel.flow in self.too_long:
+            raise NameTooLong("the name is too long")
+        if channel.flow in self.no_room and channel.place is Place.DELIVERY:
+            raise DriverError("no room for another stream")
         self.made.append(channel)
         await super().ensure_channel(channel)
 
@@ -201,6 +209,83 @@ async def test_one_flow_that_cannot_be_does_not_hold_up_the_rest(here: Here) -> 
     assert observed.version == ""
     assert observed.limits == {"open": 2}
     assert observed.problems == ("flow f: the reliable class needs a server with JetStream",)
+
+
+SERVED = replace(
+    FULL,
+    version="v2",
+    flows={**FULL.flows, "h": FlowSpec(delivery=Delivery.RELIABLE)},
+    classes={**FULL.classes, "late": ClassSpec(flow="h")},
+)
+"""One more class, of a flow that no class received before."""
+
+
+async def test_a_name_that_is_too_long_silences_no_other_flow(here: Here) -> None:
+    here.driver.too_long = frozenset({"f"})
+    assert not await here.apply(SERVED)
+    assert here.router.known
+    assert here.router.local == {"g", "h"}
+    observed = here.enforcer.observed(await here.driver.stats())
+    assert observed.number == SERVED.number
+    assert observed.flow_failures == {"f": "the name is too long"}
+    assert observed.version == ""
+    assert "flow f cannot be delivered to consumers: the name is too long" in observed.problems
+    here.driver.too_long = frozenset()
+    assert await here.apply(SERVED)
+    assert here.router.local == {"f", "g", "h"}
+    observed = here.enforcer.observed(await here.driver.stats())
+    assert observed.flow_failures == {}
+    assert not [problem for problem in observed.problems if "flow f" in problem]
+
+
+async def test_a_newly_served_flow_without_room_silences_no_other_new_flow(here: Here) -> None:
+    await here.apply(FULL)
+    here.driver.no_room = frozenset({"h"})
+    more = replace(
+        SERVED,
+        flows={**SERVED.flows, "i": FlowSpec(delivery=Delivery.RELIABLE)},
+        classes={**SERVED.classes, "last": ClassSpec(flow="i")},
+    )
+    assert not await here.apply(more)
+    assert not await here.apply(more)
+    assert here.router.local == {"f", "g", "i"}
+    observed = here.enforcer.observed(await here.driver.stats())
+    assert observed.flow_failures == {"h": "no room for another stream"}
+
+
+async def test_whoever_starts_waits_for_flows_that_may_have_been_delivered(here: Here) -> None:
+    """Left out, their messages would be discarded: nobody knows yet who was served before."""
+    await here.router.ensure_flow("f", FULL.flows["f"])
+    here.driver.no_room = frozenset({"f"})
+    with pytest.raises(DriverError, match="no room"):
+        await here.router.set_local({"f", "g"})
+    assert not here.router.known
+    here.driver.no_room = frozenset()
+    assert await here.router.set_local({"f", "g"}) == {}
+    assert here.router.local == {"f", "g"}
+
+
+async def test_a_flow_that_cannot_become_reliable_is_no_longer_wanted(here: Here) -> None:
+    """Its messages would wait for ever for a stream, and with them all others of the link."""
+    await here.apply(FULL)
+    here.driver.too_long = frozenset({"g"})
+    flows = {**FULL.flows, "g": FlowSpec(delivery=Delivery.RELIABLE)}
+    assert not await here.apply(replace(FULL, version="v2", flows=flows))
+    assert here.router.local == {"f"}
+
+
+async def test_consumers_that_cannot_be_limited_are_reported_by_class(here: Here) -> None:
+    await here.apply(FULL)
+    here.driver.keeps_evicted = True
+    fewer = replace(FULL, version="v2", classes={"k": ClassSpec(flow="f", limit=1)})
+    assert not await here.apply(fewer)
+    observed = here.enforcer.observed(await here.driver.stats())
+    assert observed.class_failures == {
+        "k": "limits cannot be set: 2 consumers above their limit have not left yet"
+    }
+    here.driver.keeps_evicted = False
+    assert await here.apply(fewer)
+    assert here.enforcer.observed(await here.driver.stats()).class_failures == {}
 
 
 async def test_a_limit_of_nobody_wants_no_messages(here: Here) -> None:

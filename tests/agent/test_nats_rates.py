@@ -16,13 +16,14 @@ from agent.counters import Counters
 from agent.drivers.base import Retryable
 from agent.drivers.nats.admission import Admission
 from agent.drivers.nats.losses import Losses
-from agent.drivers.nats.names import class_inbox, token
+from agent.drivers.nats.names import class_inbox
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.drivers.nats.stats import read_stats
 from agent.telemetry import Meter
 from apps.telemetry.domain.payload import TIMING_PER_S, TIMING_SHARE
 from tests.agent.brokers import Broker
 from tests.nats_clients import processed
+from weir.coordination.names import token
 from weir.coordination.wire import ClassSpec
 
 pytestmark = pytest.mark.stack

@@ -275,8 +275,8 @@ class FakeAgent:
         body = {"incarnation": self.incarnation, "sequence": self.sequence}
         return self.post("report", {**body, "reports": list(reports), **members})
 
-    def observed(self) -> dict[str, Any]:
-        """What it would see at its broker."""
+    def observed(self, **members: Any) -> dict[str, Any]:
+        """What it would see at its broker; `members` besides or instead."""
         return {
             "version": self.seen,
             "number": self.document.number if self.document else 0,
@@ -285,10 +285,11 @@ class FakeAgent:
             "ingress": self.ingress,
             "served": self.served,
             "links": sorted(self.document.neighbours) if self.document else [],
+            **members,
         }
 
-    def obey(self) -> Document:
-        """Take over the document as it is now, and say so."""
+    def obey(self, **members: Any) -> Document:
+        """Take over the document as it is now, and say so; see `observed`."""
         document = self.poll_now()
         self.gates = {
             flow: {"rate_per_s": gate.rate_per_s, "burst": gate.burst}
@@ -297,7 +298,7 @@ class FakeAgent:
         self.limits = {n: c.limit for n, c in document.classes.items() if c.limit is not None}
         self.ingress = {f: spec.delivery for f, spec in document.flows.items() if spec.ingress}
         self.served = {name: spec.flow for name, spec in document.classes.items()}
-        assert self.say(observed=self.observed()).status_code == 200
+        assert self.say(observed=self.observed(**members)).status_code == 200
         return document
 
     def answer(self, phase: str, *interest: str, **members: Any) -> None:

@@ -278,6 +278,10 @@ class Coordinator:
         if slow:
             what = "show the new value" if action.protocol is Protocol.SETTING else "get ready"
             parts.append(f"{view.called(slow)} did not {what} {within}")
+            parts += [
+                f"{view.called([broker])} reports: {action.failures[broker]}"
+                for broker in sorted(slow & action.failures.keys())
+            ]
         if silent:
             agents = "the agents" if len(silent) > 1 else "the agent"
             parts.append(f"{agents} of {view.called(silent)} did not answer {within}")

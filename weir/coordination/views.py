@@ -42,6 +42,8 @@ class ActionView:
     """Setting: the brokers that must show it."""
     confirmed_by: frozenset[str] = frozenset()
     """Setting: those whose observed state equals `desired` as it is now."""
+    failures: Mapping[str, str] = field(default_factory=dict)
+    """Setting: broker -> why it cannot do what it is asked for, as its agent says."""
     attempt: int = 0
     deadline: float | None = None
     """Of the state it is in: preparing, committed, or aborting."""

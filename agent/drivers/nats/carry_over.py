@@ -18,6 +18,7 @@ from agent.drivers.nats import jetstream, names, streams
 from agent.drivers.nats.session import Session
 from agent.drivers.nats.stream_reader import Read, Stored, StreamReader
 from agent.drivers.nats.stream_writer import Outgoing, StreamWriter
+from weir.coordination.names import token
 from weir.coordination.wire import Delivery
 
 OPEN_S = 3.0
@@ -97,7 +98,7 @@ class Carrier:
     async def _copy(self, gone: str, to: str, last: int) -> int:
         writer = self._writer(names.outbox_stream(to))
         cutter = streams.OutboxMessages(Source(delivery=Delivery.RELIABLE, neighbour=gone))
-        prefix = f"{names.OUT}.{names.token(to)}"
+        prefix = f"{names.OUT}.{token(to)}"
         carried = 0
         async with aclosing(StreamReader(self._own, names.outbox_stream(gone)).read()) as pieces:
             async for piece in pieces:
@@ -116,7 +117,7 @@ class Carrier:
     ) -> int:
         copies = [
             Outgoing(
-                f"{prefix}.{names.token(message.flow)}.{message.origin}".encode(),
+                f"{prefix}.{token(message.flow)}.{message.origin}".encode(),
                 message.position,
                 message.headers,
                 message.payload,

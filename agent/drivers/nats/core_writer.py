@@ -9,6 +9,7 @@ from agent.drivers.nats import names, wire
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.losses import LINK_AWAY, NOT_CONNECTED, TOO_LARGE, Losses
 from agent.drivers.nats.session import Session
+from weir.coordination.names import token
 
 
 class CoreWriter:
@@ -66,7 +67,7 @@ def _subject(channel: Channel, first: Message) -> bytes:
     if channel.place is Place.DELIVERY:
         return names.delivery_subject(first.flow).encode()
     if first.mark:
-        return f"{names.OUT}.{names.token(channel.neighbour)}.{names.MARK}".encode()
+        return f"{names.OUT}.{token(channel.neighbour)}.{names.MARK}".encode()
     return names.outbox_subject(channel.neighbour, first.flow).encode()
 
 

@@ -22,6 +22,7 @@ from agent.drivers.base import (
     Interest,
     LimiterScope,
     Message,
+    NameTooLong,
     Place,
     Retryable,
     Source,
@@ -47,6 +48,7 @@ from agent.drivers.nats.stats import read_stats
 from agent.drivers.nats.stream_reader import Stored, StreamReader
 from agent.drivers.nats.stream_writer import Outgoing, StreamWriter
 from agent.memory import Memory
+from weir.coordination.names import broker_too_long, reliable_flow_too_long, token
 from weir.coordination.wire import KEEP_S, ClassSpec, Delivery
 
 INGRESS_WAITING = 2_000
@@ -166,6 +168,13 @@ class NatsDriver:
             return
         if not self._jetstream:
             raise Unsupported("the reliable class needs a server with JetStream")
+        too_long = (
+            broker_too_long(channel.neighbour)
+            if channel.place is Place.OUTBOX
+            else reliable_flow_too_long(channel.flow)
+        )
+        if too_long:
+            raise NameTooLong(f"the name {too_long}")
         connection = await self._own.connection(OPEN_S)
         match channel.place:
             case Place.INGRESS:
@@ -294,7 +303,7 @@ class NatsDriver:
         match channel.place:
             case Place.OUTBOX:
                 stream = names.outbox_stream(channel.neighbour)
-                prefix = f"{names.OUT}.{names.token(channel.neighbour)}"
+                prefix = f"{names.OUT}.{token(channel.neighbour)}"
             case Place.DELIVERY:
                 stream = names.delivery_stream(channel.flow)
                 prefix = names.DELIVERY
@@ -341,7 +350,7 @@ class NatsDriver:
         key = (prefix, message.origin + message.flow)
         known = self._subjects.get(key)
         if known is None:
-            text = f"{prefix}.{names.token(message.flow)}.{message.origin}"
+            text = f"{prefix}.{token(message.flow)}.{message.origin}"
             known = self._subjects[key] = text.encode()
         return known
 
@@ -464,7 +473,7 @@ class NatsDriver:
 
     async def ask(self, neighbour: str, payload: bytes) -> bytes:
         connection = await self._link(neighbour).session.connection(OPEN_S)
-        subject = names.inquiry_subject(names.token(self._broker))
+        subject = names.inquiry_subject(token(self._broker))
         return (await connection.request(subject, payload))[3]
 
     def inquiries(self) -> AsyncIterator[Inquiry]:

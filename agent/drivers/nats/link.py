@@ -17,6 +17,7 @@ from agent.drivers.nats.keys import LinkKey
 from agent.drivers.nats.losses import LINK_FULL, Losses
 from agent.drivers.nats.session import Session
 from agent.memory import Memory
+from weir.coordination.names import token
 from weir.coordination.wire import Delivery
 
 READY_S = 4.0
@@ -66,7 +67,7 @@ class Link:
         ).start()
         self.core = CoreReader(
             self.session,
-            f"{names.OUT}.{names.token(own)}.*",
+            f"{names.OUT}.{token(own)}.*",
             Source(delivery=Delivery.BEST_EFFORT, neighbour=neighbour),
             FlowOfOutbox(),
             limit=WAITING,

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from agent.drivers.nats import keys, names
 from agent.drivers.nats.tokens import ConnectRequest
+from weir.coordination.names import token
 
 _KIND = "link"
 
@@ -47,7 +48,7 @@ class LinkAccess:
 
     def record(self, neighbour: str) -> str:
         """Return what the server remembers of a link, as the name of its token."""
-        return f"{_KIND}/{names.token(neighbour)}/{self._keys[neighbour]}"
+        return f"{_KIND}/{token(neighbour)}/{self._keys[neighbour]}"
 
     def meet(self, connection: int, record: str) -> bool:
         """Record a connection; return False when it is not a link."""

@@ -15,7 +15,7 @@ import random
 from urllib.parse import unquote
 
 from agent.admission import AdmissionBook, Admitted
-from agent.drivers.nats import names, permissions
+from agent.drivers.nats import permissions
 from agent.drivers.nats.link_access import LinkAccess
 from agent.drivers.nats.places import record
 from agent.drivers.nats.server_config import (
@@ -28,6 +28,7 @@ from agent.drivers.nats.server_config import (
     BrokerSecrets,
 )
 from agent.drivers.nats.tokens import ConnectRequest, Issuer, Permissions
+from weir.coordination.names import token
 from weir.coordination.wire import Unmanaged
 
 log = logging.getLogger("weir.agent.admission")
@@ -124,7 +125,7 @@ class LoginDecider:
             log.info("admission: refused %r, which names no class", shown)
             reason = f"{request.user or 'a client without user'} names no class"
             return self.refuse(request, reason, now)
-        name = GUEST + names.token(shown)
+        name = GUEST + token(shown)
         return self._admit(request, name, permissions.UNMANAGED, now, account=GUEST_ACCOUNT)
 
 

@@ -21,7 +21,9 @@ message of an origin O can be asked for: the ingress broker and the life of its 
 
 from __future__ import annotations
 
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
+
+from weir.coordination.names import DELIVERY_STREAM, INGRESS_STREAM, OUTBOX_STREAM, token
 
 IN = "weir.in"
 CLOSED = "weir.closed"
@@ -40,12 +42,6 @@ AGENT_INBOX = "_WEIR.agent"
 
 MARK = "!"
 """The token that marks have in place of a flow; no name is quoted to it."""
-
-
-def token(name: str) -> str:
-    """Return one token of a subject, or part of a stream's name, url-quoting dots and tildes
-    too."""
-    return quote(name, safe="").replace(".", "%2E").replace("~", "%7E")
 
 
 def name_of(quoted: str) -> str:
@@ -91,17 +87,17 @@ def dead_subject(flow: str) -> str:
 
 def ingress_stream(flow: str) -> str:
     """Return the stream that holds a reliable flow before the gate."""
-    return f"WEIR_IN_{token(flow)}"
+    return f"{INGRESS_STREAM}{token(flow)}"
 
 
 def delivery_stream(flow: str) -> str:
     """Return the stream that consumers of a reliable flow read."""
-    return f"WEIR_MSG_{token(flow)}"
+    return f"{DELIVERY_STREAM}{token(flow)}"
 
 
 def outbox_stream(neighbour: str) -> str:
     """Return the stream of all reliable messages for one neighbour, in one order."""
-    return f"WEIR_TO_{token(neighbour)}"
+    return f"{OUTBOX_STREAM}{token(neighbour)}"
 
 
 def link_inbox(reader: str) -> str:

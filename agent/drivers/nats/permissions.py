@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from agent.drivers.nats import names
 from agent.drivers.nats.tokens import Permissions
+from weir.coordination.names import token
 
 PUBLISHER = Permissions(publish=(f"{names.IN}.*", "$JS.API.INFO"), subscribe=("_INBOX.>",))
 """A publisher may publish to every ingress and receive the broker's acknowledgement."""
@@ -50,7 +51,7 @@ def link(neighbour: str) -> Permissions:
     stream = names.outbox_stream(neighbour)
     return Permissions(
         publish=(
-            names.inquiry_subject(names.token(neighbour)),
+            names.inquiry_subject(token(neighbour)),
             names.interest_subject(neighbour),
             # Its last declaration, so that it does not write after a newer incarnation.
             f"$JS.API.DIRECT.GET.{names.INTEREST_STREAM}.{names.interest_subject(neighbour)}",
@@ -65,5 +66,5 @@ def link(neighbour: str) -> Permissions:
             f"$JS.ACK.{stream}.>",
             f"$JS.FC.{stream}.>",
         ),
-        subscribe=(f"{names.OUT}.{names.token(neighbour)}.*", f"{names.link_inbox(neighbour)}.>"),
+        subscribe=(f"{names.OUT}.{token(neighbour)}.*", f"{names.link_inbox(neighbour)}.>"),
     )

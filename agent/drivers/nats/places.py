@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from agent.admission import Place
 from agent.drivers.nats import names
+from weir.coordination.names import token
 
 REMEMBER_S = 10.0
 """How long the number of an ended connection may still turn up in an answer of the server."""
@@ -17,7 +18,7 @@ REMEMBER_S = 10.0
 def record(place: Place) -> str:
     """Return what the server remembers of a place, as the name of the token."""
     expires = f"{place.expires:.3f}" if place.expires is not None else "-"
-    name, flow = names.token(place.name), names.token(place.flow)
+    name, flow = token(place.name), token(place.flow)
     return f"consumer/{name}/{flow}/{place.since:.3f}/{expires}"
 
 

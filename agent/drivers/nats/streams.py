@@ -23,6 +23,7 @@ from agent.drivers.nats import jetstream, names
 from agent.drivers.nats.lives import Lives
 from agent.drivers.nats.stream_reader import Read, Stored
 from agent.drivers.nats.stream_writer import ADDED_BYTES, POSITION
+from weir.coordination.names import token
 
 PUBLISHER_ID = b"Nats-Msg-Id"
 WEIR_ID = b"Weir-Id"
@@ -40,7 +41,7 @@ them."""
 def largest(flow: str, broker: str, max_payload: int) -> int:
     """Return the bytes of headers and payload that a publisher may send, so that the message still
     fits, with everything Weir adds, where no server takes more than `max_payload`."""
-    added = IDENTITY_BYTES + ADDED_BYTES + len(names.token(flow)) + len(names.token(broker))
+    added = IDENTITY_BYTES + ADDED_BYTES + len(token(flow)) + len(token(broker))
     return max(1, max_payload - added)
 
 
@@ -66,7 +67,7 @@ def outbox_config(neighbour: str, now: float) -> dict[str, Any]:
     return {
         "first_seq": jetstream.first_number(now),
         "name": names.outbox_stream(neighbour),
-        "subjects": [f"{names.OUT}.{names.token(neighbour)}.*.*"],
+        "subjects": [f"{names.OUT}.{token(neighbour)}.*.*"],
         "max_msgs": OUTBOX_MESSAGES,
         "discard": "new",
         "allow_atomic": True,
@@ -105,7 +106,7 @@ def interest_config() -> dict[str, Any]:
 def origin(broker: str, created: str, life: int = 0) -> str:
     """Return the origin of messages that came in at `broker` in one life of its ingress stream."""
     moment = "".join(c for c in created if c.isalnum())
-    return f"{names.token(broker)}-{moment}" + (f"-{life:x}" if life else "")
+    return f"{token(broker)}-{moment}" + (f"-{life:x}" if life else "")
 
 
 def ingress_messages(flow: str, broker: str, read: Read, source: Source, lives: Lives) -> Batch:
@@ -113,7 +114,7 @@ def ingress_messages(flow: str, broker: str, read: Read, source: Source, lives: 
     everywhere."""
     newest = lives.newest
     latest = where = origin(broker, read.created, newest)
-    start = f"{names.token(flow)}:"
+    start = f"{token(flow)}:"
     prefix = f"{start}{where}:".encode()
     messages = []
     for sequence, _, header, payload, stored in read.messages:

@@ -129,6 +129,9 @@ def observed(plain: Mapping[str, Any]) -> dict[str, Any] | None:
         if known.get(name) is not None:
             for path, value in _table(known, name):
                 _text(value, path)
+    for name in ("flow_failures", "class_failures"):
+        for path, value in _table(known, name):
+            _text(value, path, longest=LONGEST_SENTENCE)
     for name in ("links", "problems"):
         _texts(known.get(name, []), f"observed.{name}")
     return to_dict(observed_from_dict(known, "observed"))

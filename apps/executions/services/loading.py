@@ -9,7 +9,7 @@ from django.db.models import F, Q
 
 from apps.executions.models import ActionReport, Execution, ExecutionAction, ExecutionStep
 from apps.executions.services.action_view import action_view
-from apps.executions.services.settings import asks_of, shows
+from apps.executions.services.settings import asks_of, failure, shows
 from apps.telemetry.selectors import agents_of, removed_brokers
 from weir import actions as kinds
 from weir.coordination.views import ActionView, Direction, ExecutionView, Protocol, StepView
@@ -111,33 +111,32 @@ def _action(
 ) -> ActionView:
     view = action_view(row)
     awaited: frozenset[str] = frozenset()
+    wanted = row.before if row.state == ActionState.ABORTING else row.after
     if view.protocol is Protocol.SETTING:
-        wanted = row.before if row.state == ActionState.ABORTING else row.after
         # Where no agent is enrolled (any more), nobody has to say that nothing is enforced there.
         awaited = frozenset(
             broker
             for broker in kinds.brokers(row.action)
             if broker in agents or asks_of(row.action, wanted, broker)
         )
+    seen = {broker: _seen(row, agents[broker]) for broker in awaited if broker in agents}
     return replace(
         view,
         awaited=awaited,
-        confirmed_by=frozenset(b for b in awaited if b in agents and _confirms(row, agents[b], b)),
+        confirmed_by=frozenset(b for b, o in seen.items() if o and shows(o, row.action, wanted, b)),
+        failures={b: why for b, o in seen.items() if o and (why := failure(o, row.action))},
         reports=reports,
         inverts=None if row.inverts_id is None else names[row.inverts_id],
     )
 
 
-def _confirms(row: ExecutionAction, agent: Mapping[str, Any], broker: str) -> bool:
-    """Return whether the agent has seen in force what is asked for now.
+def _seen(row: ExecutionAction, agent: Mapping[str, Any]) -> Observed | None:
+    """Return what the agent has seen in force since the action was asked for; None while nothing.
 
     What it saw by an older document proves nothing, whenever it arrives: meanwhile it may have
     been told otherwise. Of several observations the row holds the newest (`agent_report`).
     """
     if agent["observed"] is None or row.asked_number is None:
-        return False
+        return None
     observed: Observed = observed_from_dict(agent["observed"])
-    if observed.number < row.asked_number:
-        return False
-    wanted = row.before if row.state == ActionState.ABORTING else row.after
-    return shows(observed, row.action, wanted, broker)
+    return None if observed.number < row.asked_number else observed

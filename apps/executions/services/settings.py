@@ -132,16 +132,31 @@ def shows(observed: Observed, action: Action, value: Value | None, broker: str) 
             if observed.served is None:
                 return False
             flow = None if value is None else value["flow"]
-            return observed.served.get(target["class"]) == flow
+            # Consumers that are let in receive nothing while the flow is not delivered there.
+            delivered = flow not in observed.flow_failures
+            return delivered and observed.served.get(target["class"]) == flow
         case "set_population":
             served = observed.served
             if served is not None and served.get(target["class"]) != target["flow"]:
                 # Nobody is let in, so no limit is passed; it holds from the first consumer on.
                 return True
-            limit = observed.limits.get(target["class"])
-            return limit == (None if value is None else value["limit"])
+            limit = None if value is None else value["limit"]
+            # The first consumer that is let in is what makes a broker deliver the flow.
+            starts = action.before == {"limit": 0} and limit != 0
+            delivered = not starts or target["flow"] not in observed.flow_failures
+            return delivered and observed.limits.get(target["class"]) == limit
         case kind:
             raise NotImplementedError(f"nobody knows how an agent shows {kind}")
+
+
+def failure(observed: Observed, action: Action) -> str:
+    """Return why the broker's agent cannot put the action's setting into force, as it says itself;
+    empty where it says nothing of it."""
+    flow, consumer_class = action.target.get("flow", ""), action.target.get("class", "")
+    if action.kind == "serve_class" and action.after is not None:
+        flow = action.after["flow"]
+    said = (observed.flow_failures.get(flow), observed.class_failures.get(consumer_class))
+    return "; ".join(filter(None, said))
 
 
 def asks_of(action: Action, value: Value | None, broker: str) -> bool:

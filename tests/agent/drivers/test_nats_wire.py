@@ -11,6 +11,7 @@ from agent.drivers.nats import names, streams, wire
 from agent.drivers.nats.lives import Lives
 from agent.drivers.nats.stream_reader import Read, Stored
 from agent.drivers.nats.stream_writer import position_of
+from weir.coordination.names import token
 from weir.coordination.wire import Delivery
 
 words = st.text(alphabet="abcXYZ019._-%*", min_size=1, max_size=12).map(str.encode)
@@ -98,7 +99,7 @@ def test_tells_a_status_from_a_message():
 
 @given(st.text(min_size=1))
 def test_any_name_is_one_token_of_a_subject_and_comes_back(name):
-    quoted = names.token(name)
+    quoted = token(name)
     assert not set(quoted) & set(". *>/\\\t\r\n!")
     assert names.name_of(quoted) == name
 

@@ -146,6 +146,35 @@ def test_an_agent_that_never_shows_the_value_ends_the_execution(harbour, agents)
     assert enforced(harbour) == {}
 
 
+def test_what_is_not_delivered_is_not_done_and_says_why(harbour, agents):
+    start(harbour.system, [population(None, 0)])
+    agent = agents["c"]
+    agent.obey()
+    execution = start(harbour.system, [population(0, 4)])
+    agent.obey(flow_failures={"tides": "the disk is full"})
+    assert actions(execution) == ["preparing"]
+    time_out(execution)
+    assert actions(execution) == ["aborting"]
+    agent.obey()
+    assert state(execution) == "failed"
+    assert "c did not show the new value within 15 s; c reports: the disk is full" in (
+        execution.failure
+    )
+    assert list(enforced(harbour).values()) == [NOBODY]
+
+
+def test_a_class_that_cannot_be_limited_says_why(harbour, agents):
+    execution = start(harbour.system, [population(None, 4)])
+    agent = agents["c"]
+    agent.poll_now()
+    agent.served = {"gulls": "tides"}
+    agent.say(observed=agent.observed(class_failures={"gulls": "the broker admits nobody"}))
+    time_out(execution)
+    agent.obey()
+    assert state(execution) == "failed"
+    assert "c reports: the broker admits nobody" in execution.failure
+
+
 def test_a_failed_execution_leaves_what_was_done(harbour, agents):
     execution = start(harbour.system, [population(None, 4)], [rate(None, 90.0)])
     agents["c"].obey()
@@ -355,6 +384,11 @@ CARRY = setting("carry_flow", flow="tides")
 SERVE = {"class": "gulls", "broker": "a"}
 LIMIT = {"class": "gulls", "flow": "tides", "broker": "a"}
 AT_A = {"broker": "a", "delivery": "reliable"}
+NOBODY, FIVE = {"limit": 0}, {"limit": 5}
+UNDELIVERED = Observed(
+    served={"gulls": "tides"}, limits={"gulls": 5}, flow_failures={"tides": "its stream is full"}
+)
+"""Of an agent that lets consumers of `gulls` in and has nothing for them."""
 
 
 @pytest.mark.parametrize(
@@ -421,6 +455,27 @@ AT_A = {"broker": "a", "delivery": "reliable"}
             True,
         ),
         (Observed(served=None), setting("set_population", **LIMIT), {"limit": 5}, False),
+        (UNDELIVERED, setting("serve_class", **SERVE), {"flow": "tides"}, False),
+        (UNDELIVERED, replace(setting("set_population", **LIMIT), before=NOBODY), FIVE, False),
+        (
+            replace(UNDELIVERED, limits={"gulls": 0}),
+            replace(setting("set_population", **LIMIT), before=NOBODY),
+            NOBODY,
+            True,
+        ),
+        (
+            UNDELIVERED,
+            replace(setting("set_population", **LIMIT), before={"limit": 9}),
+            FIVE,
+            True,
+        ),
+        (
+            replace(UNDELIVERED, served={"gulls": "winds"}),
+            setting("serve_class", **SERVE),
+            {"flow": "winds"},
+            True,
+        ),
+        (replace(UNDELIVERED, served={}), setting("serve_class", **SERVE), None, True),
     ],
 )
 def test_an_agent_shows_exactly_the_value_or_not(observed, action, value, seen):

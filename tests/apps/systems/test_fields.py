@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from apps.systems.models import System
 from tests.factories import make_system
 from tests.factories.kinds import BY_PATH, World
 
@@ -218,3 +219,55 @@ def test_reason_that_a_database_cannot_hold_is_refused(api, world: World):
     address = f"/api/v1/correlation-keys/{world.reference('key')}"
     answer = api.delete(address + "?reason=a%00b", headers={"if-match": '"1"'})
     assert answer.status_code in (204, 400), answer.content
+
+
+TOO_LONG = "\u677f" * 27 + "abcd"
+"""247 bytes in the name of a stream, where NATS has room for 246 of a topic's."""
+
+
+class TestNamesOfStreams:
+    """A name that no broker can carry is refused where it is given."""
+
+    @pytest.mark.parametrize(
+        ("path", "values"),
+        [
+            ("topics", {"name": TOO_LONG, "delivery": "reliable"}),
+            ("brokers", {"name": TOO_LONG + "a"}),
+        ],
+    )
+    def test_refused_at_its_field_with_the_next_move(self, api, world: World, path, values):
+        answer = api.post(f"/api/v1/{path}", BY_PATH[path].new(world, **values), format="json")
+        assert answer.status_code == 400, answer.content
+        assert fields(answer) == ["name"]
+        assert "bytes in the names of streams" in answer.json()["detail"]
+        assert "Shorten it" in answer.json()["detail"]
+
+    def test_refused_when_the_topic_becomes_reliable(self, api, world: World):
+        body = BY_PATH["topics"].new(world, name=TOO_LONG, delivery="best_effort")
+        made = api.post("/api/v1/topics", body, format="json").json()
+        address = f"/api/v1/topics/{made['id']}"
+        headers = {"if-match": '"1"'}
+        answer = api.patch(address, {"delivery": "reliable"}, format="json", headers=headers)
+        assert answer.status_code == 400, answer.content
+        assert fields(answer) == ["name"]
+        assert api.get(address).json()["delivery"] == "best_effort"
+        values = {"delivery": "reliable", "name": TOO_LONG[:-1]}
+        assert api.patch(address, values, format="json", headers=headers).status_code == 200
+
+    @pytest.mark.parametrize(
+        ("path", "values"),
+        [
+            ("topics", {"name": TOO_LONG[:-1], "delivery": "reliable"}),
+            ("topics", {"name": "\u677f" * 200, "delivery": "best_effort"}),
+            ("brokers", {"name": TOO_LONG}),
+        ],
+    )
+    def test_taken_up_to_the_bound(self, api, world: World, path, values):
+        answer = api.post(f"/api/v1/{path}", BY_PATH[path].new(world, **values), format="json")
+        assert answer.status_code == 201, answer.content
+
+    def test_of_no_concern_where_nothing_is_carried(self, api, world: World):
+        """A system that is only modelled has no streams."""
+        System.objects.filter(pk=world.system.pk).update(product="kafka")
+        body = BY_PATH["topics"].new(world, name=TOO_LONG, delivery="reliable")
+        assert api.post("/api/v1/topics", body, format="json").status_code == 201

@@ -205,11 +205,20 @@ def test_a_setting_nobody_shows_is_aborted_and_settled() -> None:
     (made,) = [d for d in runner.advance(15.0) if isinstance(d, AbortAction)]
     assert "a did not show the new value within 15 s" in made.reason
     assert "the agent of b did not answer within 15 s" in made.reason
+    assert "reports" not in made.reason
     assert runner.action("r").state is ActionState.ABORTING
     runner.change("r", confirmed_by=frozenset({"a"}))
     runner.advance(16.0)
     assert runner.action("r").state is ActionState.ABORTED
     assert runner.view.state is ExecutionState.FAILED
+
+
+def test_the_reason_of_an_abort_is_what_the_agent_says_of_it() -> None:
+    runner = Runner(execution([setting("r", "a", "b")]))
+    runner.advance(0.0)
+    runner.change("r", confirmed_by=frozenset({"b"}), failures={"a": "the disk is full"})
+    (made,) = [d for d in runner.advance(15.0) if isinstance(d, AbortAction)]
+    assert made.reason == ("a did not show the new value within 15 s; a reports: the disk is full")
 
 
 def test_runs_at_most_max_parallel() -> None:
