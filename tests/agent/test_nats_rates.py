@@ -31,6 +31,7 @@ pytestmark = pytest.mark.stack
 GOLD = "gold"
 RATE_PER_S = 100
 LOOKS = 8
+LIMIT_S = 60.0
 MOST_PER_S = 3 * RATE_PER_S
 """A busy machine may hand over late what it should have handed over before."""
 
@@ -83,6 +84,12 @@ class Fleet:
         told = self.meter.measure(time.monotonic(), Counters(), stats)
         self.said.append(told)
         return told
+
+    async def look_until_counted(self) -> None:
+        """Look until a sample counts most of what is delivered; a busy machine takes its time."""
+        deadline = time.monotonic() + LIMIT_S
+        while (await self.look())["classes"][GOLD].get("delivered_per_s", 0.0) <= RATE_PER_S / 2:
+            assert time.monotonic() < deadline, self.said
 
     def check(self, *, timing_per_s: float = 10.0) -> None:
         """No sample says more than is delivered, or more than the broker sent."""
@@ -143,9 +150,8 @@ async def test_a_new_agent_reports_nothing_of_what_was_delivered_before_it(fleet
     assert "delivered_per_s" not in first["classes"][GOLD]
     assert "out_msgs_per_s" not in first["broker"]
     await fleet.look()
-    await fleet.look()
+    await fleet.look_until_counted()
     fleet.check()
-    assert fleet.said[-1]["classes"][GOLD]["delivered_per_s"] > RATE_PER_S / 2
 
 
 @pytest.mark.asyncio
@@ -156,13 +162,13 @@ async def test_a_restarted_server_brings_no_burst(fleet: Fleet) -> None:
     fleet.broker.kill()
     await fleet.look()
     fleet.broker.start()
-    deadline = time.monotonic() + 20.0
+    deadline = time.monotonic() + LIMIT_S
     while not consumer.is_connected:
         assert time.monotonic() < deadline
         await fleet.look()
     for _ in range(4):
         await fleet.look()
-    assert fleet.said[-1]["classes"][GOLD]["delivered_per_s"] > RATE_PER_S / 2
+    await fleet.look_until_counted()
     # Of the first second of a server little is counted, and its consumers a moment after itself.
     fleet.check(timing_per_s=TIMING_PER_S)
 
@@ -187,8 +193,8 @@ async def test_missed_answers_are_neither_silence_nor_a_burst(
     monkeypatch.setattr(system, "connections", answers)
     for _ in range(3):
         await fleet.look()
+    await fleet.look_until_counted()
     fleet.check()
-    assert fleet.said[-1]["classes"][GOLD]["delivered_per_s"] > RATE_PER_S / 2
 
 
 @pytest.mark.asyncio
