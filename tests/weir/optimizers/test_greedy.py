@@ -286,3 +286,28 @@ def test_on_the_published_workloads(name: str) -> None:
     ratio = solve(published(name)).utility / EXPECTED[name]["integral_optimum"]
     worst = {"power-0.5": 0.97, "power-0.75": 0.94}.get(name, 0.994)
     assert worst < ratio <= 1 + 1e-7
+
+
+def test_what_a_flow_uses_beside_a_far_larger_one_is_not_rounded_away() -> None:
+    """Both cost nothing where only `io` counts; the large one stops at once for want of `disk`."""
+    problem = server(
+        {"cpu": 1.0, "io": 1.0, "disk": 0.0},
+        [
+            {"id": "small", "node_costs": {"n": {"cpu": 1.0}}, "rate_min": 0},
+            {"id": "large", "node_costs": {"n": {"cpu": 1e30, "disk": 1.0}}, "rate_min": 0},
+        ],
+        [
+            {
+                "id": f"c.{flow}",
+                "flow": flow,
+                "population_max": 1,
+                "costs": {},
+                "utility": {"kind": "linear", "weight": 1},
+            }
+            for flow in ("small", "large")
+        ],
+    )
+    run = GreedyRun(GreedyModel(to_arrays(problem), 1e-4), np.array([0.0, 1.0, 0.0]))
+    run.run()
+    assert run.rates == [0.0, 1.0]  # large, small
+    assert solve(problem).rates == {"small": 1.0, "large": 0.0}

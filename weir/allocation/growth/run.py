@@ -40,6 +40,9 @@ TIE = 1e-9
 USED_UP = 1e-12
 """Room below this share of the capacity is none."""
 
+CANCELLED = 1e-6
+"""What is left of a sum after a subtraction is added up anew below this share: it is rounding."""
+
 
 @dataclass(slots=True, kw_only=True)
 class _Growing:
@@ -281,7 +284,7 @@ class GreedyRun:
                 left -= self._use_up(exhausted, best, users, flow_of_load, now)
             else:
                 heapq.heappop(ends)
-                left -= self._finish(members[first], None, flow_of_load)
+                left -= self._finish(members[first], None, users, flow_of_load)
         self.operations += len(members)
         return {member.flow for member in members if member.is_rate}
 
@@ -300,16 +303,28 @@ class GreedyRun:
         ended = 0
         for member in users[c]:
             if not member.done:
-                ended += self._finish(member, now, flow_of_load)
+                ended += self._finish(member, now, users, flow_of_load)
         flow_of_load[c] = 0.0
         return ended
 
-    def _finish(self, member: _Growing, now: float | None, flow_of_load: dict[int, float]) -> int:
+    def _finish(
+        self,
+        member: _Growing,
+        now: float | None,
+        users: dict[int, list[_Growing]],
+        flow_of_load: dict[int, float],
+    ) -> int:
         """Settle a member at its end, or where it got to by `now`."""
         member.done = True
         self.operations += 1
         for c, load in member.loads:
-            flow_of_load[c] = max(0.0, flow_of_load[c] - load * member.speed)
+            rest = flow_of_load[c] - load * member.speed
+            if rest < CANCELLED * flow_of_load[c]:
+                growing = (each for each in users[c] if not each.done)
+                rest = sum(
+                    used * each.speed for each in growing for at, used in each.loads if at == c
+                )
+            flow_of_load[c] = rest
         grown = member.range_left
         if now is not None:
             grown = min(grown, member.speed * now)
