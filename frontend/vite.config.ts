@@ -23,6 +23,8 @@ export default defineConfig({
     setupFiles: ["./src/testing/setup.ts"],
     include: ["src/**/*.test.{ts,tsx}"],
     css: false,
+    // Importing everything anew for each file takes four times as long as the tests themselves.
+    isolate: false,
     // Charts and maps are loaded when first drawn, which takes seconds where cores are shared.
     testTimeout: 20_000,
   },

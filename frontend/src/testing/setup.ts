@@ -1,6 +1,7 @@
 /** What jsdom lacks and every screen needs. */
 import "@testing-library/jest-dom/vitest";
 
+import { notifications } from "@mantine/notifications";
 import { cleanup, configure } from "@testing-library/react";
 import { afterEach } from "vitest";
 
@@ -36,7 +37,9 @@ HTMLCanvasElement.prototype.getContext = () => null;
 Object.defineProperty(HTMLElement.prototype, "clientWidth", { value: 800 });
 Object.defineProperty(HTMLElement.prototype, "clientHeight", { value: 400 });
 
+// Files share what they import: nothing of one test is there for the next.
 afterEach(() => {
   cleanup();
+  notifications.clean();
   localStorage.clear();
 });
