@@ -89,10 +89,11 @@ package: runtime
 	  $(call done,installed weir itself (editable)); \
 	fi
 
-# Machine code depends on files that a kernel calls into, which numba's own cache does not notice.
-KERNELS = $(wildcard weir/*.py weir/allocation/*.py weir/optimizers/*/*.py \
-  weir/optimizers/*/*/*.py weir/utility/*.py weir/topologies/*.py weir/routing/*.py weir/transformation/*.py \
-  weir/planners/*/*.py weir/planners/*/*/*.py)
+# The files with kernels, and those that they import: machine code holds what it found there, and numba's
+# own cache notices a change in the kernel's own file only.
+KERNELS = $(shell kernels=$$(grep -rl --include='*.py' @compiled weir); echo $$kernels; \
+  sed -n 's/^ *from \(weir[a-z._]*\) import.*/\1/p' $$kernels | sort -u | tr . / | \
+  while read -r module; do ls $$module.py $$module/__init__.py 2>/dev/null || true; done)
 kernels_now = now=$(call hash,requirements/runtime.txt $(KERNELS)); \
 	if [[ $$(cat $(STAMPS)/kernels 2>/dev/null) != "$$now" ]]; then \
 	  find weir -name '*.nb[ci]' -delete; rm -f $(STAMPS)/first_compiled $(STAMPS)/compiled; \

@@ -13,15 +13,15 @@ from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
 from apps.systems.models import System
 from tests import database
+from tests.effort import effort
 from tests.factories import make_base_workload, make_user
 from tests.schema import SCHEMA
 
 # How long an example takes to draw says how busy the machine is, and nothing of the code.
 _ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# The same examples every time: what fails was broken by the change at hand. `make chaos` draws
+# The same examples every time: what fails was broken by the change at hand. `make thorough` draws
 # others each time.
-settings.register_profile("weir", _ANY_MACHINE, derandomize=True)
-settings.register_profile("others", _ANY_MACHINE, derandomize=False)
+settings.register_profile("weir", _ANY_MACHINE, derandomize=effort(True, False))
 settings.load_profile("weir")
 
 

@@ -16,7 +16,7 @@ NEVER_ZERO = (
     *("lost_directories", "restored_directories", "twins", "lost_broker_data"),
     "control_clock_jumps",
 )
-"""A fault that never happened in a thousand lives has tested nothing."""
+"""A fault that never happened in all those lives has tested nothing."""
 
 
 def run_seed(

@@ -1,4 +1,4 @@
-"""Playing one seed, and what must have happened at least once in a thousand of them."""
+"""Playing one seed, and what must have happened at least once in many of them."""
 
 from __future__ import annotations
 

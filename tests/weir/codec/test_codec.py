@@ -6,13 +6,13 @@ import copy
 import json
 import pickle
 import random
-import time
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import effort
 from tests.weir.kernel_strategies import problem_dicts, shuffled
 from weir.codec import (
     canonical_bytes,
@@ -334,10 +334,9 @@ def test_empty_problem() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("flaw", "size"), [("reference", 100_000), ("number", 100_000), ("duplicate", 1_000_000)]
-)
-def test_a_flaw_in_the_last_of_many_lines_is_found_in_seconds(flaw: str, size: int) -> None:
+@pytest.mark.parametrize("flaw", ["reference", "number", "duplicate"])
+def test_a_flaw_in_the_last_of_many_lines_is_found(flaw: str) -> None:
+    size = effort(100_000, 1_000_000)
     entry = json.dumps(GOOD["classes"][0])
     lines = [entry.replace('"c0"', f'"c{index}"') for index in range(size)]
     if flaw == "reference":
@@ -349,10 +348,8 @@ def test_a_flaw_in_the_last_of_many_lines_is_found_in_seconds(flaw: str, size: i
     head = json.dumps(GOOD | {"classes": []})[: -len("]}")]
     raw = (head + ",\n".join(lines) + "]}").encode()
     del lines
-    start_s = time.process_time()
     with pytest.raises(InvalidProblem, match=rf"classes\[{size - 1}\]"):
         problem_from_json(raw)
-    assert time.process_time() - start_s < 30  # about 6 s for a million
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import effort
 from tests.weir.answers import TOLERANCE, assert_feasible, minimum_fits
 from tests.weir.kernel_strategies import (
     extreme_problem_dicts,
@@ -29,7 +30,9 @@ METHODS = sorted(methods())
 QUICK: dict[str, dict[str, Any]] = {"annealing": {"steps": 2000}}
 """What makes a method quick that stopping after a few iterations does not."""
 
-quick = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(
+    max_examples=effort(15, 100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 each = pytest.mark.parametrize("name", METHODS)
 
 

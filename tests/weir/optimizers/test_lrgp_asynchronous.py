@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import effort
 from tests.weir.answers import assert_feasible
 from tests.weir.kernel_strategies import extreme_problem_dicts, problems
 from tests.weir.optimizers.test_lrgp import random_links
@@ -20,7 +21,9 @@ from weir.model import Problem, Result
 from weir.optimizers import lrgp
 from weir.stop import after_iterations, never
 
-quick = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(
+    max_examples=effort(10, 100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 variants = st.fixed_dictionaries(
     {
         "asynchronous": st.booleans(),

@@ -11,6 +11,7 @@ import warnings
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import effort
 from tests.weir.answers import assert_feasible, minimum_fits
 from tests.weir.kernel_strategies import extreme_problem_dicts, problem_dicts, problems, shuffled
 from weir.codec import problem_from_dict, result_from_dict, result_to_json, result_to_record
@@ -18,7 +19,9 @@ from weir.model import Problem, Result
 from weir.optimizers import lrgp
 from weir.stop import never
 
-quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(
+    max_examples=effort(25, 200), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 PARAMS = lrgp.Params(max_iterations=25)
 
 

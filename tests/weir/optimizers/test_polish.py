@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from tests.effort import effort
 from tests.weir.kernel_strategies import extreme_problem_dicts, problems
 from tests.weir.optimizers.exhaustive import brute_force
 from tests.weir.optimizers.tiny_instances import tiny_problem
@@ -23,6 +24,8 @@ from weir.optimizers.certified.polish import Polished, is_feasible, polished
 from weir.stop import never
 
 quick = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The search among numbers that differ by forty orders of magnitude takes a second each.
+slow = settings(quick, max_examples=effort(10, 100))
 EXACT = 2e-9
 """What branch and bound leaves open (1e-9), and as much for the rounding of the oracle."""
 
@@ -86,7 +89,7 @@ def test_never_worse_and_always_feasible(problem: Problem) -> None:
     check(*from_lrgp(problem, questions=30))
 
 
-@quick
+@slow
 @given(extreme_problem_dicts())
 def test_extreme_numbers_stay_feasible(entries: dict) -> None:
     check(*from_lrgp(problem_from_dict(entries), questions=20))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.effort import effort
 from weir.codec import problem_from_dict
 from weir.optimizers import methods
 from weir.stop import after_iterations, never
@@ -128,7 +129,7 @@ def answers(problem: Problem) -> dict[str, Result]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(48))
+@pytest.mark.parametrize("seed", range(effort(24, 200)))
 def test_every_method_against_the_bound(seed: int) -> None:
     entries = network(seed)
     found = answers(problem_from_dict(entries))
