@@ -30,8 +30,8 @@ began = began=$$(date +%s%N)
 done = printf '  %-44s %6.1f s\n' "$(1)" "$$(( ($$(date +%s%N) - began) / 100000000 ))e-1"
 
 .PHONY: help install venv runtime spark dev package first_compiled compiled started node_modules frontend chromium up down status logs \
-        test check check-python check-frontend e2e test-unit test-stack test-spark test-frontend chaos \
-        mutants thorough docs bench bench-running experiments pictures api migration adr pins
+        test check check-python check-frontend e2e test-unit test-stack test-spark test-frontend tested \
+        thorough mutation mutants docs bench bench-running experiments pictures api migration adr pins
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -177,9 +177,17 @@ logs: ## the end of every log (PART=web: one; FOLLOW=1: go on)
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs 2 --output-sync=$(if $(filter up,$(MAKECMDGOALS)),none,target)
 
 test: package ## everything that CI asks
+	@mkdir -p var; $(clean_commit) > var/testing
 	$(SIDE_BY_SIDE) dev node_modules chromium
 	$(SIDE_BY_SIDE) compiled frontend check-python docs check-frontend test-frontend
 	$(BIN)/python -m tests.suites
+	@if [[ -s var/testing && $$($(clean_commit)) == $$(cat var/testing) ]]; then mv var/testing var/tested; fi
+
+# The commit that is checked out, nothing where files differ from it.
+clean_commit = { if [[ -z $$(git status --porcelain 2>&1) ]]; then git rev-parse HEAD; fi; }
+tested: ## whether `make test` has passed on the commit that is checked out
+	@if [[ -s var/tested && $$($(clean_commit)) == $$(cat var/tested) ]]; then echo "tested: $$(cat var/tested)"; \
+	else echo "not tested as it is; the last that passed: $$(cat var/tested 2>/dev/null || echo none)" >&2; exit 1; fi
 
 check: check-python docs check-frontend ## format, lint, types, contracts, migrations, schema drift, links of the documentation
 
@@ -219,23 +227,19 @@ test-spark: compiled dev ## tests on Spark
 test-frontend: node_modules
 	$(NPM) test --silent
 
-chaos: install dev ## hours of it: other examples of every property, 100,000 simulated lives, a million messages on killed brokers, a million on the whole system
-	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/weir -n $$(nproc) --hypothesis-profile others
-	$(BIN)/python -m tests.simulation --seeds 100000 --jobs $$(nproc)
-	$(BIN)/python -m tests.lives --seeds 100000 --jobs $$(nproc)
-	$(BIN)/python -m tests.chaos --deliveries 1000000 --shifts 50 --kills 20
-	$(BIN)/python -m tests.e2e.chaos --deliveries 1000000
+thorough: install dev chromium mutation ## what takes hours: suites within their budgets, more examples, 100,000 lives, a million messages, mutants (PARTS="lives mutants": these)
+	$(BIN)/python -m tests.suites --thorough $(PARTS)
 
-mutants: dev ## small bugs put into the code, one at a time: which does no test notice? (SAMPLE=, SEED=, RESUME=1)
+mutation: dev
 	@now=$(call hash,requirements/mutants.txt); \
 	if [[ $$(cat $(STAMPS)/mutants 2>/dev/null) != "$$now" ]]; then \
 	  echo "installing requirements/mutants.txt"; \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/mutants.txt; \
 	  echo "$$now" > $(STAMPS)/mutants; \
 	fi
-	WEIR_TEST_SERVERS=off $(BIN)/python -m tests.mutants --sample $(or $(SAMPLE),300) --seed $(or $(SEED),1) $(if $(RESUME),--resume)
 
-thorough: chaos mutants ## what takes hours: both of them
+mutants: mutation ## small bugs put into the code, one at a time: which does no test notice? (SAMPLE=, SEED=, RESUME=1)
+	WEIR_TEST_SERVERS=off $(BIN)/python -m tests.mutants --sample $(or $(SAMPLE),300) --seed $(or $(SEED),1) $(if $(RESUME),--resume)
 
 bench: install dev ## measure optimizers and agents, as ratios to plain implementations
 	$(BIN)/python -m benchmarks.lrgp

@@ -1,20 +1,25 @@
 """Run every suite of tests and print what each took beside its budget: `python -m tests.suites`.
 
-The first suite that fails ends the run. Budgets are for two cores of a quiet machine; a run over
-its budget is not a failure, it is something to look at.
+A stage that fails ends the run; suites of one stage run side by side. Budgets are for two cores of
+a quiet machine; in `make test` a suite over its budget is something to look at, no failure.
+`--thorough` runs the long parts as well, whatever fails, and a suite over its budget fails there.
 """
 
+import argparse
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / "var" / "reports"
 SLOWEST = 5
+CORES = str(os.cpu_count() or 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +29,16 @@ class Suite:
     name: str
     asks: str
     """What it finds out, in a few words."""
-    arguments: tuple[str, ...]
-    budget_s: int
+    command: tuple[str, ...]
+    """A module that Python runs, and its arguments."""
+    budget_s: int | None = None
+    """None: it takes as long as it takes."""
+    stage: int = 0
+    """Suites of one stage run side by side."""
     servers: bool = False
     """Whether each of its processes gets Postgres and Valkey of its own (tests/embedded.py)."""
+    thorough: bool = False
+    """Whether its tests try all that there is time for (tests/effort.py)."""
 
 
 OF_OTHERS = tuple(
@@ -37,24 +48,86 @@ SUITES = (
     Suite(
         "kernels",
         "algorithms, and the simulation of agents and coordinator",
-        ("tests/weir", "tests/simulation", "tests/lives", "-n2"),
+        ("pytest", "tests/weir", "tests/simulation", "tests/lives", "-n2"),
         180,
+        stage=1,
     ),
+    # Its tests wait for brokers and processes about a quarter of their time.
     Suite(
         "server",
         "Django, agents on real brokers, Spark, set-up, documentation",
-        (*OF_OTHERS, "-n2", "--dist=loadfile"),
+        ("pytest", *OF_OTHERS, "-n3", "--dist=loadfile"),
         300,
+        stage=2,
         servers=True,
     ),
-    Suite("chaos", "agents and brokers killed under load", ("tests/chaos",), 60),
     Suite(
         "journeys",
         "the whole system in a browser, and each process killed",
-        ("tests/e2e", "--ignore=tests/e2e/test_chaos.py"),
+        ("pytest", "tests/e2e", "--ignore=tests/e2e/test_chaos.py"),
         240,
+        stage=3,
     ),
-    Suite("whole chaos", "the whole system killed under load", ("tests/e2e/test_chaos.py",), 60),
+    Suite("chaos", "agents and brokers killed under load", ("pytest", "tests/chaos"), 60, stage=4),
+    Suite(
+        "whole chaos",
+        "the whole system killed under load",
+        ("pytest", "tests/e2e/test_chaos.py"),
+        60,
+        stage=4,
+    ),
+)
+LONG = (
+    Suite(
+        "examples",
+        "more and other examples of every property of the algorithms",
+        ("pytest", "tests/weir", f"-n{CORES}"),
+        thorough=True,
+    ),
+    Suite(
+        "walk",
+        "every request by everybody in every state of a plan",
+        ("pytest", "tests/apps/plans/test_walk.py"),
+        servers=True,
+        thorough=True,
+    ),
+    Suite(
+        "pages",
+        "every page in both colour schemes and widths",
+        ("pytest", "tests/e2e/test_journeys.py"),
+        thorough=True,
+    ),
+    Suite(
+        "simulation",
+        "100,000 simulated runs of the protocol",
+        ("tests.simulation", "--seeds", "100000", "--jobs", CORES),
+    ),
+    Suite(
+        "lives",
+        "100,000 simulated lives of production agents",
+        ("tests.lives", "--seeds", "100000", "--jobs", CORES),
+    ),
+    Suite(
+        "protocol-variants",
+        "at which seed each broken protocol is caught",
+        ("tests.simulation", "--mutants"),
+    ),
+    Suite(
+        "agent-variants",
+        "at which seed each broken agent is caught",
+        ("tests.lives", "--mutants", "--jobs", CORES),
+    ),
+    Suite(
+        "long-chaos",
+        "a million messages on killed brokers",
+        ("tests.chaos", "--deliveries", "1000000", "--shifts", "50", "--kills", "20"),
+    ),
+    Suite(
+        "long-whole-chaos",
+        "a million messages on the whole system",
+        ("tests.e2e.chaos", "--deliveries", "1000000"),
+    ),
+    Suite("mutants", "small bugs that no test notices", ("tests.mutants", "--sample", "300")),
 )
 
 
@@ -69,25 +142,77 @@ class Outcome:
     slowest: tuple[tuple[float, str], ...]
     """Seconds and name of the tests that took longest."""
 
+    @property
+    def over(self) -> bool:
+        """Whether it took longer than it may."""
+        return self.suite.budget_s is not None and self.seconds > self.suite.budget_s
 
-def run(suite: Suite) -> Outcome:
-    """Run one suite; what it prints goes where ours goes."""
+
+def stages(suites: Sequence[Suite]) -> list[list[Suite]]:
+    """Return the suites that run side by side, stage after stage; those of stage 0 run alone."""
+    rows: list[list[Suite]] = []
+    for suite in suites:
+        if rows and suite.stage and rows[-1][0].stage == suite.stage:
+            rows[-1].append(suite)
+        else:
+            rows.append([suite])
+    return rows
+
+
+def run_stage(suites: Sequence[Suite]) -> list[Outcome]:
+    """Run suites side by side. What the first prints is seen at once, the others' output later."""
     REPORTS.mkdir(parents=True, exist_ok=True)
-    report = REPORTS / f"{suite.name.replace(' ', '-')}.xml"
-    report.unlink(missing_ok=True)
     began = time.monotonic()
-    command = [sys.executable, "-m", "pytest", *suite.arguments, "--junitxml", str(report)]
+    running = []
+    for place, suite in enumerate(suites):
+        _report(suite).unlink(missing_ok=True)
+        output = TemporaryFile() if place else None  # noqa: SIM115  # closed when it was printed
+        process = subprocess.Popen(
+            _command(suite), cwd=ROOT, env=_environment(suite), stdout=output, stderr=output
+        )
+        running.append((suite, process, output))
+    took: dict[str, float] = {}
+    while len(took) < len(running):
+        for suite, process, _ in running:
+            if process.poll() is not None:
+                took.setdefault(suite.name, time.monotonic() - began)
+        time.sleep(0.1)
+    outcomes = []
+    for suite, process, output in running:
+        if output is not None:
+            output.seek(0)
+            print(output.read().decode(errors="replace"), flush=True)
+            output.close()
+        seconds = took[suite.name]
+        print(f"  {suite.name:<44} {seconds:6.1f} s", flush=True)
+        tests = sorted(durations(_report(suite)), reverse=True)
+        slowest = tuple(tests[:SLOWEST])
+        outcomes.append(Outcome(suite, seconds, process.returncode, len(tests), slowest))
+    return outcomes
+
+
+def _report(suite: Suite) -> Path:
+    return REPORTS / f"{suite.name.replace(' ', '-')}.xml"
+
+
+def _command(suite: Suite) -> list[str]:
+    command = [sys.executable, "-m", *suite.command]
+    return [*command, "--junitxml", str(_report(suite))] if command[2] == "pytest" else command
+
+
+def _environment(suite: Suite) -> dict[str, str]:
     environment = dict(os.environ)
     if not suite.servers:
         environment["WEIR_TEST_SERVERS"] = "off"
-    status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
-    took = time.monotonic() - began
-    tests = sorted(durations(report), reverse=True) if report.exists() else []
-    return Outcome(suite, took, status, len(tests), tuple(tests[:SLOWEST]))
+    if suite.thorough:
+        environment["WEIR_THOROUGH"] = "1"
+    return environment
 
 
 def durations(report: Path) -> list[tuple[float, str]]:
-    """Read seconds and name of each test from a report in the JUnit format."""
+    """Read seconds and name of each test from a report in the JUnit format; none without one."""
+    if not report.exists():
+        return []
     cases = ElementTree.parse(report).iter("testcase")
     return [
         (float(case.get("time", 0)), f"{case.get('classname')}.{case.get('name')}")
@@ -95,41 +220,57 @@ def durations(report: Path) -> list[tuple[float, str]]:
     ]
 
 
-def table(outcomes: list[Outcome]) -> str:
+def table(outcomes: Sequence[Outcome], elapsed_s: float) -> str:
     """Return the outcomes as lines: suite, tests, seconds, budget, then the slowest tests."""
-    lines = [f"{'suite':<14}{'tests':>7}{'seconds':>10}{'budget':>9}"]
+    lines = [f"{'suite':<18}{'tests':>7}{'seconds':>10}{'budget':>9}"]
     for outcome in outcomes:
         suite = outcome.suite
-        over = "  over" if outcome.seconds > suite.budget_s else ""
-        said = "" if outcome.status == 0 else "  failed"
+        remarks = ("  over" if outcome.over else "") + ("  failed" if outcome.status else "")
+        budget = "-" if suite.budget_s is None else str(suite.budget_s)
         lines.append(
-            f"{suite.name:<14}{outcome.tests:>7}{outcome.seconds:>10.0f}{suite.budget_s:>9}{over}{said}"
+            f"{suite.name:<18}{outcome.tests or '-':>7}{outcome.seconds:>10.0f}{budget:>9}{remarks}"
         )
-    total = sum(outcome.seconds for outcome in outcomes)
-    budget = sum(outcome.suite.budget_s for outcome in outcomes)
     tests = sum(outcome.tests for outcome in outcomes)
-    lines.append(f"{'all':<14}{tests:>7}{total:>10.0f}{budget:>9}")
+    budget_s = sum(outcome.suite.budget_s or 0 for outcome in outcomes)
+    lines.append(f"{'all':<18}{tests:>7}{elapsed_s:>10.0f}{budget_s:>9}")
     lines += ["", "slowest"]
     for outcome in outcomes:
         lines += [f"{seconds:>8.1f} s  {name}" for seconds, name in outcome.slowest]
     return "\n".join(lines)
 
 
+def run(suites: Sequence[Suite], *, to_the_end: bool) -> int:
+    """Run the suites and print the table; return the exit status. `to_the_end`: a failure ends
+    nothing, and a suite over its budget is one."""
+    began = time.monotonic()
+    outcomes: list[Outcome] = []
+    for stage in stages(suites):
+        outcomes += run_stage(stage)
+        if not to_the_end and any(outcome.status for outcome in outcomes):
+            break
+    print(f"\n{table(outcomes, time.monotonic() - began)}", flush=True)
+    failed = next((outcome.status for outcome in outcomes if outcome.status), 0)
+    over = [outcome.suite.name for outcome in outcomes if outcome.over]
+    if to_the_end and over:
+        print(f"error: over its budget: {', '.join(over)}", file=sys.stderr)
+        return failed or 1
+    return failed
+
+
 def main() -> int:
     """Run the suites named on the command line, or all; return the exit status."""
-    known = {suite.name: suite for suite in SUITES}
-    asked = sys.argv[1:] or list(known)
-    for name in asked:
+    parser = argparse.ArgumentParser(prog="python -m tests.suites", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="SUITE", help="those to run; default: all")
+    parser.add_argument("--thorough", action="store_true", help="the long parts as well")
+    args = parser.parse_args()
+    offered = SUITES + LONG if args.thorough else SUITES
+    known = {suite.name: suite for suite in offered}
+    for name in args.names:
         if name not in known:
             print(f"error: no suite {name!r}; there are {', '.join(known)}", file=sys.stderr)
             return 2
-    outcomes: list[Outcome] = []
-    for name in asked:
-        outcomes.append(run(known[name]))
-        if outcomes[-1].status != 0:
-            break
-    print(f"\n{table(outcomes)}", flush=True)
-    return outcomes[-1].status
+    chosen = [known[name] for name in args.names] or offered
+    return run(chosen, to_the_end=args.thorough)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The chaos run on the whole system at the size of CI; `make chaos` has more."""
+"""The chaos run on the whole system at the size of CI; `make thorough` has more."""
 
 import os
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.e2e
 
 WINDOW_S = 6.0
 """Traffic is measured over so long."""
-PACE_S = 4.0
+PACE_S = 2.0
 """Between two steps, so that somebody who watches sees them."""
 NEAR = 0.15
 """What agents count on links against what follows from what they count at gates."""
@@ -65,7 +65,7 @@ def evaluate(fleet: Fleet, author: Page) -> dict[str, Any]:
     author.get_by_role("button", name="Find a better overlay").first.click()
     dialog = author.get_by_role("dialog")
     dialog.get_by_label("Traffic is the mean of the last").fill(f"{WINDOW_S:g}")
-    dialog.get_by_label("Time limit").fill("20")
+    dialog.get_by_label("Time limit").fill("10")
     # Routing costs what agents can count: one for every message on a link.
     dialog.get_by_role("button", name="Planners, limits, frozen parts and costs").click()
     dialog.get_by_label("Message above capacity").fill("0")

