@@ -14,7 +14,7 @@ def at_once(*actions: Callable[[], Any]) -> list[Any]:
 
     def go(action: Callable[[], Any]) -> Any:
         try:
-            gate.wait(timeout=10)
+            gate.wait(timeout=60)
             return action()
         finally:
             connection.close()

@@ -18,7 +18,7 @@ from config.stack import ports
 # Not the seeded one: tests that run side by side would try the same ports.
 _CHANCE = random.SystemRandom()
 BINARY = Path(sys.executable).with_name("nats-server")
-START_S = 10.0
+START_S = 60.0
 
 
 def free_port() -> int:

@@ -61,7 +61,7 @@ class Broker:
                 stdout=out,
                 stderr=out,
             )
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline and self._process.poll() is None:
             try:
                 socket.create_connection(("127.0.0.1", self.port), 0.2).close()

@@ -20,7 +20,7 @@ from tests.nats_server import NatsServer
 from weir.coordination.tables import Tables
 from weir.coordination.wire import Delivery, FlowSpec
 
-WAIT_S = 10.0
+WAIT_S = 60.0
 NO_LINKS = Tables()
 """Of a broker that has no neighbours and knows it."""
 

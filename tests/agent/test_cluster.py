@@ -106,7 +106,7 @@ async def test_an_agent_whose_server_joins_others_later_answers_nobody_any_more(
                 + "\n"
             )
             broker.start()
-            await until(lambda: "cluster" in driver._own.problem, "it is named", within_s=20)
+            await until(lambda: "cluster" in driver._own.problem, "it is named")
             assert not await _lets_in(broker)
     finally:
         await driver.close()

@@ -28,7 +28,7 @@ from weir.coordination.wire import ClassSpec
 
 pytestmark = pytest.mark.stack
 
-WAIT_S = 10.0
+WAIT_S = 60.0
 GOLD = "trades/gold 1"
 
 

@@ -31,7 +31,7 @@ from tests.nats_server import NatsServer, free_port
 from weir.coordination.wire import ClassSpec, Delivery, FlowSpec
 
 pytestmark = pytest.mark.stack
-WAIT_S = 10.0
+WAIT_S = 60.0
 FLOW = FlowSpec(delivery=Delivery.RELIABLE)
 
 

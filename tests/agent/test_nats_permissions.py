@@ -24,7 +24,7 @@ from weir.coordination.wire import ClassSpec
 
 pytestmark = pytest.mark.stack
 
-WAIT_S = 10.0
+WAIT_S = 60.0
 OWN = "b1"
 GOLD, SILVER, FULL = "gold", "silver", "full"
 CLASSES = {

@@ -12,7 +12,7 @@ from weir.coordination.wire import Delivery, FlowSpec
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
-LIMIT_S = 30
+LIMIT_S = 60.0
 
 
 @pytest.fixture

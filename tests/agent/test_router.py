@@ -14,7 +14,7 @@ from weir.coordination.tables import Tables
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
-LIMIT_S = 40
+LIMIT_S = 60.0
 NAMES = ("a", "b.1", "c")
 
 

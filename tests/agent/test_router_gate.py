@@ -15,7 +15,7 @@ from weir.coordination.wire import Gate
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
-LIMIT_S = 40
+LIMIT_S = 60.0
 
 
 @pytest.fixture

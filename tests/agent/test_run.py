@@ -25,7 +25,7 @@ from weir.coordination.wire import ClassSpec, Document, FlowSpec, Gate
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 DOCUMENT = Document(
     system="s",
     broker="a",

@@ -32,7 +32,7 @@ from tests.factories.fleet import Harbour, Loop, make_harbour, population, rate,
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 class Beside:

@@ -32,7 +32,7 @@ def driver_of(network: VirtualNetwork, name: str) -> SimulatedDriver:
     return SimulatedDriver(network=network, address=f"sim://{name}", broker=name)
 
 
-async def until(true: Callable[[], bool], within_s: float = 5.0) -> None:
+async def until(true: Callable[[], bool], within_s: float = 60.0) -> None:
     deadline = time.monotonic() + within_s
     while not true():
         assert time.monotonic() < deadline

@@ -64,7 +64,7 @@ async def playing(stack: Stack) -> AsyncIterator[tuple[clients.Clients, Admissio
         await admission.close()
 
 
-async def eventually(condition: Callable[[], bool], seconds: float = 15.0) -> None:
+async def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.05)

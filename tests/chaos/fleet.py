@@ -21,7 +21,7 @@ from tests.agent.brokers import Broker
 from tests.nats_server import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
-READY_S = 30.0
+READY_S = 60.0
 
 
 class Process:

@@ -17,7 +17,7 @@ from tests.chaos.audit import Verdict, judge
 from tests.chaos.traffic import Published, Recorded, publish_reliable, record_reliable
 from tests.e2e.fleet import Fleet
 
-ARRIVE_S = 20.0
+ARRIVE_S = 60.0
 
 
 class AuditedLoad:

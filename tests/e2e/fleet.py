@@ -93,7 +93,7 @@ class Fleet:
                         found[consumer] = found.get(consumer, 0) + 1
         return found
 
-    def wait_admitted(self, seconds: float = 30.0) -> None:
+    def wait_admitted(self, seconds: float = 60.0) -> None:
         """Until the brokers hold exactly as many consumers of each class as its limit and its
         demand allow."""
         wanted = {row["name"]: row["population_max"] for row in self.rows("consumer-classes")}
@@ -144,7 +144,7 @@ class Fleet:
             for flow, gate in state["gates"].items()
         }
 
-    def wait_rates(self, seconds: float = 40.0) -> None:
+    def wait_rates(self, seconds: float = 60.0) -> None:
         """Until every flow passes at the rate of its gate: all of them are offered more."""
         deadline = time.monotonic() + seconds
         while True:

@@ -79,7 +79,7 @@ def test_topic_two_classes_and_a_utility_optimized_and_seen(page: Page, rest: Ap
     page.goto(f"/systems/{system}/topology")
     page.get_by_role("link", name="Optimize").click()
     page.get_by_role("button", name="Start run").click()
-    expect(page.get_by_text("Succeeded").first).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("Succeeded").first).to_be_visible()
 
     latest = rest.get("/api/v1/allocations", system=system)["results"][0]
     page.goto(f"/allocations/{latest['id']}")
@@ -98,7 +98,7 @@ def test_long_run_shows_progress_and_is_cancelled(page: Page, rest: Api) -> None
         parameters={"max_iterations": 1_000_000, "patience": 1_000_000},
     )
     page.goto(run.replace("/api/v1", ""))
-    expect(page.get_by_text("Running").first).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("Running").first).to_be_visible()
     expect(page.get_by_text("Best utility so far")).to_be_visible()
 
     page.get_by_role("button", name="Cancel run").click()

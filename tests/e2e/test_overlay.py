@@ -54,7 +54,7 @@ def measured(fleet: Fleet) -> Routing:
 
 def id_in(page: Page, path: str) -> str:
     """The last part of the address, once the page is there."""
-    expect(page).to_have_url(re.compile(f"/{path}/[0-9a-f-]{{36}}"), timeout=60_000)
+    expect(page).to_have_url(re.compile(f"/{path}/[0-9a-f-]{{36}}"))
     return page.url.split("?")[0].rsplit("/", 1)[1]
 
 
@@ -107,7 +107,7 @@ def choose(author: Page, found: dict[str, Any]) -> str:
     author.get_by_role("button", name="Make a plan").click()
     again = author.get_by_role("dialog").get_by_role("button", name="Make a plan")
     ready = again.or_(author.get_by_role("button", name="Send for review")).first
-    expect(ready).to_be_visible(timeout=60_000)
+    expect(ready).to_be_visible()
     if again.is_visible():
         again.click()
     return id_in(author, "plans")
@@ -140,10 +140,10 @@ def carry_out(fleet: Fleet, people: People, plan: str) -> None:
     operator.get_by_role("dialog").get_by_role("button", name="Execute").click()
     # The picture goes along with the steps, levels as measured meanwhile.
     live = operator.get_by_text(re.compile("^as measured after step"))
-    expect(live).to_be_visible(timeout=60_000)
+    expect(live).to_be_visible()
     execution = fleet.execution_of({"id": plan})
     fleet.wait_execution(execution, "succeeded")
-    expect(operator.get_by_text("Succeeded").first).to_be_visible(timeout=60_000)
+    expect(operator.get_by_text("Succeeded").first).to_be_visible()
 
 
 def way_back(author: Page, plan: str) -> str:
@@ -152,7 +152,7 @@ def way_back(author: Page, plan: str) -> str:
     author.get_by_role("button", name="Roll back").click()
     dialog = author.get_by_role("dialog")
     dialog.get_by_role("button", name="Roll back").click()
-    expect(author).not_to_have_url(re.compile(plan), timeout=60_000)
+    expect(author).not_to_have_url(re.compile(plan))
     return id_in(author, "plans")
 
 

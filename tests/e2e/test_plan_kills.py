@@ -20,7 +20,7 @@ def test_execution_survives_kill_of(part: str, weir: Stack, fleet: Fleet) -> Non
 
     done = fleet.wait_execution(execution, "succeeded", seconds=60)
     assert done["actions_done"] == done["actions_total"] > 0
-    fleet.everybody.wait(f"/api/v1/plans/{plan['id']}", lambda row: row["state"] == "executed", 20)
+    fleet.everybody.wait(f"/api/v1/plans/{plan['id']}", lambda row: row["state"] == "executed", 60)
     # Nothing half done: the brokers hold what the plan says, the links are the overlay's.
     fleet.wait_live()
     fleet.wait_admitted()

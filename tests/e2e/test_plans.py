@@ -27,7 +27,7 @@ def test_allocation_is_read_approved_carried_out_and_rolled_back(
     author.goto(f"/systems/{fleet.system}/topology")
     author.get_by_role("link", name="Optimize").click()
     author.get_by_role("button", name="Start run").click()
-    expect(author.get_by_text("Succeeded").first).to_be_visible(timeout=30_000)
+    expect(author.get_by_text("Succeeded").first).to_be_visible()
     latest = fleet.rows("allocations")[0]
     author.goto(f"/allocations/{latest['id']}")
     author.get_by_role("button", name="Make plan").click()
@@ -74,7 +74,7 @@ def test_allocation_is_read_approved_carried_out_and_rolled_back(
     operator.goto(f"/plans/{second['id']}")
     operator.get_by_role("button", name="Execute").click()
     operator.get_by_role("dialog").get_by_role("button", name="Execute").click()
-    expect(operator.get_by_role("button", name="Roll back")).to_be_visible(timeout=20_000)
+    expect(operator.get_by_role("button", name="Roll back")).to_be_visible()
     execution = fleet.execution_of(second)
     fleet.everybody.wait(
         f"/api/v1/executions/{execution['id']}",
@@ -84,7 +84,7 @@ def test_allocation_is_read_approved_carried_out_and_rolled_back(
     assert fleet.in_force() != before
     operator.get_by_role("button", name="Roll back").click()
     operator.get_by_role("dialog").get_by_role("button", name="Roll back").click()
-    expect(operator.get_by_text("Rolled back").first).to_be_visible(timeout=30_000)
+    expect(operator.get_by_text("Rolled back").first).to_be_visible()
     assert fleet.in_force() == before
     fleet.wait_admitted()
     fleet.wait_rates()

@@ -104,8 +104,8 @@ def test_a_schedule_and_a_trigger_compute_a_system_again(page: Page, rest: Api) 
     )
     assert halved.status_code == 200, halved.text
     row = firings.get_by_role("row", name=re.compile("capacities"))
-    expect(row.get_by_text("cpu of b1 changed by 50.0 %")).to_be_visible(timeout=20_000)
-    expect(row.get_by_text("Computed")).to_be_visible(timeout=20_000)
+    expect(row.get_by_text("cpu of b1 changed by 50.0 %")).to_be_visible()
+    expect(row.get_by_text("Computed")).to_be_visible()
 
     schedules.get_by_role("button", name="Delete").click()
     dialog.get_by_role("button", name="Delete").click()

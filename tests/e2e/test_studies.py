@@ -28,7 +28,7 @@ def test_sweep_is_asked_read_copied_and_deleted(page: Page, rest: Api) -> None:
     page.get_by_label(re.compile("^Name")).fill(name)
     page.get_by_role("button", name="Start study").click()
 
-    expect(page.get_by_text("Succeeded").first).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("Succeeded").first).to_be_visible()
     expect(page.get_by_role("heading", name="Utility over the varied quantity")).to_be_visible()
     answers = page.get_by_role("table", name="Answers", exact=True)
     expect(answers.get_by_role("row")).to_have_count(1 + 4)
@@ -81,13 +81,13 @@ def test_answers_appear_while_others_are_computed_and_stay_after_a_cancel(
     study = started.headers["Location"]
     sign_in(page)
     page.goto(study.replace("/api/v1", ""))
-    expect(page.get_by_text(re.compile(r"^\d+ answers? so far"))).to_be_visible(timeout=60_000)
+    expect(page.get_by_text(re.compile(r"^\d+ answers? so far"))).to_be_visible()
 
     page.get_by_role("button", name="Cancel study").click()
     page.get_by_role("dialog").get_by_role("button", name="Cancel study").click()
 
     expect(page.get_by_text("Cancelled").first).to_be_visible()
-    body = rest.wait(study, ended, 30)
+    body = rest.wait(study, ended, 60)
     assert body["state"] == "cancelled"
     assert 0 < body["points_done"] < body["points_total"] == 201
     points = rest.get(f"{study}/points", page_size=500)["results"]

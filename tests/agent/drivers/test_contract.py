@@ -30,7 +30,7 @@ from weir.coordination.wire import ClassSpec, Delivery
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
-LIMIT_S = 30
+LIMIT_S = 60.0
 PRODUCTS = products()
 BOTH = list(Delivery)
 

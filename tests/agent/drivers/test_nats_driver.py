@@ -13,7 +13,7 @@ from weir.coordination.wire import ClassSpec, Delivery, FlowSpec, Gate
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
-LIMIT_S = 30
+LIMIT_S = 60.0
 RELIABLE = FlowSpec(delivery=Delivery.RELIABLE, ingress=True)
 BEST_EFFORT = FlowSpec(delivery=Delivery.BEST_EFFORT, ingress=True)
 

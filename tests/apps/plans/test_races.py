@@ -34,7 +34,7 @@ from tests.factories.plans import (
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 @pytest.fixture

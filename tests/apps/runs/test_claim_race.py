@@ -19,7 +19,7 @@ def together(*actions):
 
     def go(action):
         try:
-            gate.wait(timeout=10)
+            gate.wait(timeout=60)
             return action()
         finally:
             connection.close()
