@@ -9,6 +9,7 @@ database it chose, so sharing one would let tests hear each other.
 """
 
 import os
+from collections import Counter
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
@@ -21,7 +22,8 @@ from config.offline import ADDRESSES
 from config.stack import Stack
 
 _worker = os.environ.get("PYTEST_XDIST_WORKER", "")
-STATE_DIR = Path(__file__).resolve().parents[1] / "var" / "test" / _worker
+ROOT = Path(__file__).resolve().parents[1]
+STATE_DIR = ROOT / "var" / "test" / _worker
 _wanted = os.environ.get("WEIR_TEST_SERVERS", "on") != "off"
 
 # As we found it: once our servers' addresses stand in it, the stack would take them for the user's.
@@ -59,8 +61,29 @@ class _ByServers(LoadScopeScheduling):
     servers of their own, and all files with tests on Spark, because it alone starts Spark."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file, _, _ = nodeid.partition("::")
-        return "spark" if _asks_for_spark(self.config.rootpath / file) else file
+        return _scope(nodeid)
+
+
+# A long file that begins last keeps the other workers waiting. Those that follow begin in the order
+# of how many tests they have.
+LONGEST = (
+    "spark",
+    *(
+        f"tests/{file}.py"
+        for file in (
+            *("stack/test_stack_up_and_down", "agent/test_control_plane_lost"),
+            *("agent/test_nats_rates", "docs/test_recipes", "stack/test_stack_kills"),
+            *("agent/test_broker_restored", "apps/plans/test_walk", "agent/test_cluster"),
+            *("apps/allocations/test_planning_steps", "apps/runs/test_lost_messages"),
+            *("agent/test_outcomes", "apps/runs/test_processes", "agent/test_runtime"),
+        )
+    ),
+)
+
+
+def _scope(nodeid: str) -> str:
+    file, _, _ = nodeid.partition("::")
+    return "spark" if _asks_for_spark(ROOT / file) else file
 
 
 @cache
@@ -70,7 +93,23 @@ def _asks_for_spark(file: Path) -> bool:
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
     """None: pytest-xdist takes its own."""
-    return _ByServers(config, log) if config.getoption("dist") == "loadfile" else None
+    if config.getoption("dist") != "loadfile":
+        return None
+    config.option.loadscopereorder = False  # the order of the workers' collections stands
+    return _ByServers(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Sort what workers collect: the longest files first."""
+    if _worker and _wanted:
+        sizes = Counter(_scope(item.nodeid) for item in items)
+        places = {scope: place for place, scope in enumerate(LONGEST)}
+
+        def rank(item: pytest.Item) -> tuple[int, int, str]:
+            scope = _scope(item.nodeid)
+            return places.get(scope, len(LONGEST)), -sizes[scope], scope
+
+        items.sort(key=rank)
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.embedded import LONGEST
 from tests.suites import LONG, ROOT, SUITES, Outcome, Suite, durations, main, run, stages, table
 
 REPORT = """<testsuites><testsuite>
@@ -33,6 +34,10 @@ def test_every_file_of_tests_is_in_one_suite() -> None:
     files = sorted((ROOT / "tests").rglob("test_*.py"))
     assert len(files) > 300
     assert {str(path): of_suite(path) for path in files if len(of_suite(path)) != 1} == {}
+
+
+def test_the_longest_files_are_there() -> None:
+    assert [path for path in LONGEST[1:] if not (ROOT / path).exists()] == []
 
 
 def test_contributing_says_what_each_may_take() -> None:

@@ -1,4 +1,4 @@
-"""The chaos run at the size of CI: 50,000 deliveries, 10 shifts, 3 kills (`make thorough`: more)."""
+"""The chaos run at the size of CI: 50,000 deliveries, 10 shifts, 3 kills; `make thorough`: more."""
 
 import os
 from pathlib import Path

@@ -207,7 +207,8 @@ class Observed:
     served: Mapping[str, str] | None = None
     """Class -> the flow that its consumers receive here. None: an older agent."""
     flow_failures: Mapping[str, str] = field(default_factory=dict)
-    """Flow -> why what the document asks for it is not in force here: its consumers get nothing."""
+    """Flow -> why what the document asks for it is not in force here: it is not delivered, or its
+    publishers are not let in."""
     class_failures: Mapping[str, str] = field(default_factory=dict)
     """Class -> why its consumers are not admitted as the document asks."""
     links: tuple[str, ...] = ()

@@ -119,12 +119,14 @@ def _action(
             for broker in kinds.brokers(row.action)
             if broker in agents or asks_of(row.action, wanted, broker)
         )
-    seen = {broker: _seen(row, agents[broker]) for broker in awaited if broker in agents}
+    observations = {broker: _seen(row, agents[broker]) for broker in awaited if broker in agents}
     return replace(
         view,
         awaited=awaited,
-        confirmed_by=frozenset(b for b, o in seen.items() if o and shows(o, row.action, wanted, b)),
-        failures={b: why for b, o in seen.items() if o and (why := failure(o, row.action))},
+        confirmed_by=frozenset(
+            b for b, o in observations.items() if o and shows(o, row.action, wanted, b)
+        ),
+        failures={b: why for b, o in observations.items() if o and (why := failure(o, row.action))},
         reports=reports,
         inverts=None if row.inverts_id is None else names[row.inverts_id],
     )

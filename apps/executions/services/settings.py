@@ -155,8 +155,8 @@ def failure(observed: Observed, action: Action) -> str:
     flow, consumer_class = action.target.get("flow", ""), action.target.get("class", "")
     if action.kind == "serve_class" and action.after is not None:
         flow = action.after["flow"]
-    said = (observed.flow_failures.get(flow), observed.class_failures.get(consumer_class))
-    return "; ".join(filter(None, said))
+    reasons = (observed.flow_failures.get(flow), observed.class_failures.get(consumer_class))
+    return "; ".join(filter(None, reasons))
 
 
 def asks_of(action: Action, value: Value | None, broker: str) -> bool:

@@ -17,7 +17,9 @@ class News:
     def __init__(self, subscription: Any) -> None:
         self.subscription = subscription
 
-    def about(self, public_id: Any, within_s: float = 60.0, enough: int = 1) -> list[dict[str, Any]]:
+    def about(
+        self, public_id: Any, within_s: float = 60.0, enough: int = 1
+    ) -> list[dict[str, Any]]:
         """News that name this object; stops early when enough of it has come."""
         found: list[dict[str, Any]] = []
         deadline = time.monotonic() + within_s

@@ -198,6 +198,7 @@ async def test_two_browsers_hear_the_same(valkey):
 @pytest.mark.parametrize("by", ["sign out", "deactivation", "another password"])
 async def test_stream_ends_with_its_session(monkeypatch, by):
     monkeypatch.setattr(stream, "HEARTBEAT_S", 600.0)
+
     def prepare():
         return make_user("erik"), make_user("root", Role.ADMIN)
 
