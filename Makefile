@@ -176,6 +176,9 @@ logs: ## the end of every log (PART=web: one; FOLLOW=1: go on)
 # (tests/suites.py).
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs 2 --output-sync=$(if $(filter up,$(MAKECMDGOALS)),none,target)
 
+# The commit that is checked out, nothing where files differ from it.
+clean_commit = { if [[ -z $$(git status --porcelain 2>&1) ]]; then git rev-parse HEAD; fi; }
+
 test: package ## everything that CI asks
 	@mkdir -p var; $(clean_commit) > var/testing
 	$(SIDE_BY_SIDE) dev node_modules chromium
@@ -183,8 +186,6 @@ test: package ## everything that CI asks
 	$(BIN)/python -m tests.suites
 	@if [[ -s var/testing && $$($(clean_commit)) == $$(cat var/testing) ]]; then mv var/testing var/tested; fi
 
-# The commit that is checked out, nothing where files differ from it.
-clean_commit = { if [[ -z $$(git status --porcelain 2>&1) ]]; then git rev-parse HEAD; fi; }
 tested: ## whether `make test` has passed on the commit that is checked out
 	@if [[ -s var/tested && $$($(clean_commit)) == $$(cat var/tested) ]]; then echo "tested: $$(cat var/tested)"; \
 	else echo "not tested as it is; the last that passed: $$(cat var/tested 2>/dev/null || echo none)" >&2; exit 1; fi

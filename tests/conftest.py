@@ -13,9 +13,9 @@ from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
 from apps.systems.models import System
 from tests import database
-from tests.effort import effort
 from tests.factories import make_base_workload, make_user
 from tests.schema import SCHEMA
+from tests.suites import effort
 
 # How long an example takes to draw says how busy the machine is, and nothing of the code.
 _ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -68,16 +68,19 @@ class _ByServers(LoadScopeScheduling):
 # of how many tests they have.
 LONGEST = (
     "spark",
-    *(
-        f"tests/{file}.py"
-        for file in (
-            *("stack/test_stack_up_and_down", "agent/test_control_plane_lost"),
-            *("agent/test_nats_rates", "docs/test_recipes", "stack/test_stack_kills"),
-            *("agent/test_broker_restored", "apps/plans/test_walk", "agent/test_cluster"),
-            *("apps/allocations/test_planning_steps", "apps/runs/test_lost_messages"),
-            *("agent/test_outcomes", "apps/runs/test_processes", "agent/test_runtime"),
-        )
-    ),
+    "tests/stack/test_stack_up_and_down.py",
+    "tests/agent/test_control_plane_lost.py",
+    "tests/agent/test_nats_rates.py",
+    "tests/docs/test_recipes.py",
+    "tests/stack/test_stack_kills.py",
+    "tests/agent/test_broker_restored.py",
+    "tests/apps/plans/test_walk.py",
+    "tests/agent/test_cluster.py",
+    "tests/apps/allocations/test_planning_steps.py",
+    "tests/apps/runs/test_lost_messages.py",
+    "tests/agent/test_outcomes.py",
+    "tests/apps/runs/test_processes.py",
+    "tests/agent/test_runtime.py",
 )
 
 

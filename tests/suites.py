@@ -14,12 +14,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import TypeVar
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / "var" / "reports"
 SLOWEST = 5
 CORES = str(os.cpu_count() or 2)
+THOROUGH = "WEIR_THOROUGH"
+
+T = TypeVar("T")
+
+
+def effort(usual: T, thorough: T) -> T:
+    """Return how much a test tries: the first in `make test`, the second in `make thorough`."""
+    return thorough if os.environ.get(THOROUGH) == "1" else usual
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +47,7 @@ class Suite:
     servers: bool = False
     """Whether each of its processes gets Postgres and Valkey of its own (tests/embedded.py)."""
     thorough: bool = False
-    """Whether its tests try all that there is time for (tests/effort.py)."""
+    """Whether its tests try all that there is time for (`effort`)."""
 
 
 OF_OTHERS = tuple(
@@ -205,7 +214,7 @@ def _environment(suite: Suite) -> dict[str, str]:
     if not suite.servers:
         environment["WEIR_TEST_SERVERS"] = "off"
     if suite.thorough:
-        environment["WEIR_THOROUGH"] = "1"
+        environment[THOROUGH] = "1"
     return environment
 
 

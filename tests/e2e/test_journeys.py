@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.e2e.api import Api, ended
 from tests.e2e.browsing import pick, sign_in
 from tests.e2e.fleet import Fleet
-from tests.effort import effort
+from tests.suites import effort
 
 pytestmark = pytest.mark.e2e
 

@@ -18,7 +18,6 @@ from tests.lives.broker import MAX_PAYLOAD, ModelBroker, Record, Stream
 from tests.lives.control import LivesControl
 from tests.lives.world import World
 from tests.simulation import mutants as cores
-from tests.simulation.audit import Violation
 from tests.simulation.control import Control
 from weir.coordination import effects as ask
 from weir.coordination.coordinator import Coordinator
@@ -189,20 +188,3 @@ MUTANTS |= {
     ),
     "knows no lives of an ingress": _mutant(2, broker_class=_KnowsNoLives, kinds=("set back",)),
 }
-
-
-def flaw_seen(world: type[World], seed: int) -> str:
-    """What the audit says of one life; empty when it sees nothing."""
-    try:
-        world(seed).run()
-    except Violation as violation:
-        return str(violation).partition(": ")[2]
-    return ""
-
-
-def caught_at(world: type[World], seeds: int) -> tuple[int | None, str]:
-    """(the first seed that catches this variant, what the audit said); None when none does."""
-    for seed in range(seeds):
-        if flaw := flaw_seen(world, seed):
-            return seed, flaw
-    return None, f"not caught by {seeds} seeds"

@@ -9,9 +9,10 @@ from collections import Counter
 
 import pytest
 
-from tests.lives.mutants import MUTANTS, flaw_seen
+from tests.lives.mutants import MUTANTS
 from tests.lives.runs import NEVER_ZERO, run_seed
 from tests.lives.world import World
+from tests.simulation.runs import flaw_seen
 
 LIVES = (*range(100), 219)
 """Seeds; in 219 an action is buried, as in one of two hundred. `make thorough` plays 100,000."""

@@ -13,8 +13,8 @@ import sys
 import time
 from collections import Counter
 
-from tests.simulation.mutants import MUTANTS, caught_at
-from tests.simulation.runs import NEVER_ZERO, run_seed
+from tests.simulation.mutants import MUTANTS
+from tests.simulation.runs import NEVER_ZERO, caught_at, run_seed
 from tests.simulation.world import World
 
 GIVE_UP = 5

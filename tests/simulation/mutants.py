@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tests.simulation.agents import INGRESS, SimAgent
-from tests.simulation.audit import Violation
 from tests.simulation.consumers import Consumers
 from tests.simulation.control import Control, Setting
 from tests.simulation.world import World
@@ -419,20 +418,3 @@ MUTANTS |= {
     "admits one too many": _mutant(0, consumers=_AdmitsOneTooMany),
     "does not evict": _mutant(1, consumers=_DoesNotEvict),
 }
-
-
-def flaw_seen(world: type[World], seed: int) -> str:
-    """What the audit says of one run; empty when it sees nothing."""
-    try:
-        world(seed).run()
-    except Violation as violation:
-        return str(violation).partition(": ")[2]
-    return ""
-
-
-def caught_at(world: type[World], seeds: int) -> tuple[int | None, str]:
-    """(the first seed that catches this variant, what the audit said); None when none does."""
-    for seed in range(seeds):
-        if flaw := flaw_seen(world, seed):
-            return seed, flaw
-    return None, f"not caught by {seeds} seeds"

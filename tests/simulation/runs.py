@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 from tests.simulation.audit import Violation
 from tests.simulation.world import World
@@ -57,3 +59,20 @@ def run_seed(seed: int, world: World | None = None) -> tuple[int, Counter[str], 
         return seed, world.run(), ""
     except Violation as violation:
         return seed, world.counts, str(violation)
+
+
+def flaw_seen(world: Callable[[int], Any], seed: int) -> str:
+    """What the audit says of one run, of `world` for this seed; empty when it sees nothing."""
+    try:
+        world(seed).run()
+    except Violation as violation:
+        return str(violation).partition(": ")[2]
+    return ""
+
+
+def caught_at(world: Callable[[int], Any], seeds: int) -> tuple[int | None, str]:
+    """(the first seed that catches this variant, what the audit said); None when none does."""
+    for seed in range(seeds):
+        if flaw := flaw_seen(world, seed):
+            return seed, flaw
+    return None, f"not caught by {seeds} seeds"

@@ -9,8 +9,8 @@ from collections import Counter
 
 import pytest
 
-from tests.simulation.mutants import MUTANTS, flaw_seen
-from tests.simulation.runs import NEVER_ZERO, run_seed
+from tests.simulation.mutants import MUTANTS
+from tests.simulation.runs import NEVER_ZERO, flaw_seen, run_seed
 
 RUNS = 100
 """`make thorough` plays 100,000."""

@@ -17,7 +17,7 @@ from apps.telemetry.services import agent_enrol, agent_revoke
 from tests.factories.fleet import FakeAgent, agent_row, enrol, rate, shift, start
 
 SOON_S = 60.0
-"""Before a poll ends by itself (`views.POLL_S`), however slow the machine is."""
+"""However slow the machine is. A poll that ends by itself (`views.POLL_S`) answers 204."""
 OBSERVED = {"version": "v", "gates": {"tides": {"rate_per_s": 1.0, "burst": 2.0}}, "links": ["b"]}
 
 

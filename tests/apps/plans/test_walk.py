@@ -1,8 +1,8 @@
 """No request by anybody changes what agents are told, but those that shall.
 
-A walk over every operation of the published schema, by everybody, in every state of a plan: each
-request is made, the documents of all agents are compared, and the request is taken back. Bodies are
-drawn from the schema: each member alone, with every value that could mean something here.
+A walk over every operation of the published schema in every state of a plan: each request is made,
+the documents of all agents are compared, and the request is taken back. Bodies are drawn from the
+schema: all members together, and each alone with every value that could mean something here.
 """
 
 import re
@@ -29,7 +29,6 @@ from apps.plans.services.policies import policy_for
 from apps.recomputation.services import schedule_create, trigger_create
 from apps.systems.services import Drafts, entities_create
 from apps.topology.models import Link
-from tests.effort import effort
 from tests.factories import make_class, make_topic, make_user
 from tests.factories.fleet import Harbour, must, population, rate
 from tests.factories.kinds import KINDS, World
@@ -42,6 +41,7 @@ from tests.factories.plans import (
     submitted,
 )
 from tests.schema import SCHEMA
+from tests.suites import effort
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 WRITES = sorted(
@@ -51,7 +51,8 @@ WRITES = sorted(
     if method in ("post", "put", "patch", "delete")
 )
 STATES = ("draft", "pending_review", "approved", "executing", "executed", "silent")
-# Where requests do change documents, all is tried; elsewhere every request once, by whoever may.
+# Where requests do change documents everybody tries everything; elsewhere one who may everything
+# makes each request without a body and with a value for every member.
 CLOSELY = effort(("approved", "executing"), STATES)
 EVERYTHING = "everything"
 ROLES = (EVERYTHING, *(role.value for role in Role), "nobody")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.effort import effort
+from tests.suites import effort
 from tests.weir.kernel_strategies import problem_dicts, shuffled
 from weir.codec import (
     canonical_bytes,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.effort import effort
+from tests.suites import effort
 from tests.weir.answers import TOLERANCE, assert_feasible, minimum_fits
 from tests.weir.kernel_strategies import (
     extreme_problem_dicts,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.effort import effort
+from tests.suites import effort
 from tests.weir.answers import assert_feasible
 from tests.weir.kernel_strategies import extreme_problem_dicts, problems
 from tests.weir.optimizers.test_lrgp import random_links

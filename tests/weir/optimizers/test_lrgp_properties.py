@@ -11,7 +11,7 @@ import warnings
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.effort import effort
+from tests.suites import effort
 from tests.weir.answers import assert_feasible, minimum_fits
 from tests.weir.kernel_strategies import extreme_problem_dicts, problem_dicts, problems, shuffled
 from weir.codec import problem_from_dict, result_from_dict, result_to_json, result_to_record

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.effort import effort
+from tests.suites import effort
 from tests.weir.kernel_strategies import extreme_problem_dicts, problems
 from tests.weir.optimizers.exhaustive import brute_force
 from tests.weir.optimizers.tiny_instances import tiny_problem

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.effort import effort
+from tests.suites import effort
 from weir.codec import problem_from_dict
 from weir.optimizers import methods
 from weir.stop import after_iterations, never

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.effort import effort
+from tests.suites import effort
 from tests.weir.answers import assert_feasible
 from tests.weir.optimizers.test_random_networks import network
 from weir.allocation.serving import fitting, waiting
