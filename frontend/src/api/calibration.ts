@@ -19,7 +19,10 @@ export const fitsQuery = (system: string) =>
     queryKey: keys.calibration.fits(system),
     queryFn: ({ signal }) =>
       take(
-        client.GET("/api/v1/calibrations", { params: { query: { system, page_size: 20 } }, signal }),
+        client.GET("/api/v1/calibrations", {
+          params: { query: { system, page_size: 20 } },
+          signal,
+        }),
       ),
   });
 

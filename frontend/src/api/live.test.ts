@@ -79,8 +79,16 @@ it("asks for nothing while nobody looks, and for what it missed when somebody do
   const invalidate = vi.spyOn(queries, "invalidateQueries");
   const refetch = vi.spyOn(queries, "refetchQueries");
   act(() => hear(queries, { kind: "recomputation", system: "unseen" }));
-  expect(invalidate).toHaveBeenCalledWith({ queryKey: keys.recomputation.all, refetchType: "none" });
-  vi.stubGlobal("EventSource", class { close = vi.fn(); });
+  expect(invalidate).toHaveBeenCalledWith({
+    queryKey: keys.recomputation.all,
+    refetchType: "none",
+  });
+  vi.stubGlobal(
+    "EventSource",
+    class {
+      close = vi.fn();
+    },
+  );
   const close = listen(queries);
   hidden.mockReturnValue(false);
   document.dispatchEvent(new Event("visibilitychange"));

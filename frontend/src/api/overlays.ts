@@ -108,15 +108,10 @@ export const useCancelEvaluation = () =>
   );
 
 export const useRerunEvaluation = () =>
-  useEvaluationCommand((id) =>
-    take(client.POST("/api/v1/overlay-evaluations/{id}/rerun", at(id))),
-  );
+  useEvaluationCommand((id) => take(client.POST("/api/v1/overlay-evaluations/{id}/rerun", at(id))));
 
 /** A draft of the way from the overlay in force to the candidate. */
-export const planFromCandidate = (
-  id: string,
-  body: Schemas["CandidatePlanRequestRequest"],
-) =>
+export const planFromCandidate = (id: string, body: Schemas["CandidatePlanRequestRequest"]) =>
   take(
     client.POST("/api/v1/overlay-candidates/{id}/plan", {
       params: { path: { id }, header: idempotencyKey() },
@@ -148,11 +143,15 @@ export const repairsQuery = (system: string) =>
   queryOptions({
     queryKey: keys.repairs(system),
     queryFn: async ({ signal }): Promise<Repair[]> =>
-      (await take(client.GET("/api/v1/repairs", { params: { query: { system } }, signal }))).results,
+      (await take(client.GET("/api/v1/repairs", { params: { query: { system } }, signal })))
+        .results,
     refetchInterval: LOOK_MS,
   });
 
 export const planRepair = (broker: string): Promise<Schemas["PlanDetail"]> =>
   take(
-    client.POST("/api/v1/repairs", { params: { header: idempotencyKey() }, body: { broker, title: "" } }),
+    client.POST("/api/v1/repairs", {
+      params: { header: idempotencyKey() },
+      body: { broker, title: "" },
+    }),
   );

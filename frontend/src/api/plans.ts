@@ -94,7 +94,9 @@ export const planOfModel = (system: string) =>
   take(client.POST("/api/v1/plans", { body: { system, title: "" } }));
 
 export type ModelState = Schemas["ModelState"];
-export type ModelStateQuery = NonNullable<operations["model_state_retrieve"]["parameters"]["query"]>;
+export type ModelStateQuery = NonNullable<
+  operations["model_state_retrieve"]["parameters"]["query"]
+>;
 
 /** Flows and classes as agents carry and serve them, beside what the model asks for. */
 export const modelStateQuery = (query: ModelStateQuery, version: number) =>

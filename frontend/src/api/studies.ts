@@ -74,10 +74,11 @@ export const studyCheckQuery = (body: StudyRequest) =>
     staleTime: 30_000,
   });
 
-export const startStudy = (body: StudyRequest & { name: string }, key: string): Promise<StudyDetail> =>
-  take(
-    client.POST("/api/v1/studies", { params: { header: { "Idempotency-Key": key } }, body }),
-  );
+export const startStudy = (
+  body: StudyRequest & { name: string },
+  key: string,
+): Promise<StudyDetail> =>
+  take(client.POST("/api/v1/studies", { params: { header: { "Idempotency-Key": key } }, body }));
 
 function useStudyCommand<Argument>(run: (argument: Argument) => Promise<unknown>) {
   const queries = useQueryClient();

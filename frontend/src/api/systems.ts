@@ -17,7 +17,9 @@ export const brokerCountQuery = (system: string) =>
   queryOptions({
     queryKey: keys.catalog.list("brokers", { system, page_size: 1 }),
     queryFn: async ({ signal }) =>
-      await take(client.GET("/api/v1/brokers", { params: { query: { system, page_size: 1 } }, signal })),
+      await take(
+        client.GET("/api/v1/brokers", { params: { query: { system, page_size: 1 } }, signal }),
+      ),
     select: (page: Page<Schemas["Broker"]>) => page.count,
   });
 
@@ -37,8 +39,11 @@ export const checklistQuery = (id: string, modelVersion: number) =>
   queryOptions({
     queryKey: keys.systems.checklist(id, modelVersion),
     queryFn: async ({ signal }) =>
-      (await take(client.GET("/api/v1/systems/{id}/checklist", { params: { path: { id } }, signal })))
-        .results,
+      (
+        await take(
+          client.GET("/api/v1/systems/{id}/checklist", { params: { path: { id } }, signal }),
+        )
+      ).results,
   });
 
 export const systemCreate = (body: Record<string, unknown>, key: string) =>
@@ -74,9 +79,7 @@ export const restoredQuery = (id: string) =>
   queryOptions({
     queryKey: keys.agents.restored(id),
     queryFn: async ({ signal }) =>
-      await take(
-        client.GET("/api/v1/systems/{id}/restored", { params: { path: { id } }, signal }),
-      ),
+      await take(client.GET("/api/v1/systems/{id}/restored", { params: { path: { id } }, signal })),
   });
 
 export const restoredAdopt = (id: string, reason: string) =>

@@ -60,7 +60,8 @@ export const telemetryQuery = (system: string) =>
         await take(client.GET("/api/v1/telemetry", { params: { query: { system } }, signal })),
       ),
     // The last answers are kept with the new one, so that a chart needs one small request a second.
-    structuralSharing: (before, now) => remember(before as Recent | undefined, (now as Recent).latest),
+    structuralSharing: (before, now) =>
+      remember(before as Recent | undefined, (now as Recent).latest),
   });
 
 /** Cells are brought up to date about every quarter of a minute. */
@@ -93,8 +94,11 @@ export const lossesQuery = (system: string) =>
   queryOptions({
     queryKey: keys.telemetry.losses(system),
     queryFn: async ({ signal }): Promise<Loss[]> =>
-      (await take(client.GET("/api/v1/telemetry/losses", { params: { query: { system } }, signal })))
-        .results,
+      (
+        await take(
+          client.GET("/api/v1/telemetry/losses", { params: { query: { system } }, signal }),
+        )
+      ).results,
   });
 
 /** The last minutes of one broker, asked once; what follows is heard. `only`: of its links alone. */

@@ -62,7 +62,9 @@ export function StartingBar() {
     <div className="offline" role="status">
       <Icon name="clock" small />
       Not answering, perhaps still starting:{" "}
-      {away.map((process) => `${process.name} (${process.meanwhile.replace(/\.$/, "")})`).join("; ")}
+      {away
+        .map((process) => `${process.name} (${process.meanwhile.replace(/\.$/, "")})`)
+        .join("; ")}
       .
     </div>
   );

@@ -94,7 +94,5 @@ const UNITS: readonly (readonly [suffix: string, unit: string])[] = [
 /** A column of the database as the name of a field: "pace_s" is "pace, s". */
 export function fieldWord(name: string): string {
   const found = UNITS.find(([suffix]) => name.endsWith(suffix) && name.length > suffix.length);
-  return found
-    ? `${plainWords(name.slice(0, -found[0].length))}, ${found[1]}`
-    : plainWords(name);
+  return found ? `${plainWords(name.slice(0, -found[0].length))}, ${found[1]}` : plainWords(name);
 }

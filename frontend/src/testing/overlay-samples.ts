@@ -1,5 +1,11 @@
 /** Sample evaluations and candidates; the compiler checks them against the API's schema. */
-import type { Candidate, CandidateDetail, Evaluation, SystemTraffic, TopologyTool } from "@/api/overlays";
+import type {
+  Candidate,
+  CandidateDetail,
+  Evaluation,
+  SystemTraffic,
+  TopologyTool,
+} from "@/api/overlays";
 import { SYSTEM } from "@/testing/samples";
 
 const TIME = "2026-03-18T14:02:00Z";
@@ -36,7 +42,13 @@ export const evaluation = (change: Partial<Evaluation> = {}): Evaluation => ({
   options: {},
   horizon_s: 86_400,
   window_s: 60,
-  traffic: { source: "model", detail: "From the model.", window_s: 60, flows: 3, published_per_s: 450 },
+  traffic: {
+    source: "model",
+    detail: "From the model.",
+    window_s: 60,
+    flows: 3,
+    published_per_s: 450,
+  },
   shift_pause_s: 0.036,
   shifts_measured: 20,
   note: "",
@@ -93,7 +105,14 @@ export const candidate = (change: Partial<Candidate> = {}): Candidate => ({
   net_benefit: 3_179_519_600,
   runtime_s: 0.1,
   frontier: [
-    { actions: 2, steps_count: 2, transformation_cost: 400, net_benefit: 3_179_519_600, planner: "slides", objective: "actions" },
+    {
+      actions: 2,
+      steps_count: 2,
+      transformation_cost: 400,
+      net_benefit: 3_179_519_600,
+      planner: "slides",
+      objective: "actions",
+    },
   ],
   allowed_commands: ["plan"],
   ...change,
@@ -221,7 +240,14 @@ export const systemTraffic = (change: Partial<SystemTraffic> = {}): SystemTraffi
   overloaded: [],
   pairs: [],
   links: [
-    { a: "S0", b: "S1", traffic_per_s: 20_400, measured_per_s: null, latency_s: 0.0051, capacity_per_s: 30_000 },
+    {
+      a: "S0",
+      b: "S1",
+      traffic_per_s: 20_400,
+      measured_per_s: null,
+      latency_s: 0.0051,
+      capacity_per_s: 30_000,
+    },
   ],
   brokers: [],
   ...change,

@@ -25,7 +25,9 @@ export const planPath = `/api/v1/plans/${PLAN}`;
 export const executionPath = `/api/v1/executions/${EXECUTION}`;
 
 export const answers = (plan: PlanDetail = planDetail(), execution?: Execution) => ({
-  "GET /api/v1/session": ok(session({ display_name: "Tomás Reyes", roles: ["viewer", "approver"] })),
+  "GET /api/v1/session": ok(
+    session({ display_name: "Tomás Reyes", roles: ["viewer", "approver"] }),
+  ),
   [`GET /api/v1/systems/${SYSTEM}`]: ok(system()),
   [`GET ${planPath}`]: ok(plan),
   [`GET ${planPath}/levels`]: ok({ stops: [], unknown_because: "" }),

@@ -413,11 +413,7 @@ export const utilityFunction = (
   ...change,
 });
 
-const parameter = (
-  name: string,
-  type: string,
-  unit: string,
-): Schemas["ParameterDescription"] => ({
+const parameter = (name: string, type: string, unit: string): Schemas["ParameterDescription"] => ({
   name,
   type,
   unit,
@@ -431,7 +427,11 @@ const parameter = (
 
 export const utilityKinds: Schemas["UtilityKinds"] = {
   results: [
-    { kind: "log", summary: "w ln(1 + r).", parameters: [parameter("weight", "number", "utility")] },
+    {
+      kind: "log",
+      summary: "w ln(1 + r).",
+      parameters: [parameter("weight", "number", "utility")],
+    },
     {
       kind: "piecewise",
       summary: "Linear between points.",
@@ -484,7 +484,14 @@ export const preview = (change: Partial<Schemas["Preview"]> = {}): Schemas["Prev
   admitted_after: 8385,
   changes: [
     { kind: "rate", name: "f5", detail: "", before: 23.97, after: 25, of_draft: true },
-    { kind: "node_price", name: "S1", detail: "cpu", before: 0.2955, after: 0.3417, of_draft: false },
+    {
+      kind: "node_price",
+      name: "S1",
+      detail: "cpu",
+      before: 0.2955,
+      after: 0.3417,
+      of_draft: false,
+    },
     { kind: "admitted", name: "c9", detail: "f2", before: 34, after: 0, of_draft: false },
   ],
   changes_in_all: 3,

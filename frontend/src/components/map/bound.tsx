@@ -8,10 +8,20 @@ export function boundWords(value: number | null, bound: number | null): string {
   if (value === null) return "no plan";
   if (bound === null) return "no bound";
   if (value <= bound) return "proven fewest";
-  return bound > 0 ? `at most ${gapPercent((value - bound) / bound)} % above` : `at least ${fixed(bound)}`;
+  return bound > 0
+    ? `at most ${gapPercent((value - bound) / bound)} % above`
+    : `at least ${fixed(bound)}`;
 }
 
-export function BoundBar({ value, bound, label }: { value: number; bound: number | null; label: string }) {
+export function BoundBar({
+  value,
+  bound,
+  label,
+}: {
+  value: number;
+  bound: number | null;
+  label: string;
+}) {
   const most = Math.max(1, value, bound ?? 0) * 1.12;
   const x = (amount: number) => (amount / most) * WIDTH;
   return (

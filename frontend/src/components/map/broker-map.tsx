@@ -4,7 +4,15 @@ import { useCallback, useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { Point, Size } from "./camera";
 import { readPalette, type Palette } from "./palette";
 import type { Places } from "./places";
-import { hit, paint, type MapConvoy, type MapEdge, type MapMove, type MapNode, type MapSlide } from "./scene";
+import {
+  hit,
+  paint,
+  type MapConvoy,
+  type MapEdge,
+  type MapMove,
+  type MapNode,
+  type MapSlide,
+} from "./scene";
 import { MapTools } from "./map-tools";
 import { useTravel } from "./use-travel";
 import { cameraKey, useCamera, usePointer } from "./use-camera";
@@ -107,7 +115,13 @@ export default function BrokerMap({
     points.current = paint(pen, picture, palette.current.read, size, camera);
   }, [picture, size, camera, theme, density]);
 
-  const reach = Math.max(8, Math.min(26, 0.4 * Math.sqrt((size.width * size.height) / Math.max(1, nodes.length)) * camera.zoom));
+  const reach = Math.max(
+    8,
+    Math.min(
+      26,
+      0.4 * Math.sqrt((size.width * size.height) / Math.max(1, nodes.length)) * camera.zoom,
+    ),
+  );
   const choose = useCallback(
     (id: string) => {
       const group = byId.get(id)?.count !== undefined;
@@ -139,7 +153,13 @@ export default function BrokerMap({
     const off = at && (at.x < 0 || at.y < 0 || at.x > size.width || at.y > size.height);
     if (at && (off || camera.zoom > 1.5)) centre(at);
   };
-  useKeys({ f: fit, j: () => go(1), k: () => go(-1), "+": () => zoom(1.5), "-": () => zoom(1 / 1.5) });
+  useKeys({
+    f: fit,
+    j: () => go(1),
+    k: () => go(-1),
+    "+": () => zoom(1.5),
+    "-": () => zoom(1 / 1.5),
+  });
 
   const hovered = hover ? byId.get(hover.id) : undefined;
   const chosen = selected === null ? undefined : byId.get(selected);

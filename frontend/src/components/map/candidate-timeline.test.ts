@@ -1,4 +1,10 @@
-import { candidateTimeline, loadsAt, loadsOfStop, playedBrokers, tellsOf } from "./candidate-timeline";
+import {
+  candidateTimeline,
+  loadsAt,
+  loadsOfStop,
+  playedBrokers,
+  tellsOf,
+} from "./candidate-timeline";
 import { placeLabels } from "./labels";
 
 import { candidateDetail, systemTraffic } from "@/testing/overlay-samples";
@@ -7,7 +13,12 @@ const candidate = candidateDetail();
 const timeline = candidateTimeline(candidate);
 const levels = (stop: number, told: typeof candidate | null = candidate) => {
   const loads = loadsOfStop(candidate, told ?? undefined, systemTraffic(), timeline, stop);
-  const brokers = ["S0", "S2", "S3"].map((name) => ({ name, region: "", map_x: null, map_y: null }));
+  const brokers = ["S0", "S2", "S3"].map((name) => ({
+    name,
+    region: "",
+    map_x: null,
+    map_y: null,
+  }));
   return playedBrokers(brokers, candidate, undefined, loads, stop > 0).map((one) => one.fraction);
 };
 

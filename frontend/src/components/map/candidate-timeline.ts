@@ -36,7 +36,9 @@ export function tellsOf(candidate: Pick<CandidateDetail, "steps">, timeline: Tim
   const words = (steps: readonly (readonly Move[])[]) =>
     JSON.stringify(
       steps.map((moves) =>
-        moves.map(({ op, broker, source, to, at }) => [op, broker, source, to, at].join(" ")).sort(),
+        moves
+          .map(({ op, broker, source, to, at }) => [op, broker, source, to, at].join(" "))
+          .sort(),
       ),
     );
   return words(movesOf(candidate)) === words(timeline.steps);

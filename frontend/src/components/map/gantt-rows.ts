@@ -51,8 +51,7 @@ export function ganttRows(steps: readonly (readonly Move[])[]): GanttRow[] {
   return [...rows]
     .map(([broker, cells]) => ({ broker, cells: [...cells.values()] }))
     .sort(
-      (a, b) =>
-        (a.cells[0]?.step ?? 0) - (b.cells[0]?.step ?? 0) || natural(a.broker, b.broker),
+      (a, b) => (a.cells[0]?.step ?? 0) - (b.cells[0]?.step ?? 0) || natural(a.broker, b.broker),
     );
 }
 

@@ -126,7 +126,9 @@ export const Gantt = memo(function Gantt({
     most === undefined
       ? "no broker takes part"
       : `${countText(rows.length, "broker takes", "brokers take")} part; ${most.broker} in ${countText(most.cells.length, "step")}` +
-        (bound ? `; at least ${countText(bound, "step")} ${bound === 1 ? "is" : "are"} needed` : "");
+        (bound
+          ? `; at least ${countText(bound, "step")} ${bound === 1 ? "is" : "are"} needed`
+          : "");
   const data = useMemo(
     () => ({
       name: `${name} steps against brokers`,
@@ -139,18 +141,13 @@ export const Gantt = memo(function Gantt({
   );
   const used = new Set(rows.flatMap((row) => row.cells.map((cell) => cell.part)));
   return (
-    <ChartPanel
-      title="Steps against brokers"
-      sub={sub}
-      data={data}
-      flush
-    >
+    <ChartPanel title="Steps against brokers" sub={sub} data={data} flush>
       {rows.length === 0 ? (
         <div className="body muted">No step: the overlay is already what it should be.</div>
       ) : (
         <>
           <Drawing rows={rows} steps={steps.length} at={at} onStop={onStop} />
-        <div className="legend ganttlegend">
+          <div className="legend ganttlegend">
             {(Object.keys(PARTS) as Part[])
               .filter((part) => used.has(part))
               .map((part) => (
@@ -228,7 +225,11 @@ function Drawing({
           const cell = found?.row?.cells.find(({ step }) => step === found.step);
           setTip(
             found && cell && found.row
-              ? { x: found.x, y: found.y, text: `Step ${cell.step + 1}, ${found.row.broker}: ${cell.title}` }
+              ? {
+                  x: found.x,
+                  y: found.y,
+                  text: `Step ${cell.step + 1}, ${found.row.broker}: ${cell.title}`,
+                }
               : null,
           );
         }}
@@ -241,7 +242,12 @@ function Drawing({
           style={{ width: room, height }}
         />
         {tip ? (
-          <div className="gantttip" style={{ transform: `translate(${Math.min(tip.x + 12, room - 280)}px, ${tip.y - height + 18}px)` }}>
+          <div
+            className="gantttip"
+            style={{
+              transform: `translate(${Math.min(tip.x + 12, room - 280)}px, ${tip.y - height + 18}px)`,
+            }}
+          >
             {tip.text}
           </div>
         ) : null}

@@ -46,7 +46,8 @@ class Taken {
 
   private *squares(box: Box) {
     for (let x = Math.floor(box.x / CELL); x * CELL < box.x + box.width; x += 1) {
-      for (let y = Math.floor(box.y / CELL); y * CELL < box.y + box.height; y += 1) yield `${x} ${y}`;
+      for (let y = Math.floor(box.y / CELL); y * CELL < box.y + box.height; y += 1)
+        yield `${x} ${y}`;
     }
   }
 
@@ -118,7 +119,9 @@ export function placeLabels(
     for (const { box: boxOf, ...spot } of spotsOf(one)) {
       const box = boxOf(one.width);
       const off =
-        box.x < 2 || box.y < 2 || box.x + box.width > bounds.width - 2 ||
+        box.x < 2 ||
+        box.y < 2 ||
+        box.x + box.width > bounds.width - 2 ||
         box.y + box.height > bounds.height - 2;
       const cost =
         taken.count(box) * 4 +

@@ -3,7 +3,8 @@ import { hasPlaces, layered, placesOf, radial } from "./places";
 import { tidy } from "./tidy";
 import { rooted, type Joined } from "./tree";
 
-const nodesOf = (n: number) => Array.from({ length: n }, (_, i) => ({ id: `b${i}`, name: `b${i}` }));
+const nodesOf = (n: number) =>
+  Array.from({ length: n }, (_, i) => ({ id: `b${i}`, name: `b${i}` }));
 /** The same pseudo-random tree every time. */
 function randomTree(n: number, seed: number): Joined[] {
   let state = seed;
@@ -11,7 +12,10 @@ function randomTree(n: number, seed: number): Joined[] {
     state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
     return Math.floor((state / 2_147_483_648) * below);
   };
-  return Array.from({ length: n - 1 }, (_, i) => ({ source: `b${i + 1}`, target: `b${next(i + 1)}` }));
+  return Array.from({ length: n - 1 }, (_, i) => ({
+    source: `b${i + 1}`,
+    target: `b${next(i + 1)}`,
+  }));
 }
 const path = (n: number): Joined[] =>
   Array.from({ length: n - 1 }, (_, i) => ({ source: `b${i}`, target: `b${i + 1}` }));
@@ -23,32 +27,37 @@ it("roots a tree in its middle and knows every broker's place below it", () => {
   expect(tree.order).toHaveLength(5);
 });
 
-it.each([1, 2, 3, 4, 5, 6, 7, 8])("draws tree %i without one broker on another or links that cross", (seed) => {
-  const n = 20 + 37 * seed;
-  const [nodes, edges] = [nodesOf(n), randomTree(n, seed)];
-  const tree = rooted(nodes, edges);
-  const x = tidy(tree);
-  const rows = new Map<number, number[]>();
-  for (const v of tree.order) {
-    const row = rows.get(tree.depth[v] ?? 0) ?? [];
-    row.push(v);
-    rows.set(tree.depth[v] ?? 0, row);
-  }
-  for (const row of rows.values()) {
-    const sorted = [...row].sort((a, b) => (x[a] ?? 0) - (x[b] ?? 0));
-    sorted.slice(1).forEach((v, index) => {
-      const left = sorted[index] ?? 0;
-      expect((x[v] ?? 0) - (x[left] ?? 0)).toBeGreaterThan(1 - 1e-9);
-      // Rows keep the order of the row above: then no two links between them cross.
-      expect(x[tree.parent[left] ?? 0] ?? 0).toBeLessThanOrEqual((x[tree.parent[v] ?? 0] ?? 0) + 1e-9);
+it.each([1, 2, 3, 4, 5, 6, 7, 8])(
+  "draws tree %i without one broker on another or links that cross",
+  (seed) => {
+    const n = 20 + 37 * seed;
+    const [nodes, edges] = [nodesOf(n), randomTree(n, seed)];
+    const tree = rooted(nodes, edges);
+    const x = tidy(tree);
+    const rows = new Map<number, number[]>();
+    for (const v of tree.order) {
+      const row = rows.get(tree.depth[v] ?? 0) ?? [];
+      row.push(v);
+      rows.set(tree.depth[v] ?? 0, row);
+    }
+    for (const row of rows.values()) {
+      const sorted = [...row].sort((a, b) => (x[a] ?? 0) - (x[b] ?? 0));
+      sorted.slice(1).forEach((v, index) => {
+        const left = sorted[index] ?? 0;
+        expect((x[v] ?? 0) - (x[left] ?? 0)).toBeGreaterThan(1 - 1e-9);
+        // Rows keep the order of the row above: then no two links between them cross.
+        expect(x[tree.parent[left] ?? 0] ?? 0).toBeLessThanOrEqual(
+          (x[tree.parent[v] ?? 0] ?? 0) + 1e-9,
+        );
+      });
+    }
+    tree.children.forEach((children, v) => {
+      const [first, last] = [children[0], children.at(-1)];
+      if (first === undefined || last === undefined) return;
+      expect(x[v]).toBeCloseTo(((x[first] ?? 0) + (x[last] ?? 0)) / 2);
     });
-  }
-  tree.children.forEach((children, v) => {
-    const [first, last] = [children[0], children.at(-1)];
-    if (first === undefined || last === undefined) return;
-    expect(x[v]).toBeCloseTo(((x[first] ?? 0) + (x[last] ?? 0)) / 2);
-  });
-});
+  },
+);
 
 it("draws a path of 20,000 brokers, which is as deep as a tree can be", () => {
   const x = tidy(rooted(nodesOf(20_000), path(20_000)));
@@ -74,7 +83,8 @@ it("bends rows into rings: the middle in the middle, nobody twice in one place",
   expect(places.get(root)).toEqual({ x: 0.5, y: 0.5 });
   const spots = [...places.values()].map(({ x, y }) => `${x.toFixed(9)} ${y.toFixed(9)}`);
   expect(new Set(spots).size).toBe(400);
-  for (const { x, y } of places.values()) expect(Math.hypot(x - 0.5, y - 0.5)).toBeLessThan(0.5 + 1e-9);
+  for (const { x, y } of places.values())
+    expect(Math.hypot(x - 0.5, y - 0.5)).toBeLessThan(0.5 + 1e-9);
 });
 
 it("stands brokers where they are stored only if all of them are", () => {

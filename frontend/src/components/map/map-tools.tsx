@@ -67,21 +67,47 @@ export function MapTools({
                 </button>
               </li>
             ))}
-            {wanted !== "" && found.length === 0 ? <li className="faint">No broker of that name</li> : null}
+            {wanted !== "" && found.length === 0 ? (
+              <li className="faint">No broker of that name</li>
+            ) : null}
           </ul>
         </div>
       )}
       <div className="maptools">
-        <button type="button" className="iconbtn" aria-label="Find a broker" title="Find a broker: /" onClick={open}>
+        <button
+          type="button"
+          className="iconbtn"
+          aria-label="Find a broker"
+          title="Find a broker: /"
+          onClick={open}
+        >
           <Icon name="search" small />
         </button>
-        <button type="button" className="iconbtn" aria-label="Zoom in" title="Zoom in: +" onClick={() => onZoom(1.5)}>
+        <button
+          type="button"
+          className="iconbtn"
+          aria-label="Zoom in"
+          title="Zoom in: +"
+          onClick={() => onZoom(1.5)}
+        >
           <Icon name="plus" small />
         </button>
-        <button type="button" className="iconbtn" aria-label="Zoom out" title={"Zoom out: \u2212"} onClick={() => onZoom(1 / 1.5)}>
+        <button
+          type="button"
+          className="iconbtn"
+          aria-label="Zoom out"
+          title={"Zoom out: \u2212"}
+          onClick={() => onZoom(1 / 1.5)}
+        >
           <Icon name="minus" small />
         </button>
-        <button type="button" className="iconbtn" aria-label="Fit the map" title="Fit: F" onClick={onFit}>
+        <button
+          type="button"
+          className="iconbtn"
+          aria-label="Fit the map"
+          title="Fit: F"
+          onClick={onFit}
+        >
           <Icon name="fit" small />
         </button>
       </div>

@@ -1,7 +1,13 @@
 /** A whole overlay: where its brokers stand, and its regions instead of them where there are too many. */
 import { useMemo, useState } from "react";
 
-import BrokerMap, { type MapConvoy, type MapEdge, type MapMove, type MapNode, type MapSlide } from "./broker-map";
+import BrokerMap, {
+  type MapConvoy,
+  type MapEdge,
+  type MapMove,
+  type MapNode,
+  type MapSlide,
+} from "./broker-map";
 import { bundle, groupsOf, GROUPS_FROM, unitOf, type Grouping } from "./groups";
 import { placesOf, type LayoutName } from "./places";
 import type { Joined } from "./tree";
@@ -203,7 +209,12 @@ export default function OverlayMap({
               Close {countText(open.size, "group")}
             </button>
           ) : null}
-          <button type="button" className="btn sm" aria-pressed={whole} onClick={() => setWhole(!whole)}>
+          <button
+            type="button"
+            className="btn sm"
+            aria-pressed={whole}
+            onClick={() => setWhole(!whole)}
+          >
             {whole ? "Show groups" : "Show every broker"}
           </button>
         </div>

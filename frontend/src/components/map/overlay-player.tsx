@@ -169,16 +169,18 @@ export function OverlayPlayer({
   const last = timeline.stops - 1;
   const stops = useMemo(
     () =>
-      Array.from(
-        { length: timeline.stops },
-        (_, index): Stop => ({
-          label: index === 0 ? firstLabel : `Step ${index}`,
-          note: notes?.[index],
-        }),
-      ),
+      Array.from({ length: timeline.stops }, (_, index): Stop => ({
+        label: index === 0 ? firstLabel : `Step ${index}`,
+        note: notes?.[index],
+      })),
     [timeline.stops, notes, firstLabel],
   );
-  const where = stop === 0 ? "before the first step" : stop === last ? `after step ${stop}, the goal` : `after step ${stop}`;
+  const where =
+    stop === 0
+      ? "before the first step"
+      : stop === last
+        ? `after step ${stop}, the goal`
+        : `after step ${stop}`;
   const words = wordsAt(timeline, stop);
   const layout: LayoutName = view === "map" ? "map" : "tree";
   return (

@@ -21,25 +21,41 @@ export function PhaseLegend({
 }) {
   return (
     <div className="legend">
-      {only.map((phase) => PHASES[phase]).map(({ word, colour, dash, line }) => (
-        <span key={word}>
-          <svg width="22" height="10" aria-hidden="true">
-            <path
-              d="M0 5H22"
-              stroke={`var(--${colour})`}
-              strokeWidth={line === "dotted" ? 2 : 3}
-              strokeDasharray={dash}
-              strokeLinecap={line === "dotted" ? "round" : "butt"}
-            />
-          </svg>
-          {word}
-        </span>
-      ))}
+      {only
+        .map((phase) => PHASES[phase])
+        .map(({ word, colour, dash, line }) => (
+          <span key={word}>
+            <svg width="22" height="10" aria-hidden="true">
+              <path
+                d="M0 5H22"
+                stroke={`var(--${colour})`}
+                strokeWidth={line === "dotted" ? 2 : 3}
+                strokeDasharray={dash}
+                strokeLinecap={line === "dotted" ? "round" : "butt"}
+              />
+            </svg>
+            {word}
+          </span>
+        ))}
       {convoys ? (
         <span title="Links hitched to one broker that carries them along">
           <svg width="22" height="12" aria-hidden="true">
-            <path d="M4 6H18" stroke="var(--moving)" strokeWidth="9" strokeLinecap="round" opacity=".2" />
-            <circle cx="16" cy="6" r="4" fill="none" stroke="var(--moving)" strokeWidth="1.25" strokeDasharray="2 1.5" />
+            <path
+              d="M4 6H18"
+              stroke="var(--moving)"
+              strokeWidth="9"
+              strokeLinecap="round"
+              opacity=".2"
+            />
+            <circle
+              cx="16"
+              cy="6"
+              r="4"
+              fill="none"
+              stroke="var(--moving)"
+              strokeWidth="1.25"
+              strokeDasharray="2 1.5"
+            />
           </svg>
           convoy
         </span>

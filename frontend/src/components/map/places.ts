@@ -84,5 +84,4 @@ export const placesOf = (
   nodes: readonly Placed[],
   edges: readonly Joined[],
   layout: LayoutName = "map",
-): Places =>
-  layout === "map" && hasPlaces(nodes) ? stored(nodes) : treePlaces(nodes, edges);
+): Places => (layout === "map" && hasPlaces(nodes) ? stored(nodes) : treePlaces(nodes, edges));

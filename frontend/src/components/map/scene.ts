@@ -1,7 +1,13 @@
 /** One picture of an overlay: what is drawn where, on a canvas, at one position of the camera. */
 import { CROWD, project, TOOLS, vesselHeight, type Camera, type Point, type Size } from "./camera";
 import { LINE, placeLabels, type Box, type Wanted } from "./labels";
-import { paintArrow, paintConvoy, paintLinks, type LineStyle, type PaintedLink } from "./paint-links";
+import {
+  paintArrow,
+  paintConvoy,
+  paintLinks,
+  type LineStyle,
+  type PaintedLink,
+} from "./paint-links";
 import { paintTold, paintTravel } from "./paint-travel";
 import { paintVessels, vesselWidth, type Vessel } from "./paint-vessels";
 import type { Palette } from "./palette";
@@ -67,11 +73,7 @@ const NAMED = 36;
 /** Most arrows that still tell something. */
 const ARROWS = 40;
 
-export function hit(
-  points: ReadonlyMap<string, Point>,
-  at: Point,
-  reach: number,
-): string | null {
+export function hit(points: ReadonlyMap<string, Point>, at: Point, reach: number): string | null {
   let [best, least] = [null as string | null, reach];
   for (const [id, point] of points) {
     const distance = Math.hypot(point.x - at.x, point.y - at.y);
@@ -174,7 +176,11 @@ function partsOf(vessel: Vessel & { node: MapNode }) {
   const over = fraction !== null && isOver(fraction);
   const parts = [{ text: name, font: BOLD, ink: "text" }];
   if (fraction !== null) {
-    parts.push({ text: percentText(fraction), font: over ? BOLD : FONT, ink: over ? "bad" : "text-2" });
+    parts.push({
+      text: percentText(fraction),
+      font: over ? BOLD : FONT,
+      ink: over ? "bad" : "text-2",
+    });
   }
   if (note) parts.push({ text: note, font: FONT, ink: "text-2" });
   return parts;
@@ -218,18 +224,16 @@ function paintLabels(
       return [vessel.node.id, { parts, width }] as const;
     }),
   );
-  const wanted = named.map(
-    (vessel): Wanted => ({
-      id: vessel.node.id,
-      at: vessel.at,
-      width: texts.get(vessel.node.id)?.width ?? 0,
-      vessel: {
-        width: vesselWidth(vessel.height, vessel.group) + (vessel.selected || vessel.ringed ? 14 : 0),
-        height: vessel.height + (vessel.ringed ? 20 : vessel.selected ? 12 : 0),
-      },
-      always: vessel.selected || (few && vessels.length <= 40),
-    }),
-  );
+  const wanted = named.map((vessel): Wanted => ({
+    id: vessel.node.id,
+    at: vessel.at,
+    width: texts.get(vessel.node.id)?.width ?? 0,
+    vessel: {
+      width: vesselWidth(vessel.height, vessel.group) + (vessel.selected || vessel.ringed ? 14 : 0),
+      height: vessel.height + (vessel.ringed ? 20 : vessel.selected ? 12 : 0),
+    },
+    always: vessel.selected || (few && vessels.length <= 40),
+  }));
   for (const { id, x, y, align } of placeLabels(wanted, few ? links : [], size, [toolsOf(size)])) {
     const text = texts.get(id);
     if (text) paintText(pen, palette, { x, y }, text.parts, align, text.width);
@@ -292,6 +296,12 @@ export function paint(
     }
   }
   paintEdgeLabels(pen, palette, links);
-  paintLabels(pen, palette, vessels, links.map(({ from, to }) => [from, to] as const), size);
+  paintLabels(
+    pen,
+    palette,
+    vessels,
+    links.map(({ from, to }) => [from, to] as const),
+    size,
+  );
   return points;
 }

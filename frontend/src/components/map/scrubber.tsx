@@ -29,10 +29,13 @@ export function Scrubber({
   });
   useEffect(() => {
     if (!playing) return;
-    const timer = setTimeout(() => {
-      if (at < last) move.current(at + 1);
-      if (at + 1 >= last) setPlaying(false);
-    }, Math.max(120, Math.min(PLAY_MS, PLAY_ALL_MS / Math.max(1, last))));
+    const timer = setTimeout(
+      () => {
+        if (at < last) move.current(at + 1);
+        if (at + 1 >= last) setPlaying(false);
+      },
+      Math.max(120, Math.min(PLAY_MS, PLAY_ALL_MS / Math.max(1, last))),
+    );
     return () => clearTimeout(timer);
   }, [playing, at, last]);
   const go = (stop: number) => {
@@ -70,7 +73,14 @@ export function Scrubber({
     return (
       <div className="scrub long">
         {button}
-        <button type="button" className="iconbtn" aria-label="One step back" title="[" disabled={at === 0} onClick={() => go(at - 1)}>
+        <button
+          type="button"
+          className="iconbtn"
+          aria-label="One step back"
+          title="["
+          disabled={at === 0}
+          onClick={() => go(at - 1)}
+        >
           <Icon name="left" small />
         </button>
         <input
@@ -83,7 +93,14 @@ export function Scrubber({
           style={{ "--v": `${last > 0 ? (at / last) * 100 : 0}%` } as React.CSSProperties}
           onChange={(event) => go(Number(event.target.value))}
         />
-        <button type="button" className="iconbtn" aria-label="One step on" title="]" disabled={at === last} onClick={() => go(at + 1)}>
+        <button
+          type="button"
+          className="iconbtn"
+          aria-label="One step on"
+          title="]"
+          disabled={at === last}
+          onClick={() => go(at + 1)}
+        >
           <Icon name="right" small />
         </button>
         <span className="where">

@@ -65,7 +65,12 @@ export function StopTable({
   if (rows.length === 0) return <Empty>This overlay has no links.</Empty>;
   return (
     <>
-      <DataTable label="Links at this stop" columns={columns} rows={paged.visible} rowKey={(row) => row.key} />
+      <DataTable
+        label="Links at this stop"
+        columns={columns}
+        rows={paged.visible}
+        rowKey={(row) => row.key}
+      />
       <div className="tabfoot">
         <PageFoot paged={paged} what="links" />
       </div>

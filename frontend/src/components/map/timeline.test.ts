@@ -1,11 +1,18 @@
 import { convoysAt, edgesAt, startOf, timelineOf, wordsAt, type Edge, type Move } from "./timeline";
 import { pictureAt } from "./overlay-player";
 
-const shift = (broker: string, source: string, to: string): Move => ({ op: "shift", broker, source, to });
+const shift = (broker: string, source: string, to: string): Move => ({
+  op: "shift",
+  broker,
+  source,
+  to,
+});
 const link = (text: string): Edge => ({ a: text.slice(0, 1), b: text.slice(1) });
 const tree = (text: string) => text.split(" ").map(link);
 const phasesAt = (timeline: ReturnType<typeof timelineOf>, stop: number) =>
-  Object.fromEntries(edgesAt(timeline, stop).map(({ a, b, phase }) => [[a, b].sort().join(""), phase]));
+  Object.fromEntries(
+    edgesAt(timeline, stop).map(({ a, b, phase }) => [[a, b].sort().join(""), phase]),
+  );
 
 describe("phases of links", () => {
   const start = tree("ab bc ap");
@@ -29,7 +36,9 @@ describe("phases of links", () => {
   });
 
   it("know an exchange, which links two other brokers than it parts", () => {
-    const found = timelineOf(start, [[{ op: "exchange", broker: "a", source: "b", at: "p", to: "c" }]]);
+    const found = timelineOf(start, [
+      [{ op: "exchange", broker: "a", source: "b", at: "p", to: "c" }],
+    ]);
     expect(phasesAt(found, 1)).toEqual({ bc: "stays", ap: "stays", cp: "placed" });
   });
 
@@ -68,7 +77,9 @@ describe("convoys", () => {
   });
 
   it("are not links that only pass over a broker which stands still", () => {
-    expect(timelineOf(tree("ab bc xa"), [[shift("x", "a", "b")], [shift("x", "b", "c")]]).convoys).toEqual([]);
+    expect(
+      timelineOf(tree("ab bc xa"), [[shift("x", "a", "b")], [shift("x", "b", "c")]]).convoys,
+    ).toEqual([]);
   });
 
   it("gather every link that rides at the same time", () => {
@@ -89,8 +100,13 @@ it("draws the moves of the next step, each with the end that it keeps", () => {
   const timeline = timelineOf(tree("ab bc ap"), [[shift("p", "a", "b")], [shift("p", "b", "c")]]);
   expect(pictureAt(timeline, 0).moves).toEqual([{ id: "b\np", keeper: "p", from: "a", to: "b" }]);
   expect(pictureAt(timeline, 2).moves).toEqual([]);
-  const busy = new Map([["a\nb", 400], ["a\np", 100]]);
-  const widths = Object.fromEntries(pictureAt(timeline, 0, busy).edges.map(({ id, width }) => [id, width]));
+  const busy = new Map([
+    ["a\nb", 400],
+    ["a\np", 100],
+  ]);
+  const widths = Object.fromEntries(
+    pictureAt(timeline, 0, busy).edges.map(({ id, width }) => [id, width]),
+  );
   expect(widths["a\nb"]).toBe(7);
   expect(widths["a\np"]).toBe(1.75 + 5.25 / 2);
 });
@@ -109,13 +125,20 @@ describe("a step that runs", () => {
 
   it("shows what is in place already, and what travels apart from both of its ends", () => {
     const { edges, live, moves } = pictureAt(timeline, 0, undefined, running);
-    const looks = Object.fromEntries(edges.map(({ source, target, colour, line }) => [[source, target].sort().join(""), `${colour} ${line}`]));
+    const looks = Object.fromEntries(
+      edges.map(({ source, target, colour, line }) => [
+        [source, target].sort().join(""),
+        `${colour} ${line}`,
+      ]),
+    );
     // p has arrived on its way to c; q has left a and is drawn by its slide, its goal stays in sight.
     expect(looks).toEqual({
       ...{ ab: "line-2 solid", bc: "line-2 solid", bp: "moving dashdot" },
       ...{ cp: "after dotted", bq: "after dotted" },
     });
-    expect(live?.map(({ keeper, from, to, share, waits }) => [keeper, from, to, share, waits])).toEqual([
+    expect(
+      live?.map(({ keeper, from, to, share, waits }) => [keeper, from, to, share, waits]),
+    ).toEqual([
       ["p", "a", "b", 1, []],
       ["q", "a", "b", 0.6, ["a"]],
     ]);

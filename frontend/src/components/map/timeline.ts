@@ -149,11 +149,7 @@ export const nextMoves = (timeline: Timeline, stop: number): readonly Move[] =>
   timeline.steps[stop] ?? [];
 
 /** The tree before the first step, when `done` steps of the plan are in the tree of now. */
-export function startOf(
-  inForce: readonly Edge[],
-  steps: Timeline["steps"],
-  done: number,
-): Edge[] {
+export function startOf(inForce: readonly Edge[], steps: Timeline["steps"], done: number): Edge[] {
   const tree = new Map(inForce.map((edge) => [edgeKey(edge), edge]));
   for (const moves of steps.slice(0, done).reverse()) {
     for (const move of [...moves].reverse()) {

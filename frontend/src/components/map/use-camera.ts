@@ -18,10 +18,7 @@ export function useCamera(size: Size) {
       (factor: number) => setCamera((now) => zoomAt(now, middle(), factor)),
       [middle],
     ),
-    centre: useCallback(
-      (at: Point) => setCamera((now) => centred(now, at, size)),
-      [size],
-    ),
+    centre: useCallback((at: Point) => setCamera((now) => centred(now, at, size)), [size]),
   };
 }
 
@@ -92,9 +89,12 @@ export function usePointer(canvas: React.RefObject<HTMLCanvasElement | null>, gi
 
 /** Arrow keys move the map while it has the focus; plus and minus zoom it. */
 export const cameraKey = (key: string): ((now: Camera) => Camera) | null => {
-  const by = { ArrowLeft: [STEP, 0], ArrowRight: [-STEP, 0], ArrowUp: [0, STEP], ArrowDown: [0, -STEP] }[
-    key
-  ];
+  const by = {
+    ArrowLeft: [STEP, 0],
+    ArrowRight: [-STEP, 0],
+    ArrowUp: [0, STEP],
+    ArrowDown: [0, -STEP],
+  }[key];
   if (by) return (now) => ({ ...now, x: now.x + (by[0] ?? 0), y: now.y + (by[1] ?? 0) });
   return null;
 };

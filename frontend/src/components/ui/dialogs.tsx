@@ -118,7 +118,9 @@ export function ConfirmDialog({
         {askReason || needsReason ? (
           <TextField
             label="Reason"
-            hint={needsReason ? "At least five letters, kept in the audit." : "Kept in the history."}
+            hint={
+              needsReason ? "At least five letters, kept in the audit." : "Kept in the history."
+            }
             required={needsReason}
             value={reason}
             onChange={setReason}
@@ -131,7 +133,11 @@ export function ConfirmDialog({
             <button type="button" className="btn" onClick={close} data-autofocus>
               {command.startsWith("Cancel") ? "Back" : "Cancel"}
             </button>
-            <button type="submit" className={dangerous ? "btn danger" : "btn pri"} disabled={busy || missing}>
+            <button
+              type="submit"
+              className={dangerous ? "btn danger" : "btn pri"}
+              disabled={busy || missing}
+            >
               {command}
             </button>
           </span>

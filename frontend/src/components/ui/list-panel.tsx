@@ -100,7 +100,9 @@ export function ListPanel<Row extends { id: string }>({
   return (
     <Panel
       title={title}
-      sub={count === undefined ? undefined : `${fixed(count)}${newestFirst ? ", newest first" : ""}`}
+      sub={
+        count === undefined ? undefined : `${fixed(count)}${newestFirst ? ", newest first" : ""}`
+      }
       right={right}
       flush
       stale={query.isPlaceholderData}

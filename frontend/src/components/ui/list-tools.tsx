@@ -232,11 +232,7 @@ interface Listed {
 }
 
 /** What stands below a list: how much of it is shown, and the ways on; nothing below an empty one. */
-export function pagerOf(
-  page: Listed | undefined,
-  what: string,
-  address: ListAddress,
-) {
+export function pagerOf(page: Listed | undefined, what: string, address: ListAddress) {
   if (page === undefined || page.results.length === 0) return undefined;
   return <Pager page={page} what={what} onCursor={(cursor) => address.set({ cursor })} />;
 }

@@ -50,7 +50,8 @@ export function PageFoot<Row>({ paged, what }: { paged: Paged<Row>; what: string
       <>
         {fixed(visible.length)} of {fixed(count)} {what}.{" "}
         <button type="button" className="link" onClick={open}>
-          Show {count > PAGE_ROWS ? "the rest, " + fixed(PAGE_ROWS) + " a page" : `all ${fixed(count)}`}
+          Show{" "}
+          {count > PAGE_ROWS ? "the rest, " + fixed(PAGE_ROWS) + " a page" : `all ${fixed(count)}`}
         </button>
       </>
     );

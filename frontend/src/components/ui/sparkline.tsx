@@ -13,7 +13,9 @@ export function Sparkline({
   const most = Math.max(...values, 1e-9);
   const step = values.length > 1 ? (width - 4) / (values.length - 1) : 0;
   const y = (value: number) => height - 2 - (Math.max(0, value) / most) * (height - 5);
-  const points = values.map((value, index) => `${(1 + index * step).toFixed(1)},${y(value).toFixed(1)}`);
+  const points = values.map(
+    (value, index) => `${(1 + index * step).toFixed(1)},${y(value).toFixed(1)}`,
+  );
   const last = values.at(-1);
   return (
     <svg

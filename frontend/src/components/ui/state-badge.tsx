@@ -77,10 +77,7 @@ export function Badge({
 }) {
   const kind = tone === "idle" ? "" : ` ${tone}`;
   return (
-    <span
-      className={`badge${kind}${large ? " lg" : ""}${hatched ? " stale" : ""}`}
-      title={title}
-    >
+    <span className={`badge${kind}${large ? " lg" : ""}${hatched ? " stale" : ""}`} title={title}>
       <Icon name={icon} />
       {children}
     </span>

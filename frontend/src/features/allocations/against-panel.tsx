@@ -2,12 +2,7 @@
 import { causeSentences } from "./causes";
 import { scarcest } from "./outcome";
 
-import {
-  MOST_ROWS,
-  type Allocation,
-  type Comparison,
-  type ResourceLoad,
-} from "@/api/allocations";
+import { MOST_ROWS, type Allocation, type Comparison, type ResourceLoad } from "@/api/allocations";
 import { Panel } from "@/components/ui/panel";
 import { Scroll } from "@/components/ui/scroll";
 import { fixed, priceDecimals, relativeChange, signed, UNKNOWN } from "@/lib/numbers";
@@ -20,7 +15,8 @@ const moved = (before: number | null, after: number | null) =>
 const PLACES = 3;
 
 /** Beyond what a comparison lists it is not known here how many there are. */
-const ofAll = (rows: readonly unknown[]) => (rows.length < MOST_ROWS ? `of ${fixed(rows.length)}` : "");
+const ofAll = (rows: readonly unknown[]) =>
+  rows.length < MOST_ROWS ? `of ${fixed(rows.length)}` : "";
 
 /** Relative, unless it is so small that only the utility itself tells it. */
 function gainText(after: number | null, before: number | null): string {
@@ -87,7 +83,8 @@ export function AgainstPanel({
   const { utility, admitted, rates, populations } = comparison;
   const counts = comparison.changes_in_all;
   const { rate: changedRates, admitted: changedClasses } = counts;
-  const same = utility.after === utility.before && Object.values(counts).every((count) => count === 0);
+  const same =
+    utility.after === utility.before && Object.values(counts).every((count) => count === 0);
   const { utility_by_other: byOther } = comparison;
   const rows: Row[] = [
     ...(byOther

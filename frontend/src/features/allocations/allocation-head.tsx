@@ -96,11 +96,7 @@ export function AllocationHead({
         <>
           <StateBadge state={allocation.status} large />
           <span className="tag out">
-            {isInForce
-              ? "in force"
-              : wasInForce
-                ? "no longer in force"
-                : "proposal, not in force"}
+            {isInForce ? "in force" : wasInForce ? "no longer in force" : "proposal, not in force"}
           </span>
         </>
       }
@@ -126,12 +122,7 @@ export function AllocationHead({
             </Link>
           ) : null}
           {mayPlan ? (
-            <Command
-              icon="plan"
-              primary
-              onClick={planning.make}
-              disabled={planning.isPending}
-            >
+            <Command icon="plan" primary onClick={planning.make} disabled={planning.isPending}>
               Make plan
             </Command>
           ) : null}

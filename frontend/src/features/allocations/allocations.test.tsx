@@ -65,7 +65,9 @@ describe("an allocation", () => {
     ).toBeInTheDocument();
     expect(await screen.findByRole("heading", { name: "Against A-26" })).toBeInTheDocument();
     expect(
-      screen.getByText(/Cause: cpu of S2 was raised from 780,000 to 900,000 unit\/s. S1 is now the/),
+      screen.getByText(
+        /Cause: cpu of S2 was raised from 780,000 to 900,000 unit\/s. S1 is now the/,
+      ),
     ).toBeInTheDocument();
     expect(screen.getByText("in force, model v41")).toBeInTheDocument();
     expect(screen.getByText("+1.59 %")).toBeInTheDocument();
@@ -150,9 +152,7 @@ describe("making a plan", () => {
   const at = `/allocations/${A.id}`;
   const mayPlan = {
     ...answers,
-    [`GET /api/v1/allocations/${A.id}`]: ok(
-      allocation({ allowed_commands: ["rerun", "plan"] }),
-    ),
+    [`GET /api/v1/allocations/${A.id}`]: ok(allocation({ allowed_commands: ["rerun", "plan"] })),
   };
 
   it("goes to the draft that it made", async () => {

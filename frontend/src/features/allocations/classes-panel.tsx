@@ -75,7 +75,8 @@ export function ClassesPanel({
   const shown = rows.filter(
     (row) =>
       (filter === "every" || outcomeOfRow(row) === filter) &&
-      (wanted === "" || `${row.consumer_class} ${row.flow} ${row.node}`.toLowerCase().includes(wanted)),
+      (wanted === "" ||
+        `${row.consumer_class} ${row.flow} ${row.node}`.toLowerCase().includes(wanted)),
   );
   const paged = usePaged(shown, FIRST, `${filter} ${wanted}`);
   const { visible } = paged;
@@ -117,8 +118,7 @@ export function ClassesPanel({
       key: "ratio",
       title: "Value / price",
       number: true,
-      cell: (row) =>
-        valueOverPrice(row.value_of_one, row.price_of_one),
+      cell: (row) => valueOverPrice(row.value_of_one, row.price_of_one),
     },
     { key: "utility", title: "Utility", number: true, cell: (row) => fixed(row.utility) },
     {

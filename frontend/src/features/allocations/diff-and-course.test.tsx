@@ -62,11 +62,25 @@ describe("utility across edited functions", () => {
 describe("what was tried", () => {
   const why = explained().explanation;
   it("says what it did, also where it did nothing", () => {
-    const worth = { lever: "worth", resource: "", before: 1, after: 2.4, admitted: 72, utility: 140 } as const;
+    const worth = {
+      lever: "worth",
+      resource: "",
+      before: 1,
+      after: 2.4,
+      admitted: 72,
+      utility: 140,
+    } as const;
     expect(trialSentence(why, worth, 100)).toBe(
       "With a weight of 24.0 instead of 10.0, 72 of 1,500 are in, total utility +40.0.",
     );
-    const room = { ...worth, lever: "capacity", resource: "cpu", before: 900_000, after: 3_600_000, admitted: 0 } as const;
+    const room = {
+      ...worth,
+      lever: "capacity",
+      resource: "cpu",
+      before: 900_000,
+      after: 3_600_000,
+      admitted: 0,
+    } as const;
     expect(trialSentence(why, room, 100)).toMatch(/3,600,000 cpu unit\/s .* still none is in/);
   });
 
@@ -105,7 +119,11 @@ describe("the course of an answer", () => {
 });
 
 function Long({ count }: { count: number }) {
-  const paged = usePaged(Array.from({ length: count }, (_, i) => i), 10, "all");
+  const paged = usePaged(
+    Array.from({ length: count }, (_, i) => i),
+    10,
+    "all",
+  );
   return (
     <>
       <ul>

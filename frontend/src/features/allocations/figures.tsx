@@ -1,7 +1,12 @@
 /** The five figures of an allocation: worth, bound, gap, admitted, scarcest. */
 import { byRank, scarcest, tally } from "./outcome";
 
-import type { AllocationDetail, ClassPopulation, Comparison, ResourceLoad } from "@/api/allocations";
+import type {
+  AllocationDetail,
+  ClassPopulation,
+  Comparison,
+  ResourceLoad,
+} from "@/api/allocations";
 import { FigureStrip } from "@/components/ui/figure-strip";
 import { Delta } from "@/components/ui/unit-number";
 import { fixed, gapText, priceText, significant, UNKNOWN } from "@/lib/numbers";
@@ -47,7 +52,11 @@ export function Figures({
           note:
             before === null ? (
               allocation.compared_with === null ? (
-                allocation.in_force === allocation.id ? "in force" : "the first of its system"
+                allocation.in_force === allocation.id ? (
+                  "in force"
+                ) : (
+                  "the first of its system"
+                )
               ) : undefined
             ) : (
               <>

@@ -119,7 +119,9 @@ function optionOf(courses: readonly Course[], theme: string): EChartsCoreOption 
 }
 
 function Legend({ courses, low }: { courses: readonly Course[]; low: number }) {
-  const hasBounds = courses.some((course) => course.points.some((point) => point.bound !== undefined));
+  const hasBounds = courses.some((course) =>
+    course.points.some((point) => point.bound !== undefined),
+  );
   const lines = courses.map((course, index) => ({
     name: (course.points.at(-1)?.best ?? low) < low ? `${course.method}, below` : course.method,
     colour: `var(--${SERIES[index % SERIES.length] ?? "c1"})`,
@@ -173,7 +175,9 @@ export function MethodsChart({ allocations }: { allocations: readonly Allocation
         ),
       }}
       format={(cell, column) =>
-        typeof cell === "number" ? fixed(cell, column === 1 ? 3 : 1) : (cell?.toString() ?? "\u2013")
+        typeof cell === "number"
+          ? fixed(cell, column === 1 ? 3 : 1)
+          : (cell?.toString() ?? "\u2013")
       }
       svg={() => chart.current?.renderToSVGString() ?? null}
     >
@@ -188,7 +192,10 @@ export function MethodsChart({ allocations }: { allocations: readonly Allocation
           option={option}
           height={HEIGHT}
           label={`Best feasible utility over seconds of computing: ${courses
-            .map((one) => `${one.method} ${fixed(one.points.at(-1)?.best, 1)} after ${seconds(one.points.at(-1)?.at_s ?? 0)}`)
+            .map(
+              (one) =>
+                `${one.method} ${fixed(one.points.at(-1)?.best, 1)} after ${seconds(one.points.at(-1)?.at_s ?? 0)}`,
+            )
             .join(", ")}`}
           onReady={(made) => {
             chart.current = made;

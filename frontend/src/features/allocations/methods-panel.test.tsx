@@ -22,7 +22,12 @@ it("starts what is missing and shows it running beside what was found", async ()
     [`POST ${path}/compare`]: () => {
       standings = [
         certified,
-        standing({ method: "greedy", title: "Gryphon's greedy", allocation: null, run: run({ state: "running" }) }),
+        standing({
+          method: "greedy",
+          title: "Gryphon's greedy",
+          allocation: null,
+          run: run({ state: "running" }),
+        }),
         standing({
           allocation: null,
           run: run({ state: "failed", failure: "The worker died twice." }),

@@ -17,7 +17,8 @@ import { fixed, percentText, priceDecimals, signed } from "@/lib/numbers";
 const MOST_TANKS = 12;
 const FIRST = 20;
 
-export const fractionOf = (load: ResourceLoad) => (load.capacity > 0 ? load.load / load.capacity : 0);
+export const fractionOf = (load: ResourceLoad) =>
+  load.capacity > 0 ? load.load / load.capacity : 0;
 const keyOf = (load: ResourceLoad) => (load.resource ? `${load.name}.${load.resource}` : load.name);
 const order = (a: ResourceLoad, b: ResourceLoad) =>
   a.name.localeCompare(b.name, "en", { numeric: true });

@@ -153,8 +153,8 @@ function OptimizeForm({
               aria-expanded={showAll || wrongParameters}
               onClick={() => setShowAll((shown) => !shown)}
             >
-              {showAll || wrongParameters ? "Hide" : "Show"} the {countText(described.length, "parameter")} of{" "}
-              {method?.title}
+              {showAll || wrongParameters ? "Hide" : "Show"} the{" "}
+              {countText(described.length, "parameter")} of {method?.title}
             </button>
           </span>
           {messageFor(errors, "parameters") ? (

@@ -169,9 +169,7 @@ export function RatesPanel({
         </>
       }
       flush
-      footer={
-        paged.open || paged.close ? <PageFoot paged={paged} what="flows" /> : undefined
-      }
+      footer={paged.open || paged.close ? <PageFoot paged={paged} what="flows" /> : undefined}
     >
       {rows.length === 0 ? (
         <Empty>The problem has no flows.</Empty>

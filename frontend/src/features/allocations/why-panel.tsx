@@ -62,7 +62,9 @@ function Sentence({ explained }: { explained: Explained }) {
         <>
           {" "}
           and takes{" "}
-          {takes.map((need) => `${amount(need.units_per_s)} ${need.resource} unit/s`).join(" and ")}{" "}
+          {takes
+            .map((need) => `${amount(need.units_per_s)} ${need.resource} unit/s`)
+            .join(" and ")}{" "}
           at {why.node}
           {why.price > 0 ? (
             <>
@@ -124,7 +126,9 @@ function Trials({ allocation, explained }: { allocation: string; explained: Expl
         <>
           <p>
             <b>Solved again</b>
-            {found.trials.length === 0 ? ": there is nothing to try, room for one more is there already." : ""}
+            {found.trials.length === 0
+              ? ": there is nothing to try, room for one more is there already."
+              : ""}
           </p>
           {found.trials.map((trial) => (
             <p key={trial.lever}>{trialSentence(why, trial, found.utility_before)}</p>
@@ -212,11 +216,7 @@ export function WhyPanel({
         ) : tooLarge ? (
           <p>{problemOf(asked.error).detail} Value and price of one are shown above.</p>
         ) : asked.error ? (
-          <Failure
-            error={asked.error}
-            what="The explanation"
-            retry={() => void asked.refetch()}
-          />
+          <Failure error={asked.error} what="The explanation" retry={() => void asked.refetch()} />
         ) : (
           <Loading rows={4} label="Loading the explanation" />
         )}

@@ -5,7 +5,14 @@ import { conclusion, levers } from "./why";
 import { WhyPanel } from "./why-panel";
 
 import { renderPage } from "@/testing/render";
-import { allocation, comparison, explained, modelChange, population, SYSTEM } from "@/testing/samples";
+import {
+  allocation,
+  comparison,
+  explained,
+  modelChange,
+  population,
+  SYSTEM,
+} from "@/testing/samples";
 import { ok, problem, serve } from "@/testing/server";
 
 const A = allocation();
@@ -74,9 +81,13 @@ describe("why a class was refused", () => {
   it("shows value, price and sentence", async () => {
     serve({ [path]: ok(explained()) });
     show();
-    expect(screen.getByRole("img", { name: /value 24.03 against price 56.44/ })).toBeInTheDocument();
+    expect(
+      screen.getByRole("img", { name: /value 24.03 against price 56.44/ }),
+    ).toBeInTheDocument();
     expect(await screen.findByText(/takes 191.1 cpu unit\/s at S1, which are/)).toBeInTheDocument();
-    expect(screen.getByText(/costs more than it brings, so all 1,500 stay out/)).toBeInTheDocument();
+    expect(
+      screen.getByText(/costs more than it brings, so all 1,500 stay out/),
+    ).toBeInTheDocument();
     expect(screen.getByText("23.5")).toBeInTheDocument();
   });
 
@@ -124,7 +135,9 @@ describe("what made an allocation differ", () => {
   it("says when the model is the same, or too large to compare", () => {
     const none = { causes: [], causes_in_all: 0 };
     expect(says(none)).toBe("The same model: seed, parameters or start differ.");
-    expect(says({ ...none, other_method: "greedy" })).toBe("The same model: lrgp instead of greedy.");
+    expect(says({ ...none, other_method: "greedy" })).toBe(
+      "The same model: lrgp instead of greedy.",
+    );
     expect(says({ ...none, causes_known: false })).toMatch(/too large/);
   });
 });

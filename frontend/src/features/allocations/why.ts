@@ -46,7 +46,8 @@ export function conclusion({ explanation: why, gap, has_prices }: Explained): st
 
 /** Whole consumers and a method that stops early leave the letter of the prices. */
 function deviation(why: Explained["explanation"], gap: number | null): string {
-  const some = why.admitted === 0 ? "none is" : `${fixed(why.admitted)} of ${fixed(why.wanted)} are`;
+  const some =
+    why.admitted === 0 ? "none is" : `${fixed(why.admitted)} of ${fixed(why.wanted)} are`;
   const reason =
     why.value > why.price
       ? why.fits
@@ -63,7 +64,8 @@ function deviation(why: Explained["explanation"], gap: number | null): string {
 }
 
 function unpriced(why: Explained["explanation"]): string {
-  const some = why.admitted === 0 ? "None is" : `${fixed(why.admitted)} of ${fixed(why.wanted)} are`;
+  const some =
+    why.admitted === 0 ? "None is" : `${fixed(why.admitted)} of ${fixed(why.wanted)} are`;
   return why.fits
     ? `${some} in although one more would fit. This method gives no prices, so it names no reason.`
     : `${some} in, and the node has no room for one more. This method gives no prices to say who took it.`;

@@ -65,9 +65,7 @@ function ObjectName({ entry }: { entry: AuditEntry }) {
 
 function summary(entry: AuditEntry): string {
   if (entry.before && entry.after) {
-    return Object.keys(entry.after)
-      .map(fieldWord)
-      .join(", ");
+    return Object.keys(entry.after).map(fieldWord).join(", ");
   }
   return "";
 }

@@ -69,7 +69,13 @@ export function CoefficientTable({
       cell: (row) => <span className="faint">{termUnit(row, one.resource)}</span>,
     },
     { key: "old", title: "In the model", number: true, cell: (row) => costText(row.old) },
-    { key: "value", title: "Fitted", number: true, strong: true, cell: (row) => costText(row.value) },
+    {
+      key: "value",
+      title: "Fitted",
+      number: true,
+      strong: true,
+      cell: (row) => costText(row.value),
+    },
     {
       key: "change",
       title: "Change",

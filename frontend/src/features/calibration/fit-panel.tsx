@@ -74,14 +74,19 @@ export function FitPanel({ fit }: { fit: FitDetail }) {
         <IntervalLegend />
       </Panel>
       {advice.length > 0 ? (
-        <Panel title="Operating points that are missing" sub="measure these for some minutes, then fit again">
+        <Panel
+          title="Operating points that are missing"
+          sub="measure these for some minutes, then fit again"
+        >
           <ul className="why">
             {advice.map((entry) => (
               <li key={`${entry.broker} ${entry.resource} ${entry.sentence}`}>
                 <b>{entry.broker}</b>: {entry.sentence} It tells what{" "}
                 {entry.tells
                   .map((term) =>
-                    term.kind === "class" ? `a consumer of ${term.name}` : `a message of ${term.name}`,
+                    term.kind === "class"
+                      ? `a consumer of ${term.name}`
+                      : `a message of ${term.name}`,
                   )
                   .join(" and ")}{" "}
                 costs.
@@ -98,7 +103,10 @@ export function FitPanel({ fit }: { fit: FitDetail }) {
           toggle={may("apply") ? toggle : undefined}
         />
       ))}
-      <div className="cols" style={{ gridTemplateColumns: "repeat(auto-fill, minmax(380px, 1fr))" }}>
+      <div
+        className="cols"
+        style={{ gridTemplateColumns: "repeat(auto-fill, minmax(380px, 1fr))" }}
+      >
         {fit.cases.map((one) => (
           <ResidualChart key={`${one.broker} ${one.resource}`} one={one} />
         ))}

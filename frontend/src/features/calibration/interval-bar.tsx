@@ -17,7 +17,8 @@ export function IntervalBar({
   scale: number;
   width?: number;
 }) {
-  const x = (amount: number) => (scale > 0 ? (Math.min(amount, scale) / scale) * (width - 8) + 4 : 4);
+  const x = (amount: number) =>
+    scale > 0 ? (Math.min(amount, scale) / scale) * (width - 8) + 4 : 4;
   const open = high === null || high > scale;
   const right = open ? width : x(high);
   const words = [

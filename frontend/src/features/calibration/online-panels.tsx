@@ -31,16 +31,32 @@ function Clamp({ row }: { row: Correction }) {
 const FACTORS: Column<Correction>[] = [
   { key: "broker", title: "Broker", cell: (row) => <b>{row.broker_name}</b> },
   { key: "resource", title: "Resource", cell: (row) => row.resource },
-  { key: "predicted", title: "Predicted", number: true, cell: (row) => significant(row.predicted, 4) },
+  {
+    key: "predicted",
+    title: "Predicted",
+    number: true,
+    cell: (row) => significant(row.predicted, 4),
+  },
   { key: "measured", title: "Measured", number: true, cell: (row) => significant(row.measured, 4) },
   { key: "ratio", title: "Ratio, smoothed", number: true, cell: (row) => fixed(row.ratio, 3) },
-  { key: "factor", title: "Factor", number: true, strong: true, cell: (row) => fixed(row.factor, 3) },
+  {
+    key: "factor",
+    title: "Factor",
+    number: true,
+    strong: true,
+    cell: (row) => fixed(row.factor, 3),
+  },
   { key: "clamp", title: "Limits", cell: (row) => <Clamp row={row} /> },
 ];
 
 const BOUNDS: Column<LatencyBound>[] = [
   { key: "topic", title: "Topic", cell: (row) => <b>{row.topic_name}</b> },
-  { key: "ack", title: "Acknowledged in", number: true, cell: (row) => <UnitNumber as="duration" value={row.ack_s} /> },
+  {
+    key: "ack",
+    title: "Acknowledged in",
+    number: true,
+    cell: (row) => <UnitNumber as="duration" value={row.ack_s} />,
+  },
   { key: "producers", title: "Producers", number: true, cell: (row) => fixed(row.producers) },
   {
     key: "bound",

@@ -17,8 +17,18 @@ type NumberName = "factor_min" | "factor_max" | "smoothing" | "cores" | "message
 const NUMBERS: readonly { name: NumberName; label: string; unit: string; hint: string }[] = [
   { name: "factor_min", label: "Smallest factor", unit: "", hint: "Between 0 and 1." },
   { name: "factor_max", label: "Largest factor", unit: "", hint: "At least 1." },
-  { name: "smoothing", label: "Weight of the newest ratio", unit: "", hint: "Small is calm, 1 is at once." },
-  { name: "cores", label: "Cores of a broker", unit: "cores", hint: "What its capacity means; empty: as reported." },
+  {
+    name: "smoothing",
+    label: "Weight of the newest ratio",
+    unit: "",
+    hint: "Small is calm, 1 is at once.",
+  },
+  {
+    name: "cores",
+    label: "Cores of a broker",
+    unit: "cores",
+    hint: "What its capacity means; empty: as reported.",
+  },
   {
     name: "messages_per_transaction",
     label: "Messages per acknowledgement",

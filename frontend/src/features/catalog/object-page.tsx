@@ -299,7 +299,12 @@ function ObjectView({
                 ) : null}
               </>
             ) : kind === "consumer-classes" ? (
-              <InForcePanel system={system} kind="class" name={latest.name} version={latest.version} />
+              <InForcePanel
+                system={system}
+                kind="class"
+                name={latest.name}
+                version={latest.version}
+              />
             ) : null}
             <HistoryPanel object={latest.id} />
           </div>

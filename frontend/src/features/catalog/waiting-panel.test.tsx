@@ -35,11 +35,7 @@ function show(waiting: Schemas["Backlog"] | null) {
       flows: [flow(waiting)],
     }),
   });
-  renderPage(
-    <WaitingPanel system="s1" topic="customs" />,
-    "/systems/:systemId",
-    "/systems/s1",
-  );
+  renderPage(<WaitingPanel system="s1" topic="customs" />, "/systems/:systemId", "/systems/s1");
 }
 
 const said = async (term: string) => (await screen.findByText(term)).nextElementSibling;
@@ -61,7 +57,16 @@ it("invents no end where no limit is known", async () => {
 
 it("says what cannot be told yet", async () => {
   const why = "How fast that changes cannot be told yet.";
-  show(backlog({ slope_per_s: null, full_in_s: null, limit: null, most: null, growth: "unknown", why }));
+  show(
+    backlog({
+      slope_per_s: null,
+      full_in_s: null,
+      limit: null,
+      most: null,
+      growth: "unknown",
+      why,
+    }),
+  );
   expect(await said("Grows by")).toHaveTextContent("cannot be told yet");
   expect(await said("Full in")).toHaveTextContent(why);
   expect(screen.queryByText("Alarm")).toBeNull();

@@ -8,13 +8,17 @@ import { to } from "@/lib/kinds";
 import { renderPage } from "@/testing/render";
 import { backlog, overview } from "@/testing/samples";
 
-const show = (...systems: Overview[]) =>
-  renderPage(<BacklogAlarm systems={systems} />, "/", "/");
+const show = (...systems: Overview[]) => renderPage(<BacklogAlarm systems={systems} />, "/", "/");
 
 it("alarms with the topic that is full first, and links to it", () => {
   const system = overview({
     backlogs: [
-      backlog({ growth: "growing", topic: "radar", sentence: "radar: 90 messages wait at b1.", full_in_s: null }),
+      backlog({
+        growth: "growing",
+        topic: "radar",
+        sentence: "radar: 90 messages wait at b1.",
+        full_in_s: null,
+      }),
       backlog({ topic: "alerts", sentence: "alerts: 1 message waits at b2.", full_in_s: 3000 }),
       backlog(),
     ],
@@ -23,7 +27,9 @@ it("alarms with the topic that is full first, and links to it", () => {
   expect(screen.getByRole("alert")).toHaveTextContent(
     "2 reliable topics are full, or will be within an hour.",
   );
-  const rows = within(screen.getByRole("list", { name: "Worst backlogs" })).getAllByRole("listitem");
+  const rows = within(screen.getByRole("list", { name: "Worst backlogs" })).getAllByRole(
+    "listitem",
+  );
   expect(rows[0]).toHaveTextContent(
     "customs: 17,049 messages wait at b4, 104 msg/s more arrive than leave; full in 13 minutes (100,000 messages).",
   );
@@ -37,7 +43,9 @@ it("alarms with the topic that is full first, and links to it", () => {
 
 it("says that a backlog grows without calling it an alarm", () => {
   show(overview({ backlogs: [backlog({ growth: "growing", full_in_s: null })] }));
-  expect(screen.getByText("More messages arrive than leave on 1 reliable topic.")).toBeInTheDocument();
+  expect(
+    screen.getByText("More messages arrive than leave on 1 reliable topic."),
+  ).toBeInTheDocument();
   expect(screen.queryByRole("alert")).toBeNull();
 });
 

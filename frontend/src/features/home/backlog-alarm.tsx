@@ -27,8 +27,7 @@ export function BacklogAlarm({ systems }: { systems: readonly Overview[] }) {
         {worst.slice(0, SHOWN).map((row) => (
           <li key={`${row.system.id} ${row.topic}`}>
             <Link to={to.object(row.system.id, "topics", row.topic_id)}>{row.topic}</Link>
-            {row.sentence.slice(row.topic.length)}{" "}
-            <span className="faint">{row.system.name}</span>
+            {row.sentence.slice(row.topic.length)} <span className="faint">{row.system.name}</span>
           </li>
         ))}
       </ul>

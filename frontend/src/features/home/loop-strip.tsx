@@ -44,9 +44,7 @@ function useLoopCounts(): LoopCounts {
     inReview: inReview?.count ?? null,
     approved: approved?.count ?? null,
     executing: executing?.count ?? null,
-    outcomes: outcomes
-      ? { all: outcomes.length, ...tally(outcomes) }
-      : null,
+    outcomes: outcomes ? { all: outcomes.length, ...tally(outcomes) } : null,
   };
 }
 

@@ -22,7 +22,10 @@ export const BoundPanel = memo(function BoundPanel({ candidate }: { candidate: C
         <p className="muted" style={{ marginTop: 10 }}>
           Also found:{" "}
           {others
-            .map((point) => `${countText(point.actions, "action")} in ${countText(point.steps_count, "step")}`)
+            .map(
+              (point) =>
+                `${countText(point.actions, "action")} in ${countText(point.steps_count, "step")}`,
+            )
             .join("; ")}
           .
         </p>

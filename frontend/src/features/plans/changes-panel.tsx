@@ -7,7 +7,15 @@ import type { PlanDetail } from "@/api/plans";
 import { Segments } from "@/components/ui/page";
 import { Empty, Panel } from "@/components/ui/panel";
 import { Scroll } from "@/components/ui/scroll";
-import { countText, fixed, rateText, rateChange, relativeChange, signed, UNKNOWN } from "@/lib/numbers";
+import {
+  countText,
+  fixed,
+  rateText,
+  rateChange,
+  relativeChange,
+  signed,
+  UNKNOWN,
+} from "@/lib/numbers";
 
 const FIRST = 10;
 const WIDTH = 116;
@@ -145,7 +153,11 @@ function GroupRows({ group, all }: { group: ChangeGroup; all: boolean }) {
               </td>
               <td className="n strong">{figure(row.unit, row.after, decimals, row.becomes)}</td>
               <td className="n">
-                {row.step === null ? <span className="same">{"\u00b10"}</span> : changeText(row, decimals)}
+                {row.step === null ? (
+                  <span className="same">{"\u00b10"}</span>
+                ) : (
+                  changeText(row, decimals)
+                )}
               </td>
             </>
           )}

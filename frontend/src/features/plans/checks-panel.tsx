@@ -55,9 +55,7 @@ function Envelope({ plan }: { plan: PlanDetail }) {
           <div key={bound.name} style={{ display: "contents" }}>
             <dt>{bound.name}</dt>
             <dd>
-              {bound.measured === null ? null : (
-                <>{show(bound.measured, bound.unit)} now, </>
-              )}
+              {bound.measured === null ? null : <>{show(bound.measured, bound.unit)} now, </>}
               <span className="muted">
                 {bound.low > 0 ? `${show(bound.low, bound.unit)} to ` : "at most "}
                 {show(bound.high, bound.unit)}

@@ -72,9 +72,7 @@ export function whyNot(
   if (plan.author !== null && plan.author === person.name) {
     return "You made this plan; somebody else approves it.";
   }
-  const own = plan.approvals.find(
-    (approval) => approval.person === person.name && approval.valid,
-  );
+  const own = plan.approvals.find((approval) => approval.person === person.name && approval.valid);
   if (own) return "Your approval is given; another person has to approve it too.";
   if (!person.roles.includes("approver")) {
     return "Approving needs the role approver, which you do not have.";
@@ -166,7 +164,9 @@ export function DecisionPanel({ plan }: { plan: PlanDetail }) {
                 setComment(text);
                 if (text.trim() !== "") setMissing(false);
               }}
-              error={missing ? "Say what is missing, so that the author can plan again." : undefined}
+              error={
+                missing ? "Say what is missing, so that the author can plan again." : undefined
+              }
             />
             <div className="decide">
               {mayApprove ? (

@@ -63,7 +63,8 @@ export function ExecutionCommands({ plan, execution }: { plan: PlanDetail; execu
   const left = waiting(execution);
   const now = useNow(execution.hold_at !== null);
   const outside =
-    execution.held || (execution.hold_at !== null && Date.parse(execution.hold_at) <= now.getTime());
+    execution.held ||
+    (execution.hold_at !== null && Date.parse(execution.hold_at) <= now.getTime());
   const confirm = (name: Asked) => ({
     open: asking === name,
     onClose: () => setAsking(null),
@@ -82,9 +83,7 @@ export function ExecutionCommands({ plan, execution }: { plan: PlanDetail; execu
           icon="play"
           primary
           disabled={command.isPending}
-          onClick={() =>
-            outside ? setAsking("resume") : command.mutate({ command: "resume" })
-          }
+          onClick={() => (outside ? setAsking("resume") : command.mutate({ command: "resume" }))}
         >
           {outside ? "Resume outside the window" : "Resume"}
         </Command>
@@ -107,7 +106,9 @@ export function ExecutionCommands({ plan, execution }: { plan: PlanDetail; execu
       >
         <p>
           {execution.held ? "It does not go on by itself when the window opens. " : ""}
-          {midStep ? `${running?.name ?? "The step"} goes on to its end; then nothing` : "Nothing"}{" "}
+          {midStep
+            ? `${running?.name ?? "The step"} goes on to its end; then nothing`
+            : "Nothing"}{" "}
           new begins until somebody resumes. {countText(left, "action waits", "actions wait")}.
         </p>
       </ConfirmDialog>
@@ -130,11 +131,7 @@ export function ExecutionCommands({ plan, execution }: { plan: PlanDetail; execu
           still be rolled back; the plan becomes stale and cannot be resumed.
         </p>
       </ConfirmDialog>
-      <ConfirmDialog
-        title={`Roll back ${plan.name}`}
-        command="Roll back"
-        {...confirm("roll-back")}
-      >
+      <ConfirmDialog title={`Roll back ${plan.name}`} command="Roll back" {...confirm("roll-back")}>
         <RollBackText plan={plan} execution={execution} />
       </ConfirmDialog>
     </>

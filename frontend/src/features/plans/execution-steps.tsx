@@ -39,7 +39,15 @@ function PhaseBar({ action, now }: { action: ExecutionAction; now: Date }) {
   );
 }
 
-function ActionRow({ execution, action, now }: { execution: string; action: ExecutionAction; now: Date }) {
+function ActionRow({
+  execution,
+  action,
+  now,
+}: {
+  execution: string;
+  action: ExecutionAction;
+  now: Date;
+}) {
   const waits = waitText(action, now);
   const pause = action.pause_s === null ? null : durationText(action.pause_s);
   return (
@@ -159,7 +167,8 @@ function Pages({ count, followed }: { count: number; followed: ReturnType<typeof
   return (
     <div className="pager">
       <span>
-        {fixed(page * PAGE + 1)} to {fixed(page * PAGE + visible.length)} of {countText(count, "step")}.{" "}
+        {fixed(page * PAGE + 1)} to {fixed(page * PAGE + visible.length)} of{" "}
+        {countText(count, "step")}.{" "}
         {page === here ? null : (
           <button type="button" className="link" onClick={() => setPicked(null)}>
             Back to where it is
@@ -167,11 +176,21 @@ function Pages({ count, followed }: { count: number; followed: ReturnType<typeof
         )}
       </span>
       <span className="r">
-        <button type="button" className="btn sm" disabled={page === 0} onClick={() => setPicked(page - 1)}>
+        <button
+          type="button"
+          className="btn sm"
+          disabled={page === 0}
+          onClick={() => setPicked(page - 1)}
+        >
           <Icon name="left" small />
           Previous
         </button>
-        <button type="button" className="btn sm" disabled={page === last} onClick={() => setPicked(page + 1)}>
+        <button
+          type="button"
+          className="btn sm"
+          disabled={page === last}
+          onClick={() => setPicked(page + 1)}
+        >
           Next
           <Icon name="right" small />
         </button>
@@ -180,7 +199,11 @@ function Pages({ count, followed }: { count: number; followed: ReturnType<typeof
   );
 }
 
-export const ExecutionSteps = memo(function ExecutionSteps({ execution }: { execution: Execution }) {
+export const ExecutionSteps = memo(function ExecutionSteps({
+  execution,
+}: {
+  execution: Execution;
+}) {
   const pauses = execution.steps.some((step) =>
     step.actions.some((action) => action.pause_s !== null || action.attempt > 1),
   );

@@ -16,7 +16,14 @@ const posts = (asked: readonly Asked[]) => asked.filter((one) => one.method === 
 const executing = planDetail({
   state: "executing",
   allowed_commands: [],
-  execution: { id: EXECUTION, state: "running", actions_done: 1, actions_total: 3, actions_to_undo: 0, actions_undone: 0 },
+  execution: {
+    id: EXECUTION,
+    state: "running",
+    actions_done: 1,
+    actions_total: 3,
+    actions_to_undo: 0,
+    actions_undone: 0,
+  },
 });
 
 it("shows every action in its phase, what it waits for and how far the plan is", async () => {
@@ -252,7 +259,14 @@ it("says what failed, who never answered, and that the plan is stale", async () 
         ...executing,
         state: "stale",
         stale_because: "Its execution failed.",
-        execution: { id: EXECUTION, state: "failed", actions_done: 1, actions_total: 3, actions_to_undo: 0, actions_undone: 0 },
+        execution: {
+          id: EXECUTION,
+          state: "failed",
+          actions_done: 1,
+          actions_total: 3,
+          actions_to_undo: 0,
+          actions_undone: 0,
+        },
       }),
       failed,
     ),

@@ -90,7 +90,11 @@ const rowsShown = () =>
   screen
     .getAllByRole("row")
     .slice(1)
-    .map((row) => within(row).getAllByRole("cell").map((cell) => cell.textContent));
+    .map((row) =>
+      within(row)
+        .getAllByRole("cell")
+        .map((cell) => cell.textContent),
+    );
 
 describe("connected consumers", () => {
   it("come first: how many of how many, and of which classes", () => {

@@ -96,7 +96,10 @@ function WaitsList({ system, waits }: { system: string; waits: Waits }) {
       {topics.length > 0 ? (
         <Note tone={topics.some((row) => row.alarm) ? "bad" : "warn"}>
           <b>More messages arrive than the plan lets pass.</b>
-          <ul aria-label="Topics that get more than they may send" style={{ margin: "4px 0 0", paddingLeft: 16 }}>
+          <ul
+            aria-label="Topics that get more than they may send"
+            style={{ margin: "4px 0 0", paddingLeft: 16 }}
+          >
             {topics.map((row) => (
               <li key={row.topic}>
                 <Link to={to.object(system, "topics", row.topic_id)}>{row.topic}</Link>
@@ -108,8 +111,8 @@ function WaitsList({ system, waits }: { system: string; waits: Waits }) {
       ) : null}
       {unmeasured.length > 0 ? (
         <p className="muted">
-          Nobody measures now what publishers send of {unmeasured.join(", ")}: whether messages
-          will wait there cannot be told.
+          Nobody measures now what publishers send of {unmeasured.join(", ")}: whether messages will
+          wait there cannot be told.
         </p>
       ) : null}
     </>

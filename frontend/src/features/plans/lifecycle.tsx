@@ -33,7 +33,9 @@ const COLOURS: Partial<Record<PlanState, string>> = {
 };
 
 /** How many stages a plan went through before it ended without being executed. */
-function reached(plan: Pick<Plan, "execution" | "submitted_at" | "approvals_given" | "approvals_needed">) {
+function reached(
+  plan: Pick<Plan, "execution" | "submitted_at" | "approvals_given" | "approvals_needed">,
+) {
   if (plan.execution) return 4;
   if (plan.submitted_at === null) return 1;
   return plan.approvals_needed > 0 && plan.approvals_given >= plan.approvals_needed ? 3 : 2;

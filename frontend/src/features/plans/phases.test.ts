@@ -61,7 +61,12 @@ it("counts the pauses between steps among what is left", () => {
 
 it("says how far it is by what is in effect, and never goes backwards", () => {
   const counts = (done: number, undone = 0, undo = 0) =>
-    headwayOf({ actions_done: done, actions_total: 13, actions_undone: undone, actions_to_undo: undo });
+    headwayOf({
+      actions_done: done,
+      actions_total: 13,
+      actions_undone: undone,
+      actions_to_undo: undo,
+    });
   const way = [counts(0), counts(7), counts(7, 0, 7), counts(7, 3, 7), counts(7, 7, 7)];
   const shares = way.map(({ share }) => share);
   expect(shares).toEqual([...shares].sort((a, b) => a - b));

@@ -95,7 +95,10 @@ const forwardOf = (execution: Execution) =>
 /** Seconds until the next step may begin; 0 while one runs or none is left. */
 export function pauseLeft(execution: Execution, now: Date): number {
   const steps = forwardOf(execution);
-  const last = steps.flatMap(({ ended_at: at }) => at ?? []).sort().at(-1);
+  const last = steps
+    .flatMap(({ ended_at: at }) => at ?? [])
+    .sort()
+    .at(-1);
   const waits = steps.some(({ state }) => state === "pending");
   const runs = steps.some(({ state }) => RUNS.includes(state));
   if (execution.state !== "running" || !waits || runs || last === undefined) return 0;
@@ -117,7 +120,9 @@ export function secondsLeft(execution: Execution, now: Date): number | null {
   );
   const waiting = steps.filter(({ state }) => state === "pending").length;
   const runs = steps.some(({ state }) => RUNS.includes(state));
-  const pauses = runs ? waiting * pace : Math.max(0, waiting - 1) * pace + pauseLeft(execution, now);
+  const pauses = runs
+    ? waiting * pace
+    : Math.max(0, waiting - 1) * pace + pauseLeft(execution, now);
   return (worked / done) * (total - done) + pauses;
 }
 
@@ -135,10 +140,7 @@ export type Headway = {
  * rolled back those of them that are taken back. A rollback goes on where the way forward ended.
  */
 export function headwayOf(
-  counts: Pick<
-    Execution,
-    "actions_done" | "actions_total" | "actions_to_undo" | "actions_undone"
-  >,
+  counts: Pick<Execution, "actions_done" | "actions_total" | "actions_to_undo" | "actions_undone">,
 ): Headway {
   const { actions_done: done, actions_total: total } = counts;
   const { actions_undone: undone, actions_to_undo: undo } = counts;

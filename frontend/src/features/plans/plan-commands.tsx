@@ -3,12 +3,7 @@ import { Menu } from "@mantine/core";
 import { useState } from "react";
 
 import type { Schemas } from "@/api/client";
-import {
-  exportAddress,
-  useExecutePlan,
-  usePlanCommand,
-  type PlanDetail,
-} from "@/api/plans";
+import { exportAddress, useExecutePlan, usePlanCommand, type PlanDetail } from "@/api/plans";
 import { Command } from "@/components/ui/command";
 import { ConfirmDialog } from "@/components/ui/dialogs";
 import { Icon } from "@/components/ui/icons";
@@ -125,11 +120,7 @@ export function PlanCommands({
         </Command>
       ) : null}
       {may("withdraw") ? (
-        <Command
-          icon="back"
-          onClick={simple("withdraw", "Took back")}
-          disabled={command.isPending}
-        >
+        <Command icon="back" onClick={simple("withdraw", "Took back")} disabled={command.isPending}>
           Take back
         </Command>
       ) : null}

@@ -99,8 +99,9 @@ function When({ plan, execution }: { plan: PlanDetail; execution: Execution | un
   if (execution?.started_at) {
     return (
       <>
-        started <span title={exactTime(execution.started_at)}>{clockText(execution.started_at)}</span>{" "}
-        UTC by {execution.started_by || "Weir"}
+        started{" "}
+        <span title={exactTime(execution.started_at)}>{clockText(execution.started_at)}</span> UTC
+        by {execution.started_by || "Weir"}
         {execution.ended_at ? `, ended ${exactTime(execution.ended_at).slice(0, 8)} UTC` : ""}
       </>
     );

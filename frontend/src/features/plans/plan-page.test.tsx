@@ -76,7 +76,9 @@ describe("a plan in review", () => {
     expect(posts(asked)).toHaveLength(0);
     await user.type(screen.getByLabelText(/Comment/), "Toronto was not told.");
     await user.click(screen.getByRole("button", { name: "Reject" }));
-    await waitFor(() => expect(posts(asked)[0]?.body).toEqual({ comment: "Toronto was not told." }));
+    await waitFor(() =>
+      expect(posts(asked)[0]?.body).toEqual({ comment: "Toronto was not told." }),
+    );
   });
 
   it.each([

@@ -187,12 +187,7 @@ function PlanView({ plan }: { plan: PlanDetail }) {
             )}
             {moves ? (
               <>
-                <TreePanels
-                  name={plan.name}
-                  map={map}
-                  tree={tree}
-                  execution={execution}
-                />
+                <TreePanels name={plan.name} map={map} tree={tree} execution={execution} />
                 <TreeChanges tree={tree} links={map.links} />
               </>
             ) : (

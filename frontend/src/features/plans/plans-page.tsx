@@ -30,13 +30,15 @@ const TABS: readonly { value: Tab; label: string; query: PlansQuery; empty: stri
     value: "mine",
     label: "Waiting for me",
     query: { waiting_for: "me" },
-    empty: "Nothing waits for your decision. Plans of other people come here once they are sent for review.",
+    empty:
+      "Nothing waits for your decision. Plans of other people come here once they are sent for review.",
   },
   {
     value: "open",
     label: "Open",
     query: { state: ["draft", "pending_review", "approved", "executing"] },
-    empty: "No plan is open. Open an allocation and press Make plan: it becomes the steps from what is in force to what was computed.",
+    empty:
+      "No plan is open. Open an allocation and press Make plan: it becomes the steps from what is in force to what was computed.",
   },
   {
     value: "executed",
@@ -48,7 +50,8 @@ const TABS: readonly { value: Tab; label: string; query: PlansQuery; empty: stri
     value: "all",
     label: "All",
     query: {},
-    empty: "A plan comes from an allocation: open one and press Make plan. Somebody else then reads, approves and executes it.",
+    empty:
+      "A plan comes from an allocation: open one and press Make plan. Somebody else then reads, approves and executes it.",
   },
 ];
 
@@ -91,7 +94,12 @@ const COLUMNS: Column<Plan>[] = [
       </div>
     ),
   },
-  { key: "state", title: "State", orderBy: "state", cell: (plan) => <StateBadge state={stateShown(plan)} /> },
+  {
+    key: "state",
+    title: "State",
+    orderBy: "state",
+    cell: (plan) => <StateBadge state={stateShown(plan)} />,
+  },
   {
     key: "system",
     title: "System",
@@ -123,7 +131,9 @@ const COLUMNS: Column<Plan>[] = [
     unit: "brokers",
     number: true,
     cell: (plan) => (
-      <span title={`${countText(plan.blast_radius.actions, "action")}, ${countText(plan.blast_radius.topics, "topic")}`}>
+      <span
+        title={`${countText(plan.blast_radius.actions, "action")}, ${countText(plan.blast_radius.topics, "topic")}`}
+      >
         {fixed(plan.blast_radius.brokers)} of {fixed(plan.blast_radius.brokers_total)}
       </span>
     ),

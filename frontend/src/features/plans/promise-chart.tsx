@@ -32,10 +32,15 @@ export function PromiseChart({ line, label }: { line: PromiseLine; label: string
   const span = Math.max(1, (last?.at ?? 1) - from);
   const x = (at: number) => ((at - from) / span) * (WIDTH - RIGHT);
   const path = points
-    .map((point, index) => `${index === 0 ? "M" : "L"}${x(point.at).toFixed(1)} ${y(point.value).toFixed(1)}`)
+    .map(
+      (point, index) =>
+        `${index === 0 ? "M" : "L"}${x(point.at).toFixed(1)} ${y(point.value).toFixed(1)}`,
+    )
     .join("");
   const [measuredY, promisedY] =
-    last && promised !== null ? apart(y(last.value), y(promised)) : [y(last?.value ?? 0), y(promised ?? 0)];
+    last && promised !== null
+      ? apart(y(last.value), y(promised))
+      : [y(last?.value ?? 0), y(promised ?? 0)];
   return (
     <svg
       className="chart"
@@ -59,7 +64,9 @@ export function PromiseChart({ line, label }: { line: PromiseLine; label: string
           </text>
         </>
       )}
-      {points.length > 1 ? <path d={path} fill="none" stroke="var(--c1)" strokeWidth="1.75" /> : null}
+      {points.length > 1 ? (
+        <path d={path} fill="none" stroke="var(--c1)" strokeWidth="1.75" />
+      ) : null}
       {last ? (
         <>
           <circle cx={x(last.at)} cy={y(last.value)} r="3" fill="var(--c1)" />

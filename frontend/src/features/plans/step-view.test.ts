@@ -1,6 +1,15 @@
 import { promisedOf } from "./measured";
 import { runningOf } from "./running";
-import { absentAt, limitsAt, loadsAt, movesOf, ratesAt, settingsAt, stepsDone, type Problem } from "./step-view";
+import {
+  absentAt,
+  limitsAt,
+  loadsAt,
+  movesOf,
+  ratesAt,
+  settingsAt,
+  stepsDone,
+  type Problem,
+} from "./step-view";
 
 import type { PlanAction, PlanDetail } from "@/api/plans";
 import { edgesAt, startOf, timelineOf } from "@/components/map/timeline";
@@ -120,22 +129,46 @@ it("counts the steps that stand", () => {
 });
 
 it("tells how far each action of the running step is, and whom it waits for", () => {
-  const moved = (id: string, state: "pending" | "preparing" | "committed" | "done", waits: string[]) =>
-    executionAction({ id, kind: "shift_link", target: { i: id, j: "a", k: "b" }, state, waiting_for: waits });
+  const moved = (
+    id: string,
+    state: "pending" | "preparing" | "committed" | "done",
+    waits: string[],
+  ) =>
+    executionAction({
+      id,
+      kind: "shift_link",
+      target: { i: id, j: "a", k: "b" },
+      state,
+      waiting_for: waits,
+    });
   const at = (direction: "forward" | "undo") =>
     execution({
       steps: [
         {
           ...{ index: 0, direction, state: "in_progress", started_at: null, ended_at: null },
-          actions: [moved("p", "preparing", ["a"]), moved("q", "committed", []), moved("r", "pending", [])],
+          actions: [
+            moved("p", "preparing", ["a"]),
+            moved("q", "committed", []),
+            moved("r", "pending", []),
+          ],
         },
       ],
     });
   expect(runningOf(at("forward"), 0)).toEqual({
     toward: 1,
     actions: [
-      { move: { op: "shift", broker: "p", source: "a", to: "b" }, share: 0.15, words: "waits for a", waits: ["a"] },
-      { move: { op: "shift", broker: "q", source: "a", to: "b" }, share: 0.6, words: "switching routes", waits: [] },
+      {
+        move: { op: "shift", broker: "p", source: "a", to: "b" },
+        share: 0.15,
+        words: "waits for a",
+        waits: ["a"],
+      },
+      {
+        move: { op: "shift", broker: "q", source: "a", to: "b" },
+        share: 0.6,
+        words: "switching routes",
+        waits: [],
+      },
     ],
   });
   expect(runningOf(at("undo"), 2)?.toward).toBe(1);
@@ -156,7 +189,12 @@ describe("a limit of what is not there", () => {
     ...change,
   });
   const class1 = { class: "c1", broker: "S1" };
-  const serve = action({ kind: "serve_class", target: class1, before: null, after: { flow: "f1" } });
+  const serve = action({
+    kind: "serve_class",
+    target: class1,
+    before: null,
+    after: { flow: "f1" },
+  });
   const limit = action({ before: null });
   const stop = action({ kind: "serve_class", target: class1, before: { flow: "f1" }, after: null });
   const steps = (...actions: PlanAction[]) => ({

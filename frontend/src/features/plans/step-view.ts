@@ -239,13 +239,18 @@ export const movesOf = (plan: Pick<PlanDetail, "steps">): Move[][] =>
   plan.steps.map((step) => step.actions.flatMap((action) => moveOf(action) ?? []));
 
 /** Steps of the plan that an execution has carried out and not taken back. */
-export function stepsDone(plan: Pick<PlanDetail, "state" | "steps">, execution?: Execution): number {
+export function stepsDone(
+  plan: Pick<PlanDetail, "state" | "steps">,
+  execution?: Execution,
+): number {
   if (plan.state === "executed") return plan.steps.length;
   if (!execution || execution.state === "rolled_back") return 0;
   const forward = execution.steps.filter((step) => step.direction === "forward");
   const first = forward.findIndex((step) => step.state !== "completed");
   const done = first === -1 ? forward.length : first;
-  const begun = forward.filter(({ actions }) => actions.some(({ state }) => state === "done")).length;
+  const begun = forward.filter(({ actions }) =>
+    actions.some(({ state }) => state === "done"),
+  ).length;
   const undone = execution.steps.filter(
     (step) => step.direction === "undo" && step.state === "completed",
   ).length;

@@ -79,7 +79,11 @@ export function StepsPanel({
           : `${countText(plan.steps.length, "step")}, at least ${fixed(bound)} ${bound === 1 ? "is" : "are"} needed`
       }
       right={
-        candidate ? <a href="#gantt">Steps against brokers</a> : countText(plan.steps.length, "step")
+        candidate ? (
+          <a href="#gantt">Steps against brokers</a>
+        ) : (
+          countText(plan.steps.length, "step")
+        )
       }
       footer={paged.open || paged.close ? <PageFoot paged={paged} what="steps" /> : undefined}
       flush

@@ -38,9 +38,12 @@ function betterOf(name: string): "up" | "down" | undefined {
 }
 
 /** A quantity by its unit: fractions as percent, rates by the rule of rates, counts whole. */
-export function promiseDigits(
-  promised: Pick<Promised, "unit" | "before" | "after">,
-): { show: (value: number | null) => string; unit: string; decimals: number; scale: number } {
+export function promiseDigits(promised: Pick<Promised, "unit" | "before" | "after">): {
+  show: (value: number | null) => string;
+  unit: string;
+  decimals: number;
+  scale: number;
+} {
   const { unit, before, after } = promised;
   const largest = Math.max(Math.abs(before ?? 0), Math.abs(after ?? 0));
   if (unit === "share" || unit === "ratio" || unit === "fraction") {
@@ -94,7 +97,11 @@ function figureOf(promised: Promised): Figure {
   };
 }
 
-export const PromiseStrip = memo(function PromiseStrip({ promise }: { promise: readonly Promised[] }) {
+export const PromiseStrip = memo(function PromiseStrip({
+  promise,
+}: {
+  promise: readonly Promised[];
+}) {
   if (promise.length === 0) return null;
   return <FigureStrip figures={promise.map(figureOf)} />;
 });

@@ -7,7 +7,10 @@ const sample = (at: string, sent: number) => ({
 
 it("sums all brokers while each of them has measured a moment ago", () => {
   const points = onLinks([
-    { stored: [sample("00", 10), sample("01", 30), sample("02", 40)], heard: [sample("02", 40), sample("04", 50), sample("16", 60)] },
+    {
+      stored: [sample("00", 10), sample("01", 30), sample("02", 40)],
+      heard: [sample("02", 40), sample("04", 50), sample("16", 60)],
+    },
     { stored: [], heard: [sample("00.5", 5), sample("05", 7)] },
     { stored: [], heard: [] },
   ]);

@@ -45,7 +45,9 @@ function useLatencies(tree: PlanTree, links: readonly CatalogTypes["links"][]) {
 function useRows(tree: PlanTree, links: readonly CatalogTypes["links"][]) {
   const latencies = useLatencies(tree, links);
   return useMemo(() => {
-    const carries = new Map((tree.candidate?.links ?? []).map((r) => [edgeKey(r), r.traffic_per_s]));
+    const carries = new Map(
+      (tree.candidate?.links ?? []).map((r) => [edgeKey(r), r.traffic_per_s]),
+    );
     const of = (edge: Edge | null, from: ReadonlyMap<string, number>) =>
       edge === null ? null : (from.get(edgeKey(edge)) ?? null);
     const moved = journeysOf(tree.timeline).map((journey): LinkRow => ({
@@ -60,7 +62,9 @@ function useRows(tree: PlanTree, links: readonly CatalogTypes["links"][]) {
         const { broker, now_per_s, then_per_s, capacity_per_s: most } = row;
         if (most === null || most <= 0) return [];
         const steps = (parts.get(broker) ?? []).map((cell) => cell.step);
-        return [{ broker, was: now_per_s / most, will: then_per_s / most, handles: then_per_s, steps }];
+        return [
+          { broker, was: now_per_s / most, will: then_per_s / most, handles: then_per_s, steps },
+        ];
       })
       .sort((a, b) => Math.abs(b.will - b.was) - Math.abs(a.will - a.was));
     return { moved, brokers };
@@ -93,13 +97,21 @@ const LINKS: Column<LinkRow>[] = [
         </>
       ),
   },
-  { key: "carries", title: "Carries", unit: "msg/s", number: true, cell: (row) => rateText(row.carries) },
+  {
+    key: "carries",
+    title: "Carries",
+    unit: "msg/s",
+    number: true,
+    cell: (row) => rateText(row.carries),
+  },
   {
     key: "was",
     title: "Before",
     unit: "ms",
     number: true,
-    cell: (row) => <span className="faint">{fixed(row.was === null ? null : row.was * MS, 1)}</span>,
+    cell: (row) => (
+      <span className="faint">{fixed(row.was === null ? null : row.was * MS, 1)}</span>
+    ),
   },
   {
     key: "will",
@@ -125,9 +137,23 @@ const LINKS: Column<LinkRow>[] = [
 
 const BROKERS: Column<BrokerRow>[] = [
   { key: "broker", title: "Broker", cell: (row) => <span className="ent">{row.broker}</span> },
-  { key: "wasbar", title: "Load before", cell: (row) => <LoadBar fraction={row.was} width={110} /> },
-  { key: "willbar", title: "Load after", cell: (row) => <LoadBar fraction={row.will} width={110} /> },
-  { key: "handles", title: "Handles", unit: "msg/s", number: true, cell: (row) => rateText(row.handles) },
+  {
+    key: "wasbar",
+    title: "Load before",
+    cell: (row) => <LoadBar fraction={row.was} width={110} />,
+  },
+  {
+    key: "willbar",
+    title: "Load after",
+    cell: (row) => <LoadBar fraction={row.will} width={110} />,
+  },
+  {
+    key: "handles",
+    title: "Handles",
+    unit: "msg/s",
+    number: true,
+    cell: (row) => rateText(row.handles),
+  },
   {
     key: "was",
     title: "Before",
@@ -144,7 +170,13 @@ const BROKERS: Column<BrokerRow>[] = [
   { key: "steps", title: "In step", number: true, cell: (row) => stepsText(row.steps) },
 ];
 
-export const TreeChanges = memo(function TreeChanges({ tree, links }: { tree: PlanTree; links: readonly CatalogTypes["links"][] }) {
+export const TreeChanges = memo(function TreeChanges({
+  tree,
+  links,
+}: {
+  tree: PlanTree;
+  links: readonly CatalogTypes["links"][];
+}) {
   const { moved, brokers } = useRows(tree, links);
   const changed = brokers.filter(({ was, will }) => Math.abs(will - was) >= SAME);
   const kept = brokers.length - changed.length;
@@ -156,16 +188,28 @@ export const TreeChanges = memo(function TreeChanges({ tree, links }: { tree: Pl
       sub="what is in force against what the plan leaves behind"
       flush
       footer={
-        kept > 0 ? `${countText(kept, "broker keeps", "brokers keep")} the load that ${kept === 1 ? "it has" : "they have"}.` : undefined
+        kept > 0
+          ? `${countText(kept, "broker keeps", "brokers keep")} the load that ${kept === 1 ? "it has" : "they have"}.`
+          : undefined
       }
     >
-      <DataTable label="Links before and after" columns={LINKS} rows={linkPage.visible} rowKey={(row) => row.key} />
+      <DataTable
+        label="Links before and after"
+        columns={LINKS}
+        rows={linkPage.visible}
+        rowKey={(row) => row.key}
+      />
       <div className="tabfoot">
         <PageFoot paged={linkPage} what="links" />
       </div>
       {changed.length > 0 ? (
         <>
-          <DataTable label="Brokers before and after" columns={BROKERS} rows={brokerPage.visible} rowKey={(row) => row.broker} />
+          <DataTable
+            label="Brokers before and after"
+            columns={BROKERS}
+            rows={brokerPage.visible}
+            rowKey={(row) => row.broker}
+          />
           <div className="tabfoot">
             <PageFoot paged={brokerPage} what="brokers" />
           </div>

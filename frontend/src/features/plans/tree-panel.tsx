@@ -6,7 +6,12 @@ import type { PlanMap } from "./use-plan-map";
 import type { PlanTree } from "./use-tree";
 
 import { MOVING, type Execution } from "@/api/plans";
-import { loadsNow, loadsOfStop, playedBrokers, stopNotes } from "@/components/map/candidate-timeline";
+import {
+  loadsNow,
+  loadsOfStop,
+  playedBrokers,
+  stopNotes,
+} from "@/components/map/candidate-timeline";
 import { Gantt } from "@/components/map/gantt";
 import { OverlayPlayer, type Running } from "@/components/map/overlay-player";
 import { linkName } from "@/components/map/journeys";

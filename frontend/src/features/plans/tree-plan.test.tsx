@@ -66,7 +66,9 @@ it("shows links and brokers before and after, against the bound, step by step", 
   expect(screen.getByRole("img", { name: /2 steps, at least 1 is needed/ })).toBeInTheDocument();
   await user.keyboard("]");
   expect(
-    await screen.findByRole("img", { name: /after step 1\. Links: 2 stay, 1 on their way, 1 still to come/ }),
+    await screen.findByRole("img", {
+      name: /after step 1\. Links: 2 stay, 1 on their way, 1 still to come/,
+    }),
   ).toBeInTheDocument();
   await user.click(screen.getByRole("button", { name: "Table" }));
   const now = screen.getByRole("table", { name: "Links at this stop" });
@@ -77,7 +79,10 @@ it("offers to plan again from where a broken-off execution left the overlay", as
   const { user, asked, router } = show({
     ...given({ allowed_commands: ["plan_again"] }),
     [`GET /api/v1/plans/${PLAN}`]: ok({ ...plan, state: "stale" }),
-    [`POST /api/v1/overlay-candidates/${BETTER}/plan-again`]: { status: 201, body: planDetail({ id: "next-plan" }) },
+    [`POST /api/v1/overlay-candidates/${BETTER}/plan-again`]: {
+      status: 201,
+      body: planDetail({ id: "next-plan" }),
+    },
   });
   await user.click(await screen.findByRole("button", { name: "Plan again from here" }));
   await user.click(await screen.findByRole("button", { name: "Plan again" }));

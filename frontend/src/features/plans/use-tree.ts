@@ -5,7 +5,13 @@ import { useMemo } from "react";
 import { movesOf, stepsDone } from "./step-view";
 import type { PlanMap } from "./use-plan-map";
 
-import { CANDIDATE, candidateQuery, trafficQuery, type CandidateDetail, type SystemTraffic } from "@/api/overlays";
+import {
+  CANDIDATE,
+  candidateQuery,
+  trafficQuery,
+  type CandidateDetail,
+  type SystemTraffic,
+} from "@/api/overlays";
 import { MOVING, type Execution, type PlanDetail } from "@/api/plans";
 import { pairOf, tellsOf } from "@/components/map/candidate-timeline";
 import { startOf, timelineOf, type Timeline } from "@/components/map/timeline";
@@ -24,7 +30,11 @@ export type PlanTree = {
 const WINDOW_S = 10;
 const LOOK_MS = 5000;
 
-export function useTree(plan: PlanDetail, map: PlanMap, execution: Execution | undefined): PlanTree {
+export function useTree(
+  plan: PlanDetail,
+  map: PlanMap,
+  execution: Execution | undefined,
+): PlanTree {
   const source = plan.source.kind === CANDIDATE ? plan.source.id : null;
   const candidate = useQuery({ ...candidateQuery(source ?? ""), enabled: source !== null });
   const moves = plan.kind === "overlay" || source !== null;

@@ -45,7 +45,5 @@ it("tells what a person decided at an agent from what was ordered", () => {
       { broker: "S2", phase: "switched" as const, at: "2026-03-18T14:06:02Z", by_hand: "" },
     ],
   };
-  expect(waitText(dead, at(1))).toBe(
-    "Waits for S1 for 1 s; S1 went back by hand; S2 switched.",
-  );
+  expect(waitText(dead, at(1))).toBe("Waits for S1 for 1 s; S1 went back by hand; S2 switched.");
 });

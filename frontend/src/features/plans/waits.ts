@@ -31,7 +31,8 @@ function endText(action: ExecutionAction, now: Date): string {
   if (action.deadline_at === null) return "";
   const left = (new Date(action.deadline_at).getTime() - now.getTime()) / 1000;
   if (left <= 0) return "";
-  if (action.state === "preparing") return `Weir itself calls it off in ${lastedText(left)} at the latest.`;
+  if (action.state === "preparing")
+    return `Weir itself calls it off in ${lastedText(left)} at the latest.`;
   if (action.state !== "committed") return "";
   const are = action.waiting_for.length === 1 ? "is" : "are";
   return `Weir itself stops waiting in ${lastedText(left)} if ${listed(action.waiting_for)} ${are} silent then.`;

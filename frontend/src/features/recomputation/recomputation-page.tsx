@@ -23,7 +23,9 @@ function Recomputation({ system: systemId }: { system: string }) {
       <PageHead
         title="Recomputation"
         crumbs={[{ label: system.data?.name ?? "System", to: `/systems/${systemId}` }]}
-        plainFacts={<span>one computation at a time; if anything is due meanwhile, one more follows</span>}
+        plainFacts={
+          <span>one computation at a time; if anything is due meanwhile, one more follows</span>
+        }
       />
       <div className="main">
         <div className="stack">

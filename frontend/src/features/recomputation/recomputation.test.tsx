@@ -223,7 +223,10 @@ it("shows the server's refusal at its field", async () => {
 it("runs a schedule now and deletes only after asking", async () => {
   const path = `${ROOM}/schedules/${schedule().id}`;
   const asked = serve(
-    answers({ [`POST ${path}/run`]: ok(firing()), [`DELETE ${path}`]: { status: 204, body: null } }),
+    answers({
+      [`POST ${path}/run`]: ok(firing()),
+      [`DELETE ${path}`]: { status: 204, body: null },
+    }),
   );
   const { user } = open();
   const schedules = within(await screen.findByRole("table", { name: "Schedules" }));
@@ -241,7 +244,9 @@ it("offers no person to fire a trigger, and says what ends when it is deleted", 
   const path = `${ROOM}/triggers/${trigger().id}`;
   const asked = serve(
     answers({
-      [`GET ${ROOM}/triggers`]: ok(page([trigger({ allowed_commands: ["edit", "delete", "run"] })])),
+      [`GET ${ROOM}/triggers`]: ok(
+        page([trigger({ allowed_commands: ["edit", "delete", "run"] })]),
+      ),
       [`DELETE ${path}`]: { status: 204, body: null },
     }),
   );

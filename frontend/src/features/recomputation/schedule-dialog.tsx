@@ -72,7 +72,9 @@ export function ScheduleDialog({
           void submit();
         }}
       >
-        {others.length > 0 ? <Note tone="bad">{others.map((e) => e.message).join(" ")}</Note> : null}
+        {others.length > 0 ? (
+          <Note tone="bad">{others.map((e) => e.message).join(" ")}</Note>
+        ) : null}
         <TextField
           label="Name"
           required

@@ -128,7 +128,9 @@ export function TriggerDialog({
           void submit();
         }}
       >
-        {others.length > 0 ? <Note tone="bad">{others.map((e) => e.message).join(" ")}</Note> : null}
+        {others.length > 0 ? (
+          <Note tone="bad">{others.map((e) => e.message).join(" ")}</Note>
+        ) : null}
         <TextField
           label="Name"
           required

@@ -56,12 +56,14 @@ export const TRIGGER_KINDS: Record<TriggerKind, KindWords> = {
   broker_overload: {
     label: "A broker near its capacity",
     unit: "%",
-    about: "The load of the fullest broker by the traffic that agents measure; 100 % is its capacity.",
+    about:
+      "The load of the fullest broker by the traffic that agents measure; 100 % is its capacity.",
   },
   routing_drift: {
     label: "Routing costs drifted",
     unit: "%",
-    about: "How far the links that a published message crosses have moved since the last evaluation, as measured.",
+    about:
+      "How far the links that a published message crosses have moved since the last evaluation, as measured.",
   },
 };
 

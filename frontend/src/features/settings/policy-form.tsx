@@ -199,7 +199,12 @@ export function PolicyForm({ policy, name }: { policy: Policy; name: string }) {
             >
               Discard
             </button>
-            <Command primary type="submit" disabled={busy || !changed} reason="Nothing changed yet.">
+            <Command
+              primary
+              type="submit"
+              disabled={busy || !changed}
+              reason="Nothing changed yet."
+            >
               Save policy
             </Command>
           </div>

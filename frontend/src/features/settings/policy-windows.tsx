@@ -28,7 +28,13 @@ export function WindowsPanel({ draft, set, errors, may }: PartProps) {
               set({
                 windows: [
                   ...draft.windows,
-                  { effect: "allow", cron: "0 22 * * 1-5", minutes: "120", timezone: "UTC", note: "" },
+                  {
+                    effect: "allow",
+                    cron: "0 22 * * 1-5",
+                    minutes: "120",
+                    timezone: "UTC",
+                    note: "",
+                  },
                 ],
               })
             }

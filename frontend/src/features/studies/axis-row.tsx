@@ -182,7 +182,10 @@ function UnitCosts({
         hint="The budget is then money: cost of a unit times capacity, summed over the brokers."
         value={differ}
         onChange={(on) =>
-          onChange({ ...draft, costs: on ? Object.fromEntries(shown.map((name) => [name, "1"])) : {} })
+          onChange({
+            ...draft,
+            costs: on ? Object.fromEntries(shown.map((name) => [name, "1"])) : {},
+          })
         }
       />
       {differ ? (
@@ -193,9 +196,7 @@ function UnitCosts({
               label={`One unit at ${name}`}
               unit="money"
               value={draft.costs[name] ?? "1"}
-              onChange={(cost) =>
-                onChange({ ...draft, costs: { ...draft.costs, [name]: cost } })
-              }
+              onChange={(cost) => onChange({ ...draft, costs: { ...draft.costs, [name]: cost } })}
               error={messageFor(errors, `${at}.costs.${name}`)}
             />
           ))}

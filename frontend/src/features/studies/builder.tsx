@@ -182,7 +182,9 @@ export function Builder({
                 hint="The best answer so far is kept when it passes. With a limit, a slower machine may give other answers."
                 value={draft.limit}
                 onChange={(limit) => set({ limit })}
-                error={messageFor(errors, "time_limit_s") ?? messageFor(errors, "spec.time_limit_s")}
+                error={
+                  messageFor(errors, "time_limit_s") ?? messageFor(errors, "spec.time_limit_s")
+                }
               />
             )}
           </StudySummary>

@@ -50,10 +50,22 @@ export function HoldAgainst({
   );
 }
 
-export function ComparePanel({ name, points, held }: { name: string; points: readonly StudyPoint[]; held: Held }) {
+export function ComparePanel({
+  name,
+  points,
+  held,
+}: {
+  name: string;
+  points: readonly StudyPoint[];
+  held: Held;
+}) {
   const pairs = pairsOf(points, held.points);
   const columns: Column<Pair>[] = [
-    { key: "label", title: "Scenario", cell: (row) => <span className="ent">{row.here.label}</span> },
+    {
+      key: "label",
+      title: "Scenario",
+      cell: (row) => <span className="ent">{row.here.label}</span>,
+    },
     { key: "method", title: "Method", cell: (row) => row.here.method },
     {
       key: "here",

@@ -64,8 +64,13 @@ export function utilityOption(day: Day, theme: string): EChartsCoreOption {
   const lines = day.methods.map((method) => bySegment(day, method));
   const aims = targets(day);
   const bounded = day.points.some((point) => point.upper_bound !== null);
-  const short = lines.map((line) => line.map((point, index) => shortfall(point, aims[index] ?? null)));
-  const values = [...lines.flat().flatMap((point) => known(point?.utility)), ...aims.flatMap(known)];
+  const short = lines.map((line) =>
+    line.map((point, index) => shortfall(point, aims[index] ?? null)),
+  );
+  const values = [
+    ...lines.flat().flatMap((point) => known(point?.utility)),
+    ...aims.flatMap(known),
+  ];
   const font = fontOf();
   const names = day.spec.segments.map((segment) => segment.label);
   const time = (grid: number) => ({
@@ -141,7 +146,10 @@ export function utilityOption(day: Day, theme: string): EChartsCoreOption {
         return [
           {
             ...common,
-            data: steps(spans, line.map((point) => point?.utility ?? null)),
+            data: steps(
+              spans,
+              line.map((point) => point?.utility ?? null),
+            ),
             lineStyle: look,
             itemStyle: { color: colourOf(index) },
           },

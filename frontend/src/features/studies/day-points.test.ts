@@ -10,11 +10,23 @@ const spec = {
   ],
 } as unknown as ScheduleSpec;
 const at = (method: string, segment: number, utility: number, upper_bound: number | null) =>
-  point({ method, coordinates: [segment], utility, upper_bound, moved: segment * 40, runtime_s: 0.5 });
+  point({
+    method,
+    coordinates: [segment],
+    utility,
+    upper_bound,
+    moved: segment * 40,
+    runtime_s: 0.5,
+  });
 const day = {
   spec,
   methods: ["lrgp", "greedy"],
-  points: [at("lrgp", 0, 90, 100), at("lrgp", 1, 30, 42), at("greedy", 0, 99, null), at("greedy", 1, 40, 40)],
+  points: [
+    at("lrgp", 0, 90, 100),
+    at("lrgp", 1, 30, 42),
+    at("greedy", 0, 99, null),
+    at("greedy", 1, 40, 40),
+  ],
   name: "W-1",
   running: false,
 };
@@ -34,7 +46,13 @@ it("holds every method against the lowest bound that any of them proved", () => 
 
 it("weighs utility by how long a segment lasts, and knows no total of a day not yet solved", () => {
   const [lrgp, greedy] = dayTotals(day);
-  expect(lrgp).toMatchObject({ utility: (90 + 2 * 30) / 3, worst: 25, moved: 40, runtime: 1, solved: 2 });
+  expect(lrgp).toMatchObject({
+    utility: (90 + 2 * 30) / 3,
+    worst: 25,
+    moved: 40,
+    runtime: 1,
+    solved: 2,
+  });
   expect(greedy?.worst).toBeCloseTo(1);
   expect(dayTotals({ ...day, points: day.points.slice(0, 1) })[0]?.utility).toBeNull();
 });

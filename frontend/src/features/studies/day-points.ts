@@ -44,7 +44,8 @@ export function targets(day: Day): (number | null)[] {
 
 /** Percent that an answer falls short of the target; null where either is unknown. */
 export function shortfall(point: StudyPoint | null, target: number | null): number | null {
-  if (point?.utility === null || point?.utility === undefined || target === null || target === 0) return null;
+  if (point?.utility === null || point?.utility === undefined || target === null || target === 0)
+    return null;
   return Math.max(0, ((target - point.utility) / Math.abs(target)) * 100);
 }
 

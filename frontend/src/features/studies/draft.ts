@@ -1,13 +1,6 @@
 /** What the builder edits, the study that it would send, and how a former study becomes a draft. */
 import { groupClasses, readSegments, tradingDay, type Grouping, type SegmentDraft } from "./day";
-import {
-  draftsOf,
-  newAxis,
-  readAxis,
-  sweepSize,
-  type AxisDraft,
-  type By,
-} from "./quantities";
+import { draftsOf, newAxis, readAxis, sweepSize, type AxisDraft, type By } from "./quantities";
 import type { Axis, FieldError, Spec } from "./spec";
 
 import type { CatalogTypes } from "@/api/catalog";
@@ -100,7 +93,8 @@ export type Read = { spec: Record<string, unknown>; size: number | null; errors:
 export function readDraft(draft: Draft, model: Model): Read {
   if (draft.kind === "text") return readText(draft.text);
   const errors: FieldError[] = [];
-  if (draft.methods.length === 0) errors.push({ field: "methods", message: "Choose at least one." });
+  if (draft.methods.length === 0)
+    errors.push({ field: "methods", message: "Choose at least one." });
   const seconds = readNumber(draft.limit);
   if (seconds !== null && !(seconds > 0)) {
     errors.push({ field: "time_limit_s", message: "Give a number of seconds above 0." });
@@ -111,7 +105,10 @@ export function readDraft(draft: Draft, model: Model): Read {
   };
   if (draft.kind === "schedule") {
     const groups = groupClasses(model.classes, draft.grouping);
-    const read = readSegments(draft.segments, groups.map((group) => group.name));
+    const read = readSegments(
+      draft.segments,
+      groups.map((group) => group.name),
+    );
     return {
       spec: { kind: "schedule", ...common, groups, segments: read.segments, warm: draft.warm },
       size: draft.segments.length * draft.methods.length,
@@ -138,7 +135,7 @@ function readText(text: string): Read {
     const spec: unknown = JSON.parse(text);
     return typeof spec === "object" && spec !== null && !Array.isArray(spec)
       ? { spec: spec as Record<string, unknown>, size: null, errors: [] }
-      : refused("A study is an object: { \"kind\": \"sweep\", ... }.");
+      : refused('A study is an object: { "kind": "sweep", ... }.');
   } catch (error) {
     return refused(`Not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }

@@ -91,7 +91,11 @@ export function optionOf(frontier: Frontier, theme: string): EChartsCoreOption {
     axisLine: { lineStyle: { color: token("line-2") } },
     axisTick: { show: false },
     splitLine: { show: false },
-    axisLabel: { color: token("text-3"), ...font, formatter: (v: number) => fixed(v, v % 1 ? 1 : 0) },
+    axisLabel: {
+      color: token("text-3"),
+      ...font,
+      formatter: (v: number) => fixed(v, v % 1 ? 1 : 0),
+    },
   };
   const named = {
     name: factor === 100 ? `${axis.label}, %` : axis.label,
@@ -116,12 +120,15 @@ export function optionOf(frontier: Frontier, theme: string): EChartsCoreOption {
       valueAxis(values.length > 0 ? values : [0, 1], { unit: "utility" }),
       ...(hasWorth
         ? [
-            valueAxis(worths.flatMap((worth) => worth.values.flatMap(known)), {
-              fromZero: true,
-              unit: `one more, ${frontier.worthUnit}`,
-              grid: 1,
-              ticks: 2,
-            }),
+            valueAxis(
+              worths.flatMap((worth) => worth.values.flatMap(known)),
+              {
+                fromZero: true,
+                unit: `one more, ${frontier.worthUnit}`,
+                grid: 1,
+                ticks: 2,
+              },
+            ),
           ]
         : []),
     ],
@@ -237,7 +244,13 @@ function refusedSeries(
       silent: true,
       itemStyle: {
         color: token("well"),
-        decal: { symbol: "rect", rotation: -Math.PI / 4, dashArrayX: [1, 0], dashArrayY: [2, 4], color: token("line-2") },
+        decal: {
+          symbol: "rect",
+          rotation: -Math.PI / 4,
+          dashArrayX: [1, 0],
+          dashArrayY: [2, 4],
+          color: token("line-2"),
+        },
       },
       label: { show: false },
       data: refused.map((at) => [{ xAxis: at - half }, { xAxis: at + half }]),

@@ -3,7 +3,15 @@ import type { EChartsType } from "echarts/core";
 import { useMemo, useRef } from "react";
 
 import { ChartPicture, Key } from "./chart-picture";
-import { atText, HEIGHT, optionOf, readingAt, stopsOf, xOf, type Frontier } from "./frontier-option";
+import {
+  atText,
+  HEIGHT,
+  optionOf,
+  readingAt,
+  stopsOf,
+  xOf,
+  type Frontier,
+} from "./frontier-option";
 import { asIs, change, compareBase, knee, linesOf, operatingPoint, worthAlong } from "./points";
 import type { Axis, Spec, SweepSpec } from "./spec";
 
@@ -91,7 +99,14 @@ export function FrontierPanel({
       }
       data={{
         name: `${name} frontier`,
-        head: ["Line", axis.label, "Quantity", "Utility", "Upper bound", `Worth of one more ${unit}`],
+        head: [
+          "Line",
+          axis.label,
+          "Quantity",
+          "Utility",
+          "Upper bound",
+          `Worth of one more ${unit}`,
+        ],
         rows: lines.flatMap((line, index) =>
           line.points.map((point, at) => [
             line.label,
@@ -156,14 +171,18 @@ function Reading({
       {typeof now?.price === "number" && now.quantity !== null ? (
         <p className="lead">
           As it is, at {fixed(now.quantity)}: one more {unit} is worth <b>{priceText(now.price)}</b>{" "}
-          utility{now.price > 0 ? `, one percent more ${signed(now.price * now.quantity * 0.01, 1)}` : ", capacity is left"}.
+          utility
+          {now.price > 0
+            ? `, one percent more ${signed(now.price * now.quantity * 0.01, 1)}`
+            : ", capacity is left"}
+          .
         </p>
       ) : null}
       {bend ? (
         <p className="lead">
           From {atText(axis, xOf(axis)(bend.point))} on{of}, one more {unit} is worth{" "}
-          {priceText(bend.worth)}, half or less of its worth at the low end ({priceText(bend.first)}).
-          Utility there: {fixed(bend.point.utility, 1)}
+          {priceText(bend.worth)}, half or less of its worth at the low end ({priceText(bend.first)}
+          ). Utility there: {fixed(bend.point.utility, 1)}
           {gain === null ? "" : `, ${signed(gain * 100, 2)} % against the model as it is`}.
         </p>
       ) : null}

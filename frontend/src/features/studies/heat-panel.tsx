@@ -143,7 +143,9 @@ export function HeatPanel({
             <span role="rowheader" className="heatlabel" aria-label="Values" />
             {across.values.map((value, column) => (
               <span role="columnheader" className="heatlabel x" key={column}>
-                {columns <= 12 || column % Math.ceil(columns / 8) === 0 ? valueText(across, value) : ""}
+                {columns <= 12 || column % Math.ceil(columns / 8) === 0
+                  ? valueText(across, value)
+                  : ""}
               </span>
             ))}
           </div>
@@ -152,9 +154,7 @@ export function HeatPanel({
       </div>
       <p className="lead" aria-live="polite">
         {sentence(chosen, ...cell)}
-        {typeof chosen?.upper_bound === "number"
-          ? `, gap to the bound ${gapOf(chosen)} %`
-          : ""}
+        {typeof chosen?.upper_bound === "number" ? `, gap to the bound ${gapOf(chosen)} %` : ""}
         {chosen?.prices[0]
           ? `. Scarcest: ${[chosen.prices[0].id, chosen.prices[0].resource].filter(Boolean).join(" ")}, one more unit is worth ${priceText(chosen.prices[0].price)}`
           : ""}
@@ -164,7 +164,9 @@ export function HeatPanel({
         {[-5, -3, -1, 0, 1, 3, 5].map((step) => (
           <span key={step}>
             <i className={`heatcell s${step}`} aria-hidden="true" />
-            {step === 0 ? "as it is" : `${step < 0 ? "down" : "up"} to ${percent((step / 5) * largest)}`}
+            {step === 0
+              ? "as it is"
+              : `${step < 0 ? "down" : "up"} to ${percent((step / 5) * largest)}`}
           </span>
         ))}
         <span>

@@ -43,7 +43,13 @@ export function PointsPanel({
         </span>
       ),
     },
-    { key: "utility", title: "Utility", number: true, strong: true, cell: (row) => fixed(row.utility, 1) },
+    {
+      key: "utility",
+      title: "Utility",
+      number: true,
+      strong: true,
+      cell: (row) => fixed(row.utility, 1),
+    },
     ...(schedule
       ? []
       : [

@@ -28,7 +28,12 @@ it("holds every point against the model as it is with the same method", () => {
 
 it("compares no utilities where scenarios weigh consumers differently", () => {
   const sweep = SWEEP as unknown as SweepSpec;
-  const weights = { label: "worth", edit: { kind: "utility_weight" }, field: "scale", values: [1, 2] };
+  const weights = {
+    label: "worth",
+    edit: { kind: "utility_weight" },
+    field: "scale",
+    values: [1, 2],
+  };
   expect(compareBase({ ...sweep, axes: [weights] }, points).size).toBe(0);
   const scenarios = [{ label: "gold", edits: [{ kind: "utility_weight", scale: 2 }] }];
   expect(compareBase({ ...sweep, scenarios }, points).size).toBe(0);
@@ -41,7 +46,11 @@ it("orders a line by its value and leaves out the model as it is", () => {
 });
 
 it("finds where one more unit is worth half", () => {
-  expect(knee(along(points, "lrgp"))).toMatchObject({ point: { index: 3 }, worth: 0.1, first: 0.44 });
+  expect(knee(along(points, "lrgp"))).toMatchObject({
+    point: { index: 3 },
+    worth: 0.1,
+    first: 0.44,
+  });
   expect(knee([])).toBeNull();
 });
 

@@ -35,7 +35,8 @@ export const compareBase = (spec: Spec, points: readonly StudyPoint[]): Map<stri
 /** Utility against the model as it is with the same method, 0.01 for one percent more. */
 export function change(point: StudyPoint, base: ReadonlyMap<string, StudyPoint>): number | null {
   const before = base.get(point.method)?.utility;
-  if (point.utility === null || before === undefined || before === null || before === 0) return null;
+  if (point.utility === null || before === undefined || before === null || before === 0)
+    return null;
   return (point.utility - before) / Math.abs(before);
 }
 
@@ -50,7 +51,11 @@ const isWays = (axis: Axis) => axis.edit.kind === "budget" && axis.field === "sp
 export function viewOf(spec: Spec): View {
   if (spec.kind !== "sweep") return "impact";
   const [first, second] = spec.axes;
-  if (first && isRange(first) && (spec.axes.length === 1 || (spec.axes.length === 2 && second && isWays(second)))) {
+  if (
+    first &&
+    isRange(first) &&
+    (spec.axes.length === 1 || (spec.axes.length === 2 && second && isWays(second)))
+  ) {
     return "frontier";
   }
   if (spec.axes.length === 2) return "heat";
@@ -105,7 +110,9 @@ export function worthAlong(line: readonly StudyPoint[]): Worth {
 }
 
 /** The first point where one more unit is worth half or less of its worth at the low end. */
-export function knee(line: readonly StudyPoint[]): { point: StudyPoint; worth: number; first: number } | null {
+export function knee(
+  line: readonly StudyPoint[],
+): { point: StudyPoint; worth: number; first: number } | null {
   const worth = worthAlong(line).values;
   const first = worth.find((value) => value !== null) ?? null;
   if (first === null || first <= 0) return null;
@@ -130,7 +137,9 @@ export function operatingPoint(
 }
 
 const onlyOne = ({ edit }: Axis) =>
-  [edit.nodes, edit.links, edit.classes].some((names) => Array.isArray(names) && names.length === 1);
+  [edit.nodes, edit.links, edit.classes].some(
+    (names) => Array.isArray(names) && names.length === 1,
+  );
 
 /** Below this a gap is what is left of rounding two sums of millions of terms. */
 const GAP_NOISE = 1e-12;
@@ -159,7 +168,9 @@ export function best(points: readonly StudyPoint[]): StudyPoint | null {
 }
 
 /** Why points have no answer, each reason once with how often it came. */
-export function troubles(points: readonly StudyPoint[]): { status: string; count: number; reason: string }[] {
+export function troubles(
+  points: readonly StudyPoint[],
+): { status: string; count: number; reason: string }[] {
   const found = new Map<string, { status: string; count: number; reason: string }>();
   for (const point of points) {
     if (answered(point)) continue;

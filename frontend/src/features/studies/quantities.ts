@@ -107,7 +107,12 @@ export const newAxis = (quantity: Quantity, resource: string): AxisDraft => ({
   costs: {},
 });
 
-export const FIELD = { brokers: "nodes", links: "links", topics: "flows", classes: "classes" } as const;
+export const FIELD = {
+  brokers: "nodes",
+  links: "links",
+  topics: "flows",
+  classes: "classes",
+} as const;
 const SPREADS = ["best", "in_proportion"];
 
 function nameOf(draft: AxisDraft): string {
@@ -125,7 +130,11 @@ function editOf(draft: AxisDraft): Edit {
   const chosen = targets.length === 0 ? "all" : targets;
   switch (quantity) {
     case "node_capacity":
-      return { kind: quantity, nodes: chosen, ...(draft.resource ? { resource: draft.resource } : {}) };
+      return {
+        kind: quantity,
+        nodes: chosen,
+        ...(draft.resource ? { resource: draft.resource } : {}),
+      };
     case "link_capacity":
       return { kind: quantity, links: chosen };
     case "budget": {

@@ -42,7 +42,9 @@ export function ScheduleForm({
       <div className="grid2">
         <ChoiceField
           label="Group the classes by"
-          hint={groups.map((group) => `${group.name}: ${countText(group.classes.length, "class", "classes")}`).join(", ")}
+          hint={groups
+            .map((group) => `${group.name}: ${countText(group.classes.length, "class", "classes")}`)
+            .join(", ")}
           options={GROUPINGS}
           value={grouping}
           onChange={(by) => onGrouping(by as Grouping)}

@@ -131,7 +131,9 @@ export function PopulationsOverTime(day: Day) {
         ]),
       }}
       format={(cell, column) =>
-        typeof cell !== "number" ? (cell ?? UNKNOWN) : fixed(cell, column === groups.length + 2 ? 2 : 0)
+        typeof cell !== "number"
+          ? (cell ?? UNKNOWN)
+          : fixed(cell, column === groups.length + 2 ? 2 : 0)
       }
       svg={() => chart.current?.renderToSVGString() ?? null}
     >
@@ -198,7 +200,12 @@ export function DayTotals(day: Day) {
   ];
   return (
     <Panel title="The whole day" sub="weighted by how long each segment lasts" flush>
-      <DataTable label="The whole day by method" columns={columns} rows={totals} rowKey={(row) => row.method} />
+      <DataTable
+        label="The whole day by method"
+        columns={columns}
+        rows={totals}
+        rowKey={(row) => row.method}
+      />
     </Panel>
   );
 }

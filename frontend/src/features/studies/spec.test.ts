@@ -10,16 +10,20 @@ describe("an axis of the form", () => {
   it("becomes the edit and the factors that the server reads", () => {
     const { axes, errors } = readAxis({ ...draft, steps: "5" }, 0, ALL);
     expect(errors).toEqual([]);
-    expect(axes).toEqual([{
-      label: "Broker capacity of S2",
-      edit: { kind: "node_capacity", nodes: ["S2"], resource: "cpu" },
-      field: "scale",
-      values: [0.5, 0.75, 1, 1.25, 1.5],
-    }]);
+    expect(axes).toEqual([
+      {
+        label: "Broker capacity of S2",
+        edit: { kind: "node_capacity", nodes: ["S2"], resource: "cpu" },
+        field: "scale",
+        values: [0.5, 0.75, 1, 1.25, 1.5],
+      },
+    ]);
   });
 
   it("means all where nothing is chosen", () => {
-    expect(readAxis({ ...draft, targets: [] }, 0, ALL).axes[0]?.edit).toMatchObject({ nodes: "all" });
+    expect(readAxis({ ...draft, targets: [] }, 0, ALL).axes[0]?.edit).toMatchObject({
+      nodes: "all",
+    });
     const weights = { ...newAxis("utility_weight", "cpu") };
     expect(readAxis(weights, 0, ALL).axes[0]?.edit).toEqual({ kind: "utility_weight" });
   });
@@ -36,7 +40,9 @@ describe("an axis of the form", () => {
 
   it("counts a budget in money where a unit does not cost the same everywhere", () => {
     const budget = { ...newAxis("budget", "cpu"), costs: { S0: "1", S1: "2.5" } };
-    expect(readAxis(budget, 0, ALL).axes[0]?.edit).toMatchObject({ unit_costs: { S0: 1, S1: 2.5 } });
+    expect(readAxis(budget, 0, ALL).axes[0]?.edit).toMatchObject({
+      unit_costs: { S0: 1, S1: 2.5 },
+    });
     const wrong = readAxis({ ...budget, costs: { S0: "0" } }, 0, ALL);
     expect(wrong.errors).toEqual([{ field: "axes[0].costs.S0", message: "Give a cost above 0." }]);
   });
@@ -67,18 +73,30 @@ describe("an axis of the form", () => {
       expect(draftsOf(readAxis(one, 0, ALL).axes, "cpu")).toEqual([one]);
     }
     const { axes } = readAxis(draft, 0, ALL);
-    expect(draftsOf(axes.map((axis) => ({ ...axis, values: [0.5, 0.6, 1] })), "cpu")).toBeNull();
-    expect(draftsOf(axes.map((axis) => ({ ...axis, field: "set" })), "cpu")).toBeNull();
+    expect(
+      draftsOf(
+        axes.map((axis) => ({ ...axis, values: [0.5, 0.6, 1] })),
+        "cpu",
+      ),
+    ).toBeNull();
+    expect(
+      draftsOf(
+        axes.map((axis) => ({ ...axis, field: "set" })),
+        "cpu",
+      ),
+    ).toBeNull();
   });
 
   it("takes one thing after the other for removals, everything where nothing is chosen", () => {
     const removal = newAxis("remove_flow", "cpu");
-    expect(readAxis(removal, 0, ["f0", "f1"]).axes).toEqual([{
-      label: "Without a topic",
-      edit: { kind: "remove_flow" },
-      field: "flows",
-      values: ["f0", "f1"],
-    }]);
+    expect(readAxis(removal, 0, ["f0", "f1"]).axes).toEqual([
+      {
+        label: "Without a topic",
+        edit: { kind: "remove_flow" },
+        field: "flows",
+        values: ["f0", "f1"],
+      },
+    ]);
     expect(readAxis(newAxis("remove_link", ""), 1, []).errors).toEqual([
       { field: "axes[1].targets", message: "This system has no links." },
     ]);
@@ -121,7 +139,11 @@ it("reads segments in seconds and names the cell that is wrong", () => {
     { label: " ", minutes: "0", percent: { Gold: "much" } },
   ];
   const { segments, errors } = readSegments(rows, ["Gold", "Bronze"]);
-  expect(segments[0]).toEqual({ label: "Day", duration_s: 5400, percent: { Gold: 50, Bronze: 100 } });
+  expect(segments[0]).toEqual({
+    label: "Day",
+    duration_s: 5400,
+    percent: { Gold: 50, Bronze: 100 },
+  });
   expect(errors.map((error) => error.field)).toEqual([
     "segments[1].label",
     "segments[1].minutes",
@@ -136,7 +158,9 @@ it("groups classes by what they share", () => {
     topic_name: "t",
     broker_name: "b",
   });
-  expect(groupClasses([row("a", "Gold"), row("b", "Gold"), row("c", null)], "utility_name")).toEqual([
+  expect(
+    groupClasses([row("a", "Gold"), row("b", "Gold"), row("c", null)], "utility_name"),
+  ).toEqual([
     { name: "Gold", classes: ["a", "b"] },
     { name: "without", classes: ["c"] },
   ]);

@@ -28,7 +28,12 @@ const COLUMNS: Column<Study>[] = [
       </Link>
     ),
   },
-  { key: "name", title: "Name", orderBy: "name", cell: (row) => <span className="clip">{row.name}</span> },
+  {
+    key: "name",
+    title: "Name",
+    orderBy: "name",
+    cell: (row) => <span className="clip">{row.name}</span>,
+  },
   { key: "kind", title: "Kind", cell: (row) => KINDS[row.kind] },
   { key: "state", title: "State", cell: (row) => <StateBadge state={row.state} /> },
   {

@@ -173,7 +173,9 @@ describe("a study", () => {
 
   it("tells what was found, what was not, and why", async () => {
     open(study(), sweepPoints());
-    expect(await screen.findByRole("heading", { name: "Utility over the varied quantity" })).toBeVisible();
+    expect(
+      await screen.findByRole("heading", { name: "Utility over the varied quantity" }),
+    ).toBeVisible();
     expect(screen.getByText("1 scenario infeasible.")).toBeInTheDocument();
     expect(screen.getByText(/The first: S2 cannot carry/)).toBeInTheDocument();
     expect(screen.getByText(/Broker capacity of S2 150 %, \+2.50 %/)).toBeInTheDocument();
@@ -211,9 +213,7 @@ describe("a study", () => {
     await user.click(await screen.findByRole("button", { name: "Delete" }));
     const dialog = await screen.findByRole("dialog");
     await user.click(within(dialog).getByRole("button", { name: "Delete" }));
-    await waitFor(() =>
-      expect(router.state.location.pathname).toBe(`/systems/${SYSTEM}/studies`),
-    );
+    await waitFor(() => expect(router.state.location.pathname).toBe(`/systems/${SYSTEM}/studies`));
     expect(asked.find((one) => one.method === "DELETE")?.headers.get("If-Match")).toBe('"3"');
   });
 
@@ -235,7 +235,9 @@ describe("a study", () => {
     await user.keyboard("{ArrowRight}{ArrowUp}{ArrowUp}");
     expect(grid).toHaveAttribute("aria-activedescendant", "heat-1-2");
     expect(
-      screen.getByText(/Broker capacity of S2 100 %, Class sizes, all topics 150 %: utility 1,250,000.0, \+25.00 %/),
+      screen.getByText(
+        /Broker capacity of S2 100 %, Class sizes, all topics 150 %: utility 1,250,000.0, \+25.00 %/,
+      ),
     ).toBeInTheDocument();
   });
 
@@ -269,7 +271,10 @@ describe("a study", () => {
   });
 
   it("says so when it cannot be read", async () => {
-    serve({ ...model, [`GET /api/v1/studies/${STUDY}`]: problem(404, "not_found", "No such study.") });
+    serve({
+      ...model,
+      [`GET /api/v1/studies/${STUDY}`]: problem(404, "not_found", "No such study."),
+    });
     renderPage(<StudyPage />, "/studies/:id", `/studies/${STUDY}`);
     expect(await screen.findByRole("alert")).toHaveTextContent("No such study.");
   });

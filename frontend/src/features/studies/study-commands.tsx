@@ -3,7 +3,13 @@ import { useState } from "react";
 import { Link, useNavigate } from "react-router";
 
 import type { Schemas } from "@/api/client";
-import { useCancelStudy, useDeleteStudy, useRenameStudy, useRerunStudy, type StudyDetail } from "@/api/studies";
+import {
+  useCancelStudy,
+  useDeleteStudy,
+  useRenameStudy,
+  useRerunStudy,
+  type StudyDetail,
+} from "@/api/studies";
 import { Command } from "@/components/ui/command";
 import { ConfirmDialog } from "@/components/ui/dialogs";
 import { TextField } from "@/components/ui/fields";
@@ -54,7 +60,8 @@ export function StudyCommands({ study }: { study: StudyDetail }) {
           disabled={rerun.isPending}
           onClick={() =>
             rerun.mutate(study.id, {
-              onSuccess: () => tell(`W-${study.number} runs again`, "Same snapshot, same scenarios."),
+              onSuccess: () =>
+                tell(`W-${study.number} runs again`, "Same snapshot, same scenarios."),
               onError: (error) => tellFailure("Not started", error),
             })
           }
@@ -81,7 +88,8 @@ export function StudyCommands({ study }: { study: StudyDetail }) {
         run={() => cancel.mutateAsync(study.id)}
       >
         <p>
-          The Spark job stops within two seconds. {countText(study.points_done, "answer")} found so far {study.points_done === 1 ? "stays" : "stay"}.
+          The Spark job stops within two seconds. {countText(study.points_done, "answer")} found so
+          far {study.points_done === 1 ? "stays" : "stay"}.
         </p>
       </ConfirmDialog>
       <ConfirmDialog
@@ -95,8 +103,8 @@ export function StudyCommands({ study }: { study: StudyDetail }) {
         }}
       >
         <p>
-          The study is gone with {countText(study.points_done, "answer")}. Its runs stay in the record, and
-          the model is not touched.
+          The study is gone with {countText(study.points_done, "answer")}. Its runs stay in the
+          record, and the model is not touched.
         </p>
       </ConfirmDialog>
       <ConfirmDialog

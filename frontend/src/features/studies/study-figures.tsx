@@ -19,7 +19,11 @@ function took(study: StudyDetail): Figure {
         value: study.started_at ? ageText(study.started_at) : UNKNOWN,
         note: study.started_at ? "side by side on Spark" : "waits for a worker",
       }
-    : { label: "Took", value: <UnitNumber value={seconds} as="duration" />, note: "side by side on Spark" };
+    : {
+        label: "Took",
+        value: <UnitNumber value={seconds} as="duration" />,
+        note: "side by side on Spark",
+      };
 }
 
 export function figuresOf(study: StudyDetail, spec: Spec, points: readonly StudyPoint[]): Figure[] {
@@ -47,7 +51,9 @@ export function figuresOf(study: StudyDetail, spec: Spec, points: readonly Study
       ? {
           label: "Best scenario",
           value: fixed(top?.utility, 1),
-          note: top ? `${top.label}${gain === null ? "" : `, ${signed(gain * 100, 2)} %`}` : undefined,
+          note: top
+            ? `${top.label}${gain === null ? "" : `, ${signed(gain * 100, 2)} %`}`
+            : undefined,
           title: top?.label,
         }
       : {
@@ -63,13 +69,23 @@ export function figuresOf(study: StudyDetail, spec: Spec, points: readonly Study
       label: "Answers",
       value: fixed(study.points_done),
       unit: `of ${fixed(study.points_total)}`,
-      note: without > 0 ? `${countText(without, "scenario")} without an answer` : done ? "every one feasible" : "all feasible so far",
+      note:
+        without > 0
+          ? `${countText(without, "scenario")} without an answer`
+          : done
+            ? "every one feasible"
+            : "all feasible so far",
     },
     {
       label: "Widest gap to the bound",
       value: gapPercent(gap),
       unit: gap === null ? undefined : "%",
-      note: gap !== null ? "of all answers" : done ? "these methods know no bound" : "no bound known yet",
+      note:
+        gap !== null
+          ? "of all answers"
+          : done
+            ? "these methods know no bound"
+            : "no bound known yet",
     },
     took(study),
   ];

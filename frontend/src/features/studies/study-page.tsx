@@ -64,10 +64,12 @@ function StudyView({ study }: { study: StudyDetail }) {
         <>
           {study.allocation === null ? null : (
             <>
-              snapshot of <Link to={to.allocation(study.allocation)}>A-{study.allocation_number}</Link>,{" "}
+              snapshot of{" "}
+              <Link to={to.allocation(study.allocation)}>A-{study.allocation_number}</Link>,{" "}
             </>
           )}
-          model v{fixed(study.model_version)}, <span className="mono">{study.snapshot_hash.slice(0, 8)}</span>
+          model v{fixed(study.model_version)},{" "}
+          <span className="mono">{study.snapshot_hash.slice(0, 8)}</span>
         </>
       ),
     },
@@ -113,7 +115,8 @@ function StudyView({ study }: { study: StudyDetail }) {
       <div className="main">
         {study.failure ? (
           <Note tone={study.state === "failed" ? "bad" : "warn"}>
-            <b>{study.state === "failed" ? "The study failed." : "Last attempt:"}</b> {study.failure}
+            <b>{study.state === "failed" ? "The study failed." : "Last attempt:"}</b>{" "}
+            {study.failure}
           </Note>
         ) : null}
         <QueryBody query={points} what="Answers" rows={8}>

@@ -34,7 +34,9 @@ export function SweepForm({
           resources={resources}
           errors={errors}
           onChange={(next) => onChange(axes.map((old, i) => (i === index ? next : old)))}
-          onRemove={axes.length > 1 ? () => onChange(axes.filter((_, i) => i !== index)) : undefined}
+          onRemove={
+            axes.length > 1 ? () => onChange(axes.filter((_, i) => i !== index)) : undefined
+          }
         />
       ))}
       {axes.length < MOST_AXES ? (

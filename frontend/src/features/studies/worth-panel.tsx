@@ -27,7 +27,10 @@ export function WorthPanel({ base }: { base: StudyPoint | undefined }) {
         <>
           <p className="lead">
             One more unit/s of {placeOf(dearest)} is worth <b>{priceText(dearest.price)}</b> utility
-            {rows.length > 1 ? ": more than anywhere else that is scarce" : "; nothing else is scarce"}.
+            {rows.length > 1
+              ? ": more than anywhere else that is scarce"
+              : "; nothing else is scarce"}
+            .
           </p>
           <table className="tbl bare" aria-label="Worth of one more unit by place">
             <thead>
@@ -115,8 +118,8 @@ export function DivisionPanel({
           onChange={setChosen}
         />
         <p className="lead">
-          Utility {fixed(point.utility, 1)}, {relativeChange(point.utility, base?.utility)} against the
-          model as it is.
+          Utility {fixed(point.utility, 1)}, {relativeChange(point.utility, base?.utility)} against
+          the model as it is.
         </p>
       </div>
       <Scroll label="What each broker gets" maxHeight={320}>

@@ -24,8 +24,7 @@ const MODES: readonly Mode[] = [
   {
     value: "allow",
     label: "Let in",
-    says:
-      "Anybody who reaches a broker may use subjects of their own there. Nobody is told who does.",
+    says: "Anybody who reaches a broker may use subjects of their own there. Nobody is told who does.",
   },
 ];
 

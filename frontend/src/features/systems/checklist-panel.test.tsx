@@ -21,7 +21,13 @@ it("says at each stage what is missing, and leads there", async () => {
       results: [
         item({}),
         item({ title: "A way", done: false, detail: "No way to b.", place: "overlays" }),
-        item({ stage: "carry_out", title: "A driver", done: false, detail: "None.", place: "system" }),
+        item({
+          stage: "carry_out",
+          title: "A driver",
+          done: false,
+          detail: "None.",
+          place: "system",
+        }),
       ],
     }),
   });

@@ -52,13 +52,7 @@ function Row({ system, item }: { system: string; item: Item }) {
   );
 }
 
-export function ChecklistPanel({
-  system,
-  modelVersion,
-}: {
-  system: string;
-  modelVersion: number;
-}) {
+export function ChecklistPanel({ system, modelVersion }: { system: string; modelVersion: number }) {
   const checklist = useQuery(checklistQuery(system, modelVersion));
   const missing = checklist.data?.filter((item) => !item.done).length;
   return (

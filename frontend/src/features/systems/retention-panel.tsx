@@ -14,11 +14,7 @@ const MOST_MIN = 43_200;
 export function spanText(seconds: number): string {
   const minutes = seconds / MINUTE_S;
   const [amount, unit] =
-    minutes < 120
-      ? [minutes, "min"]
-      : minutes < 2880
-        ? [minutes / 60, "h"]
-        : [minutes / 1440, "d"];
+    minutes < 120 ? [minutes, "min"] : minutes < 2880 ? [minutes / 60, "h"] : [minutes / 1440, "d"];
   return `${fixed(amount, Number.isInteger(amount) ? 0 : 1)} ${unit}`;
 }
 

@@ -89,7 +89,9 @@ function SystemView({ latest }: { latest: System }) {
         const saved = await systemUpdate(base.id, base.version, draft);
         take(saved);
         tellWithUndo(`Saved system ${saved.name}`, async () => {
-          take(await systemUpdate(saved.id, saved.version, { ...former, reason: "Undo of an edit" }));
+          take(
+            await systemUpdate(saved.id, saved.version, { ...former, reason: "Undo of an edit" }),
+          );
           await refresh();
         });
         await refresh();

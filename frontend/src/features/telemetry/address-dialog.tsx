@@ -101,11 +101,7 @@ function AddressForm({ agent, onClose }: { agent: Agent; onClose: () => void }) 
           <button type="button" className="btn" onClick={onClose}>
             Cancel
           </button>
-          <button
-            type="submit"
-            className="btn pri"
-            disabled={busy || !changes}
-          >
+          <button type="submit" className="btn pri" disabled={busy || !changes}>
             Set address
           </button>
         </span>

@@ -149,9 +149,9 @@ export function BrokerLivePanel({ system, row }: { system: string; row: FleetRow
             run={() => revoke(agent.id)}
           >
             <p>
-              The credential that begins with {agent.prefix} ends at once. Neighbours end their links
-              with <b>{broker.name}</b>: reliable messages for it wait, best-effort ones are lost.
-              The broker itself goes on unchanged. Enrol the agent anew to bring it back.
+              The credential that begins with {agent.prefix} ends at once. Neighbours end their
+              links with <b>{broker.name}</b>: reliable messages for it wait, best-effort ones are
+              lost. The broker itself goes on unchanged. Enrol the agent anew to bring it back.
             </p>
           </ConfirmDialog>
         </>

@@ -106,7 +106,11 @@ function EnrolForm({
           <button type="button" className="btn" onClick={onClose}>
             Cancel
           </button>
-          <Command primary type="submit" disabled={busy || broker === "" || addressFault(address.trim()) !== ""}>
+          <Command
+            primary
+            type="submit"
+            disabled={busy || broker === "" || addressFault(address.trim()) !== ""}
+          >
             Enrol agent
           </Command>
         </span>

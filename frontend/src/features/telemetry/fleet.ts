@@ -34,7 +34,9 @@ export function fleetRows(
       agent,
       latest,
       // A moment of which nothing is known is no moment of silence.
-      out: (recent?.heard[broker.name] ?? []).flatMap((point) => point.broker_load.out_msgs_per_s ?? []),
+      out: (recent?.heard[broker.name] ?? []).flatMap(
+        (point) => point.broker_load.out_msgs_per_s ?? [],
+      ),
       backlog: latest
         ? sum([
             ...Object.values(latest.flows).map((flow) => flow.backlog ?? 0),

@@ -73,7 +73,9 @@ export function FlowsPanel({ system }: { system: string }) {
       right={
         data ? (
           <>
-            {data.plan && data.plan_name ? <Link to={to.plan(data.plan)}>{data.plan_name}</Link> : null}
+            {data.plan && data.plan_name ? (
+              <Link to={to.plan(data.plan)}>{data.plan_name}</Link>
+            ) : null}
             {data.rate_control ? (
               <Badge tone="active" icon="gauge">
                 Rate control on

@@ -24,10 +24,15 @@ const show = (...results: Loss[]) => {
 };
 
 it("says how many were lost, where and why", async () => {
-  show(loss(), loss({ flow: "", reason: "unreadable", explanation: "not written by Weir", count: 2 }));
+  show(
+    loss(),
+    loss({ flow: "", reason: "unreadable", explanation: "not written by Weir", count: 2 }),
+  );
   const table = within(await screen.findByRole("table", { name: "Lost messages" }));
   expect(table.getByRole("row", { name: /customs rot-1 too large .* 1,204/ })).toBeInTheDocument();
-  expect(table.getByRole("row", { name: /not known rot-1 not written by Weir 2/ })).toBeInTheDocument();
+  expect(
+    table.getByRole("row", { name: /not known rot-1 not written by Weir 2/ }),
+  ).toBeInTheDocument();
   expect(screen.getByText("1,206 messages")).toBeInTheDocument();
 });
 

@@ -24,12 +24,15 @@ const show = (change: Partial<Repair> = {}, post: object = {}) => {
 };
 
 it("says what is lost before it makes a plan", async () => {
-  const { asked, user } = show({}, {
-    "POST /api/v1/repairs": {
-      status: 409,
-      body: { code: "agents_silent", detail: "ham-1 must take part and is silent." },
+  const { asked, user } = show(
+    {},
+    {
+      "POST /api/v1/repairs": {
+        status: 409,
+        body: { code: "agents_silent", detail: "ham-1 must take part and is silent." },
+      },
     },
-  });
+  );
   await user.click(await screen.findByRole("button", { name: "Repair around rot-1" }));
   const dialog = within(await screen.findByRole("dialog"));
   expect(dialog.getByText(/at least 1,204 of customs/)).toBeInTheDocument();

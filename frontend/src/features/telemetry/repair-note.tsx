@@ -40,7 +40,8 @@ export function RepairNote({ system, broker }: { system: string; broker: string 
         </Command>
       ) : (
         <span>
-          If it is gone for good, a plan may remove it after {fixed(row.remove_after_s)} s of silence.
+          If it is gone for good, a plan may remove it after {fixed(row.remove_after_s)} s of
+          silence.
         </span>
       )}
       <ConfirmDialog

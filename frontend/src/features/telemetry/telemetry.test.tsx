@@ -243,9 +243,7 @@ it("revokes an agent after it has said what that ends", async () => {
   const dialog = within(await screen.findByRole("dialog", { name: "Revoke agent of rot-1" }));
   expect(dialog.getByText(/reliable messages for it wait/)).toBeInTheDocument();
   await user.click(dialog.getByRole("button", { name: "Revoke agent" }));
-  await waitFor(() =>
-    expect(asked.some((one: Asked) => one.method === "DELETE")).toBe(true),
-  );
+  await waitFor(() => expect(asked.some((one: Asked) => one.method === "DELETE")).toBe(true));
 });
 
 it("offers no change of an address to whoever may not change it", async () => {
@@ -257,11 +255,10 @@ it("offers no change of an address to whoever may not change it", async () => {
 });
 
 it("shows nothing of the past for an agent that fell silent", () => {
-  const rows = fleetRows(
-    [broker("rot-1")],
-    [agent("rot-1", { state: "silent" })],
-    { latest: [sample("rot-1")], heard: { "rot-1": [sample("rot-1")] } },
-  );
+  const rows = fleetRows([broker("rot-1")], [agent("rot-1", { state: "silent" })], {
+    latest: [sample("rot-1")],
+    heard: { "rot-1": [sample("rot-1")] },
+  });
   expect(rows[0]?.latest).toBeNull();
   expect(rows[0]?.backlog).toBeNull();
 });

@@ -134,7 +134,11 @@ function TrafficRows({ traffic }: { traffic: NonNullable<BrokerNode["traffic"]> 
   );
   return (
     <>
-      {row("Relays for other brokers", relayed, handled > 0 ? `, ${percentText(relayed / handled)}` : "")}
+      {row(
+        "Relays for other brokers",
+        relayed,
+        handled > 0 ? `, ${percentText(relayed / handled)}` : "",
+      )}
       {row("Receives for its own clients", traffic.received_per_s)}
       {row("Delivers to them", traffic.delivered_per_s)}
       {row("Publishes", traffic.published_per_s)}
@@ -146,7 +150,11 @@ const SHOWN = 5;
 
 export function BusiestLinks({ system, edges }: { system: string; edges: readonly LinkEdge[] }) {
   return (
-    <Panel title="Busiest links" sub={`of ${countText(edges.filter((edge) => edge.inOverlay).length, "link")}`} flush>
+    <Panel
+      title="Busiest links"
+      sub={`of ${countText(edges.filter((edge) => edge.inOverlay).length, "link")}`}
+      flush
+    >
       <DataTable
         label="Busiest links"
         rows={edges.filter((edge) => edge.inOverlay).slice(0, SHOWN)}
@@ -173,7 +181,7 @@ export function BusiestLinks({ system, edges }: { system: string; edges: readonl
             number: true,
             strong: true,
             cell: ({ fraction, load }) =>
-            fraction === null ? `${rateText(load)} msg/s` : percentText(fraction),
+              fraction === null ? `${rateText(load)} msg/s` : percentText(fraction),
           },
           {
             key: "latency",

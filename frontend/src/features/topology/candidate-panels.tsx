@@ -100,7 +100,9 @@ export function CandidatePanels({ row, name }: { row: Candidate; name: string })
   }
   return (
     <>
-      {trouble && row.actions === null ? <Note tone="warn">{`${row.title}: ${trouble}`}</Note> : null}
+      {trouble && row.actions === null ? (
+        <Note tone="warn">{`${row.title}: ${trouble}`}</Note>
+      ) : null}
       <Drawn key={row.id} candidate={candidate.data} name={`${name} ${row.name}`} />
     </>
   );

@@ -51,7 +51,9 @@ export function gapWords(value: number | null, bound: number | null): string {
 }
 
 /** Why a candidate has no figures, where it has none. */
-export function troubleOf(candidate: Pick<Candidate, "status" | "plan_status" | "reason" | "same_as">): string {
+export function troubleOf(
+  candidate: Pick<Candidate, "status" | "plan_status" | "reason" | "same_as">,
+): string {
   if (candidate.same_as) return `the same links as ${candidate.same_as}`;
   if (candidate.status === "infeasible") return `no tree: ${candidate.reason}`;
   if (candidate.status === "failed") return `the method failed: ${candidate.reason}`;

@@ -1,5 +1,13 @@
 /** Candidates side by side in rows, best first, today's tree among them. */
-import { gapWords, horizonText, isToday, messageScale, scaled, titleOf, troubleOf } from "./candidate-words";
+import {
+  gapWords,
+  horizonText,
+  isToday,
+  messageScale,
+  scaled,
+  titleOf,
+  troubleOf,
+} from "./candidate-words";
 
 import type { Candidate, Evaluation } from "@/api/overlays";
 import { DataTable, type Column } from "@/components/ui/data-table";
@@ -60,7 +68,10 @@ export function columnsOf(candidates: readonly Candidate[]): Column<Candidate>[]
           <b>{rateText(row.routing_cost_per_s)}</b>
           {isToday(row) || row.routing_cost_per_s === null || !today?.routing_cost_per_s ? null : (
             <Delta
-              value={((row.routing_cost_per_s - today.routing_cost_per_s) / today.routing_cost_per_s) * 100}
+              value={
+                ((row.routing_cost_per_s - today.routing_cost_per_s) / today.routing_cost_per_s) *
+                100
+              }
               decimals={1}
               better="down"
               unit="%"
@@ -69,7 +80,13 @@ export function columnsOf(candidates: readonly Candidate[]): Column<Candidate>[]
         </div>
       ),
     },
-    { key: "flight", title: "In flight", unit: "msg", number: true, cell: (row) => fixed(row.in_flight) },
+    {
+      key: "flight",
+      title: "In flight",
+      unit: "msg",
+      number: true,
+      cell: (row) => fixed(row.in_flight),
+    },
     {
       key: "busiest",
       title: "Busiest broker",
@@ -79,7 +96,9 @@ export function columnsOf(candidates: readonly Candidate[]): Column<Candidate>[]
           UNKNOWN
         ) : (
           <div className="cell2">
-            <b className={isOver(row.busiest_share) ? "down" : undefined}>{percentText(row.busiest_share)}</b>
+            <b className={isOver(row.busiest_share) ? "down" : undefined}>
+              {percentText(row.busiest_share)}
+            </b>
             <span>{row.busiest_broker}</span>
           </div>
         ),
@@ -109,7 +128,9 @@ export function columnsOf(candidates: readonly Candidate[]): Column<Candidate>[]
               <UnitNumber as="duration" value={row.pause_s} />
             </b>
             <span>
-              {row.disturbed_subscribers === null ? "" : countText(row.disturbed_subscribers, "subscriber")}
+              {row.disturbed_subscribers === null
+                ? ""
+                : countText(row.disturbed_subscribers, "subscriber")}
             </span>
           </div>
         ),

@@ -28,7 +28,15 @@ function short(value: number | null, decimals = 0, show = fixed): string {
 
 const whole = (value: number | null) => short(value);
 
-function Change({ by, better, decimals }: { by: number | null; better: Row["better"]; decimals: number }) {
+function Change({
+  by,
+  better,
+  decimals,
+}: {
+  by: number | null;
+  better: Row["better"];
+  decimals: number;
+}) {
   const text = short(by, decimals, signed);
   const flat = by === null || text === "\u00b10";
   const good = (better === "up") === (by ?? 0) > 0;
@@ -37,8 +45,20 @@ function Change({ by, better, decimals }: { by: number | null; better: Row["bett
 
 function rowsOf(evaluation: Evaluation): Row[] {
   return [
-    { label: "Routing cost", unit: "/s", of: (c) => c.routing_cost_per_s, show: whole, better: "down" },
-    { label: "Traffic on links", unit: "msg/s", of: (c) => c.traffic_per_s, show: whole, better: "down" },
+    {
+      label: "Routing cost",
+      unit: "/s",
+      of: (c) => c.routing_cost_per_s,
+      show: whole,
+      better: "down",
+    },
+    {
+      label: "Traffic on links",
+      unit: "msg/s",
+      of: (c) => c.traffic_per_s,
+      show: whole,
+      better: "down",
+    },
     { label: "Messages in flight", of: (c) => c.in_flight, show: whole, better: "down" },
     {
       label: "Busiest broker",
@@ -52,9 +72,21 @@ function rowsOf(evaluation: Evaluation): Row[] {
     { label: "New links", of: (c) => c.links_changed, show: whole, better: "down" },
     { label: "Actions", of: (c) => c.actions, show: whole, better: "down" },
     { label: "Steps", of: (c) => c.steps_count, show: whole, better: "down" },
-    { label: "Pauses, at least", unit: "s", of: (c) => c.pause_s, show: seconds, better: "down", decimals: 2 },
+    {
+      label: "Pauses, at least",
+      unit: "s",
+      of: (c) => c.pause_s,
+      show: seconds,
+      better: "down",
+      decimals: 2,
+    },
     { label: "Messages held", of: (c) => c.held_messages, show: whole, better: "down" },
-    { label: "Disturbs subscribers", of: (c) => c.disturbed_subscribers, show: whole, better: "down" },
+    {
+      label: "Disturbs subscribers",
+      of: (c) => c.disturbed_subscribers,
+      show: whole,
+      better: "down",
+    },
     {
       label: `Net benefit, ${horizonText(evaluation)}`,
       of: (c) => c.net_benefit,
@@ -81,11 +113,7 @@ export function CompareCandidates({
   const against = other ?? choices[0];
   if (!against) return null;
   return (
-    <Panel
-      title="Side by side"
-      flush
-      className="wraphead"
-    >
+    <Panel title="Side by side" flush className="wraphead">
       <div className="comparehead">
         <ChoiceField
           label={`${titleOf(selected)} against`}

@@ -89,7 +89,10 @@ function EvaluateForm({
   const queries = useQueryClient();
   const usual = planners.find((planner) => planner.is_default) ?? planners[0];
   const [draft, setDraft] = useState(() =>
-    evaluateDraft(methods.map(({ name }) => name), usual?.name ?? ""),
+    evaluateDraft(
+      methods.map(({ name }) => name),
+      usual?.name ?? "",
+    ),
   );
   const { errors, setErrors, busy, send, others } = useSubmission(DRAWN);
   const [more, setMore] = useState(false);
@@ -107,8 +110,7 @@ function EvaluateForm({
     });
   };
   const message = (field: string) =>
-    messageFor(errors, field) ??
-    errors.find((one) => one.field.startsWith(`${field}[`))?.message;
+    messageFor(errors, field) ?? errors.find((one) => one.field.startsWith(`${field}[`))?.message;
   const opened = more || errors.some(({ field }) => /^(options|weights)/.test(field));
   return (
     <form
@@ -124,7 +126,9 @@ function EvaluateForm({
         candidates and plans the way to each. Keeping today{"\u2019"}s tree is always one of them;
         nothing in the system changes.
       </p>
-      {others.length > 0 ? <Note tone="bad">{others.map((error) => error.message).join(" ")}</Note> : null}
+      {others.length > 0 ? (
+        <Note tone="bad">{others.map((error) => error.message).join(" ")}</Note>
+      ) : null}
       <ToolChecks
         legend="Goals designed by"
         tools={methods}
@@ -194,7 +198,12 @@ function EvaluateForm({
         />
       </div>
       <span>
-        <button type="button" className="link" aria-expanded={opened} onClick={() => setMore(!opened)}>
+        <button
+          type="button"
+          className="link"
+          aria-expanded={opened}
+          onClick={() => setMore(!opened)}
+        >
           {opened ? "Fewer options" : "Planners, limits, frozen parts and costs"}
         </button>
       </span>

@@ -30,10 +30,14 @@ it("asks as it stands for all methods with the usual planner, over a day", () =>
 });
 
 it("says at every field what is wrong with it", () => {
-  expect(errorsOf({ methods: [] })).toEqual({ methods: "Choose a method, or a stored goal below." });
+  expect(errorsOf({ methods: [] })).toEqual({
+    methods: "Choose a method, or a stored goal below.",
+  });
   expect(errorsOf({ methods: [], goals: ["g"] })).toEqual({});
   expect(errorsOf({ planners: [] })).toHaveProperty("planners");
-  expect(errorsOf({ maxDegree: "1" })).toEqual({ "options.max_degree": "Give a whole number from 2 on." });
+  expect(errorsOf({ maxDegree: "1" })).toEqual({
+    "options.max_degree": "Give a whole number from 2 on.",
+  });
   expect(errorsOf({ maxDegree: "3.5" })).toHaveProperty(["options.max_degree"]);
   expect(errorsOf({ seeds: "17" })).toEqual({ seeds: "Give 1 to 16." });
   expect(errorsOf({ seeds: "2.5" })).toEqual({ seeds: "Give a whole number." });
@@ -45,11 +49,9 @@ it("says at every field what is wrong with it", () => {
   expect(errorsOf({ prices: { ...prices, shift: "-1" } })).toEqual({
     "options.action_costs.shift": "A cost is 0 or more.",
   });
-  expect(Object.keys(errorsOf({ prices: { ...prices, move: "x" }, seeds: "", maxDegree: "0" }))).toEqual([
-    "options.max_degree",
-    "seeds",
-    "options.action_costs.move",
-  ]);
+  expect(
+    Object.keys(errorsOf({ prices: { ...prices, move: "x" }, seeds: "", maxDegree: "0" })),
+  ).toEqual(["options.max_degree", "seeds", "options.action_costs.move"]);
 });
 
 it("sends what differs from the usual in the words of the format", () => {

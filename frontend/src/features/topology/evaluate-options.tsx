@@ -1,13 +1,25 @@
 /** How plans may look: planners, limits, frozen parts, what an action costs. */
 import { useState } from "react";
 
-import { PRICES, WEIGHT_NAMES, type EvaluateDraft, type PriceName, type WeightName } from "./evaluate-draft";
+import {
+  PRICES,
+  WEIGHT_NAMES,
+  type EvaluateDraft,
+  type PriceName,
+  type WeightName,
+} from "./evaluate-draft";
 import { ToolChecks } from "./tool-checks";
 
 import type { CatalogTypes } from "@/api/catalog";
 import type { TopologyTool } from "@/api/overlays";
 import { natural } from "@/components/map/places";
-import { CheckField, ChoiceField, NumberField, PickManyField, TextField } from "@/components/ui/fields";
+import {
+  CheckField,
+  ChoiceField,
+  NumberField,
+  PickManyField,
+  TextField,
+} from "@/components/ui/fields";
 
 const PRICE_WORDS: Record<PriceName, { label: string; hint: string }> = {
   shift: { label: "Shift", hint: "One end of a link slides along another link." },
@@ -19,7 +31,10 @@ const PRICE_WORDS: Record<PriceName, { label: string; hint: string }> = {
 
 const WEIGHT_WORDS: Record<WeightName, { label: string; hint: string }> = {
   per_message: { label: "Message on a link", hint: "Each message, on each link that it crosses." },
-  per_second: { label: "Second on a link", hint: "Weighs the messages in flight: long links cost more." },
+  per_second: {
+    label: "Second on a link",
+    hint: "Weighs the messages in flight: long links cost more.",
+  },
   per_overload: { label: "Message above capacity", hint: "Of a broker or a link." },
 };
 
@@ -40,7 +55,10 @@ function useFreeze(
   const links = tree.map(({ a, b }): [string, string] => (natural(a, b) <= 0 ? [a, b] : [b, a]));
   links.sort((x, y) => natural(x.join(), y.join()));
   return {
-    brokers: some(names.map((name) => ({ value: name, label: name })), brokerText),
+    brokers: some(
+      names.map((name) => ({ value: name, label: name })),
+      brokerText,
+    ),
     links: some(
       links.map(([a, b]) => ({ value: `${a}\n${b}`, label: `${a} \u2013 ${b}` })),
       linkText,

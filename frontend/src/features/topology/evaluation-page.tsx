@@ -34,7 +34,10 @@ export default function EvaluationPage() {
   if (evaluation.data) return <EvaluationView key={id} evaluation={evaluation.data} />;
   return (
     <>
-      <PageHead title="Evaluation" crumbs={[{ label: "Evaluations", to: to.evaluations(systemId) }]} />
+      <PageHead
+        title="Evaluation"
+        crumbs={[{ label: "Evaluations", to: to.evaluations(systemId) }]}
+      />
       <div className="main">
         <section className="panel">
           <QueryBody query={evaluation} what="This evaluation" rows={8}>
@@ -54,7 +57,8 @@ function factsOf(evaluation: Evaluation): Fact[] {
       icon: "versions",
       text: (
         <>
-          from overlay {overlay ? <Link to={to.object(system, "overlays", overlay)}>{name}</Link> : name}
+          from overlay{" "}
+          {overlay ? <Link to={to.object(system, "overlays", overlay)}>{name}</Link> : name}
           {evaluation.model_version === null ? "" : `, model v${fixed(evaluation.model_version)}`}
         </>
       ),
@@ -65,7 +69,9 @@ function factsOf(evaluation: Evaluation): Fact[] {
       text: (
         <span title={traffic.detail}>
           {rateText(traffic.published_per_s)} msg/s published,{" "}
-          {traffic.source === "measured" ? `measured over ${fixed(traffic.window_s)} s` : "from the model"}
+          {traffic.source === "measured"
+            ? `measured over ${fixed(traffic.window_s)} s`
+            : "from the model"}
         </span>
       ),
     },
@@ -146,7 +152,8 @@ function EvaluationView({ evaluation }: { evaluation: Evaluation }) {
   const other =
     rows.find(({ id }) => id === params.get("against") && id !== selected?.id) ??
     rows.find((row) => isToday(row) && row.id !== selected?.id);
-  const stale = ended && !evaluation.current ? "The model has moved since this evaluation." : undefined;
+  const stale =
+    ended && !evaluation.current ? "The model has moved since this evaluation." : undefined;
   return (
     <>
       <PageHead
@@ -167,7 +174,13 @@ function EvaluationView({ evaluation }: { evaluation: Evaluation }) {
         commands={
           <>
             <EvaluationCommands evaluation={evaluation} />
-            {selected ? <MakePlan key={selected.id} candidate={selected} reason={isToday(selected) ? undefined : stale} /> : null}
+            {selected ? (
+              <MakePlan
+                key={selected.id}
+                candidate={selected}
+                reason={isToday(selected) ? undefined : stale}
+              />
+            ) : null}
           </>
         }
       />
@@ -184,7 +197,11 @@ function EvaluationView({ evaluation }: { evaluation: Evaluation }) {
           flush
         >
           {candidates.error ? (
-            <Failure error={candidates.error} what="The candidates" retry={() => void candidates.refetch()} />
+            <Failure
+              error={candidates.error}
+              what="The candidates"
+              retry={() => void candidates.refetch()}
+            />
           ) : candidates.data === undefined ? (
             <Loading rows={5} label="Loading the candidates" />
           ) : rows.length === 0 ? (

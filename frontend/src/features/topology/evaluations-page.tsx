@@ -41,7 +41,12 @@ const columnsOf = (system: string): Column<Evaluation>[] => [
       </span>
     ),
   },
-  { key: "candidates", title: "Candidates", number: true, cell: (row) => fixed(row.candidates_count) },
+  {
+    key: "candidates",
+    title: "Candidates",
+    number: true,
+    cell: (row) => fixed(row.candidates_count),
+  },
   { key: "objective", title: "Few", cell: (row) => row.objective },
   { key: "horizon", title: "Savings count for", number: true, cell: (row) => horizonText(row) },
   {
@@ -85,7 +90,9 @@ export default function EvaluationsPage() {
         tabs={sectionTabs(systemId, "topology")}
         commands={ask}
         plainFacts={
-          <span>Candidates for a better overlay, each with the way to it and what it is worth.</span>
+          <span>
+            Candidates for a better overlay, each with the way to it and what it is worth.
+          </span>
         }
       />
       <div className="main">

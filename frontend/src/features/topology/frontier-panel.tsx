@@ -18,10 +18,17 @@ export function rangeOf(values: readonly number[], bound: number | null): [numbe
 export function FrontierPanel({ candidate }: { candidate: CandidateDetail }) {
   const { frontier, actions, steps_count: steps } = candidate;
   if (frontier.length === 0) return null;
-  const [x0, x1] = rangeOf(frontier.map((p) => p.actions), candidate.lower_bound_actions);
-  const [y0, y1] = rangeOf(frontier.map((p) => p.steps_count), candidate.lower_bound_steps);
+  const [x0, x1] = rangeOf(
+    frontier.map((p) => p.actions),
+    candidate.lower_bound_actions,
+  );
+  const [y0, y1] = rangeOf(
+    frontier.map((p) => p.steps_count),
+    candidate.lower_bound_steps,
+  );
   const x = (value: number) => BOX.left + ((value - x0) / (x1 - x0)) * (W - BOX.left - BOX.right);
-  const y = (value: number) => H - BOX.bottom - ((value - y0) / (y1 - y0)) * (H - BOX.top - BOX.bottom);
+  const y = (value: number) =>
+    H - BOX.bottom - ((value - y0) / (y1 - y0)) * (H - BOX.top - BOX.bottom);
   const whole = (ticks: number[]) => ticks.filter((tick) => Number.isInteger(tick));
   const points = [...frontier].sort((a, b) => a.actions - b.actions);
   return (
@@ -31,14 +38,22 @@ export function FrontierPanel({ candidate }: { candidate: CandidateDetail }) {
       data={{
         name: "actions against steps",
         head: ["actions", "steps", "transformation cost", "net benefit", "planner"],
-        rows: points.map((p) => [p.actions, p.steps_count, p.transformation_cost, p.net_benefit, p.planner]),
+        rows: points.map((p) => [
+          p.actions,
+          p.steps_count,
+          p.transformation_cost,
+          p.net_benefit,
+          p.planner,
+        ]),
       }}
     >
       <svg
         className="chart"
         viewBox={`0 0 ${W} ${H}`}
         role="img"
-        aria-label={points.map((p) => `${countText(p.actions, "action")} in ${countText(p.steps_count, "step")}`).join(", ")}
+        aria-label={points
+          .map((p) => `${countText(p.actions, "action")} in ${countText(p.steps_count, "step")}`)
+          .join(", ")}
       >
         {whole(axisTicks(y0, y1, 4)).map((tick) => (
           <g key={tick}>
@@ -60,10 +75,16 @@ export function FrontierPanel({ candidate }: { candidate: CandidateDetail }) {
           steps
         </text>
         {candidate.lower_bound_actions === null ? null : (
-          <path className="crs" d={`M${x(candidate.lower_bound_actions)} ${BOX.top}V${H - BOX.bottom}`} />
+          <path
+            className="crs"
+            d={`M${x(candidate.lower_bound_actions)} ${BOX.top}V${H - BOX.bottom}`}
+          />
         )}
         {candidate.lower_bound_steps === null ? null : (
-          <path className="crs" d={`M${BOX.left} ${y(candidate.lower_bound_steps)}H${W - BOX.right}`} />
+          <path
+            className="crs"
+            d={`M${BOX.left} ${y(candidate.lower_bound_steps)}H${W - BOX.right}`}
+          />
         )}
         {points.map((point) => {
           const taken = point.actions === actions && point.steps_count === steps;

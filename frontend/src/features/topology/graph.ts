@@ -57,7 +57,10 @@ export function makeGraph(
   traffic?: Pick<SystemTraffic, "brokers" | "links">,
 ): Graph {
   const edgesInForce = new Set((overlay?.edges ?? []).map((edge) => pair(edge.a, edge.b)));
-  const nodeLoads = grouped(loads.filter(({ place }) => place === "node"), ({ name }) => name);
+  const nodeLoads = grouped(
+    loads.filter(({ place }) => place === "node"),
+    ({ name }) => name,
+  );
   const linkLoads = new Map(
     loads.filter(({ place }) => place === "link").map((load) => [load.name, load]),
   );

@@ -85,7 +85,9 @@ export function LevelsPanel({ system, nodes }: { system: string; nodes: readonly
     <Panel
       title={title}
       sub={`messages taken in and delivered, % of capacity; ${cell}, ${all > MOST ? `the ${fixed(MOST)} fullest of ${countText(all, "broker")}` : "highest first"}`}
-      right={<Segments label="Levels of the last" value={span} options={SPANS} onChange={setSpan} />}
+      right={
+        <Segments label="Levels of the last" value={span} options={SPANS} onChange={setSpan} />
+      }
     >
       {levels.error ? (
         <Failure error={levels.error} what="The levels" retry={() => void levels.refetch()} />
@@ -107,7 +109,11 @@ export function LevelsPanel({ system, nodes }: { system: string; nodes: readonly
                   <b
                     key={index}
                     className={share === null ? "none" : share > 1 ? "over" : undefined}
-                    style={share === null ? undefined : { background: `var(--load-${Math.min(5, loadLevel(share))})` }}
+                    style={
+                      share === null
+                        ? undefined
+                        : { background: `var(--load-${Math.min(5, loadLevel(share))})` }
+                    }
                   />
                 ))}
               </i>

@@ -58,7 +58,16 @@ export function edgesOf(graph: Graph, withSpare: boolean): OverlayEdge[] {
   const spare = graph.edges.flatMap(({ link, inOverlay }): OverlayEdge[] => {
     if (inOverlay) return [];
     const [source, target] = [link.source_name, link.target_name];
-    return [{ id: edgeKey({ a: source, b: target }), source, target, colour: "line-2", width: 1.5, line: "dashed" }];
+    return [
+      {
+        id: edgeKey({ a: source, b: target }),
+        source,
+        target,
+        colour: "line-2",
+        width: 1.5,
+        line: "dashed",
+      },
+    ];
   });
   return [...used, ...spare];
 }
@@ -121,10 +130,7 @@ export function OverlayPanel({
     () => (atGoal ? againstGoal(graph.tree, goal.edges) : edgesOf(graph, spare)),
     [graph, atGoal, goal, spare],
   );
-  const tree = useMemo(
-    () => joined(atGoal ? goal.edges : graph.tree),
-    [graph, atGoal, goal],
-  );
+  const tree = useMemo(() => joined(atGoal ? goal.edges : graph.tree), [graph, atGoal, goal]);
   const spares = graph.edges.filter((edge) => !edge.inOverlay).length;
   const changing = edges.filter((edge) => edge.changes).length;
   const label = atGoal
@@ -180,7 +186,12 @@ export function OverlayPanel({
                 <b>Link</b> colour is load, width is traffic
               </span>
               {spares > 0 && view !== "goal" ? (
-                <button type="button" className="link" aria-pressed={spare} onClick={() => setSpare(!spare)}>
+                <button
+                  type="button"
+                  className="link"
+                  aria-pressed={spare}
+                  onClick={() => setSpare(!spare)}
+                >
                   {spare ? "Hide" : "Show"} {countText(spares, "link")} outside of the overlay
                 </button>
               ) : null}

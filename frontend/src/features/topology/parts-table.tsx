@@ -148,7 +148,13 @@ export function PartsTable({
       strong: true,
       cell: (edge) => percentText(edge.fraction),
     },
-    { key: "load", title: "Traffic", unit: "msg/s", number: true, cell: (edge) => rateText(edge.load) },
+    {
+      key: "load",
+      title: "Traffic",
+      unit: "msg/s",
+      number: true,
+      cell: (edge) => rateText(edge.load),
+    },
     {
       key: "capacity",
       title: "Capacity",

@@ -27,7 +27,9 @@ import { isOver } from "@/lib/load";
 import { countText, rateText } from "@/lib/numbers";
 import { ageText, exactTime } from "@/lib/time";
 
-const OverlayPanel = lazy(() => import("./overlay-panel").then((part) => ({ default: part.OverlayPanel })));
+const OverlayPanel = lazy(() =>
+  import("./overlay-panel").then((part) => ({ default: part.OverlayPanel })),
+);
 
 export default function TopologyPage() {
   const { systemId = "" } = useParams();
@@ -61,7 +63,13 @@ function Topology({ systemId }: { systemId: string }) {
   const traffic = useQuery({ ...trafficQuery(systemId), enabled: overlay !== undefined });
   const graph = useMemo(
     () =>
-      makeGraph(brokers.data ?? [], links.data ?? [], overlay, loads.data?.rows ?? [], traffic.data),
+      makeGraph(
+        brokers.data ?? [],
+        links.data ?? [],
+        overlay,
+        loads.data?.rows ?? [],
+        traffic.data,
+      ),
     [brokers.data, links.data, overlay, loads.data, traffic.data],
   );
   const [picked, setPicked] = useState<string | null>(null);
@@ -132,18 +140,20 @@ function Topology({ systemId }: { systemId: string }) {
     ...(traffic.data && !allocation
       ? []
       : [
-    {
-      key: "loads",
-      icon: "adjustments" as const,
-      text: allocation ? (
-        <span title={exactTime(allocation.created_at)}>
-          loads of allocation <Link to={to.allocation(allocation.id)}>A-{allocation.number}</Link>,{" "}
-          {glance?.allocation_in_force ? "in force" : "proposed"}, {ageText(allocation.created_at)} old
-        </span>
-      ) : (
-        "no allocation yet, so no loads"
-      ),
-    },
+          {
+            key: "loads",
+            icon: "adjustments" as const,
+            text: allocation ? (
+              <span title={exactTime(allocation.created_at)}>
+                loads of allocation{" "}
+                <Link to={to.allocation(allocation.id)}>A-{allocation.number}</Link>,{" "}
+                {glance?.allocation_in_force ? "in force" : "proposed"},{" "}
+                {ageText(allocation.created_at)} old
+              </span>
+            ) : (
+              "no allocation yet, so no loads"
+            ),
+          },
         ]),
   ];
 
@@ -247,11 +257,7 @@ function Topology({ systemId }: { systemId: string }) {
           </div>
           <div className="stack">
             {selected ? (
-              <BrokerPanel
-                system={systemId}
-                node={selected}
-                allocation={allocation?.id ?? null}
-              />
+              <BrokerPanel system={systemId} node={selected} allocation={allocation?.id ?? null} />
             ) : null}
             {graph.edges.length > 0 ? <BusiestLinks system={systemId} edges={graph.edges} /> : null}
           </div>

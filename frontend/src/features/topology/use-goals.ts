@@ -22,11 +22,19 @@ export function useGoals(system: string, wanted: string | null, enabled: boolean
   });
   const evaluation = latest.data?.results[0];
   const chosen = evaluation?.chosen ?? null;
-  const candidate = useQuery({ ...candidateQuery(chosen ?? ""), enabled: enabled && chosen !== null });
+  const candidate = useQuery({
+    ...candidateQuery(chosen ?? ""),
+    enabled: enabled && chosen !== null,
+  });
   const goals: Goal[] = [];
   if (candidate.data && candidate.data.kind !== "today" && evaluation) {
     const { id, title, edges } = candidate.data;
-    goals.push({ id, name: `${evaluation.name}: ${title}`, edges: edges.map(pairOf), candidate: true });
+    goals.push({
+      id,
+      name: `${evaluation.name}: ${title}`,
+      edges: edges.map(pairOf),
+      candidate: true,
+    });
   }
   for (const overlay of stored.data ?? []) {
     if (overlay.in_force) continue;

@@ -139,19 +139,16 @@ function Commands({
               Redo <kbd>Ctrl Y</kbd>
             </button>
           ) : null}
-          <button
-            type="button"
-            className="btn"
-            disabled={!editor.isDirty}
-            onClick={editor.discard}
-          >
+          <button type="button" className="btn" disabled={!editor.isDirty} onClick={editor.discard}>
             Discard
           </button>
           <Command
             primary
             icon="check"
             disabled={!editor.isDirty || !editor.isSound}
-            reason={editor.isDirty ? "The draft has a fault; mend it first." : "Nothing is changed yet."}
+            reason={
+              editor.isDirty ? "The draft has a fault; mend it first." : "Nothing is changed yet."
+            }
             onClick={onSave}
           >
             Save as model v{modelVersion + 1}
@@ -225,9 +222,9 @@ export function EditorHead({
       {editor.isBehind ? (
         <div className="main" style={{ paddingBottom: 0 }}>
           <Note tone="warn">
-            <b>Changed by someone else while you edited.</b> Version {latest.version} is stored, this
-            draft began on version {editor.version}. It is still here; the dashed line is what is
-            stored now.{" "}
+            <b>Changed by someone else while you edited.</b> Version {latest.version} is stored,
+            this draft began on version {editor.version}. It is still here; the dashed line is what
+            is stored now.{" "}
             <button type="button" className="link" onClick={editor.discard}>
               Load the stored version
             </button>{" "}

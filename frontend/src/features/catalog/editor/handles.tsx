@@ -52,7 +52,7 @@ export function Handles({
       ArrowRight: [rate + units.rate * far, utility],
     };
     const next = to[event.key];
-    if (next && !(handle.vertical && (/Left|Right/.exec(event.key)))) {
+    if (next && !(handle.vertical && /Left|Right/.exec(event.key))) {
       event.preventDefault();
       onMove(index, next);
     }

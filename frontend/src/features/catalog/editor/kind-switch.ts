@@ -7,7 +7,13 @@ import { parameterDraft } from "@/lib/parameters";
 
 export function switchedTo(
   kind: UtilityKind,
-  { from, stored, tried, curve, rates }: {
+  {
+    from,
+    stored,
+    tried,
+    curve,
+    rates,
+  }: {
     from: UtilityDraft;
     stored: UtilityDraft;
     tried: Map<string, UtilityDraft>;

@@ -103,14 +103,19 @@ export function LatencyPanel({
         />
         {target !== null && target <= scale.high ? (
           <>
-            <path className="crs" d={`M${box.left - 2} ${y(target)}H${box.width - box.right + 2}`} />
+            <path
+              className="crs"
+              d={`M${box.left - 2} ${y(target)}H${box.width - box.right + 2}`}
+            />
             <EndLabel scale={scale} value={target}>
               target {waitText(threshold_s)}
             </EndLabel>
           </>
         ) : null}
         {drawn.knots
-          .filter((knot) => knot.rate_per_s <= span && (knot.latency_s ?? Infinity) * MS <= scale.high)
+          .filter(
+            (knot) => knot.rate_per_s <= span && (knot.latency_s ?? Infinity) * MS <= scale.high,
+          )
           .map((knot) => (
             <circle
               key={knot.rate_per_s}
@@ -127,7 +132,8 @@ export function LatencyPanel({
           {drawn.knots.slice(0, 12).map((knot) => (
             <div key={knot.rate_per_s}>
               <dt>
-                {rateText(knot.rate_per_s)} msg/s, <UnitNumber value={knot.latency_s} as="duration" />
+                {rateText(knot.rate_per_s)} msg/s,{" "}
+                <UnitNumber value={knot.latency_s} as="duration" />
               </dt>
               <dd>
                 {significant(knot.utility, 5)}

@@ -11,7 +11,11 @@ function topOf(all: readonly number[], price: number): number {
   const sorted = [...all].filter((value) => Number.isFinite(value)).sort((a, b) => a - b);
   const highest = sorted.at(-1) ?? 1;
   const middle = sorted[Math.floor(sorted.length / 2)] ?? highest;
-  const wanted = Math.max(price * 1.3, middle * 8, (sorted[Math.floor(sorted.length * 0.85)] ?? 0) * 1.1);
+  const wanted = Math.max(
+    price * 1.3,
+    middle * 8,
+    (sorted[Math.floor(sorted.length * 0.85)] ?? 0) * 1.1,
+  );
   return Math.max(Math.min(highest * 1.15, wanted), 1e-9);
 }
 
@@ -42,7 +46,11 @@ export function MarginalPlot({
   const scale = scaleOf({ ...LOW_BOX, width }, span, 0, top);
   const { box, x, y } = scale;
   const clip = "marginal-window";
-  const smooth = (curve: readonly XY[]) => pathOf(scale, curve.filter(([rate]) => rate <= span));
+  const smooth = (curve: readonly XY[]) =>
+    pathOf(
+      scale,
+      curve.filter(([rate]) => rate <= span),
+    );
   const last = steps ? 0 : (draft.filter(([rate]) => rate <= span).at(-1)?.[1] ?? 0);
   return (
     <svg
@@ -133,7 +141,12 @@ export function MarginalPlot({
         : null}
       {flow ? <RateLine scale={scale} rate={flow.rate} /> : null}
       {!steps ? (
-        <EndLabel scale={scale} value={last} away={price > 0 ? price : undefined} colour="var(--c1)">
+        <EndLabel
+          scale={scale}
+          value={last}
+          away={price > 0 ? price : undefined}
+          colour="var(--c1)"
+        >
           {significant(last, 3)}
         </EndLabel>
       ) : null}

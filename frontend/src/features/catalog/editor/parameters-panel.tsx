@@ -24,7 +24,11 @@ export function ParametersPanel({
         points={line.points}
         bends={editor.bends}
         faulty={editor.faulty}
-        messages={editor.bends.length > 0 ? [] : editor.faults.map((fault) => `${place(fault.field)}${fault.message}.`)}
+        messages={
+          editor.bends.length > 0
+            ? []
+            : editor.faults.map((fault) => `${place(fault.field)}${fault.message}.`)
+        }
         chosen={editor.chosen}
         disabled={!mayEdit}
         onChoose={editor.choose}

@@ -37,7 +37,10 @@ export function PointsPanel({
   const add = () => {
     const { index, point } = inserted(numbers);
     const next = [...points];
-    next.splice(index, 0, { rate: String(point[0]), utility: String(Number(point[1].toPrecision(8))) });
+    next.splice(index, 0, {
+      rate: String(point[0]),
+      utility: String(Number(point[1].toPrecision(8))),
+    });
     onPoints(next, null);
     onChoose(index);
   };
@@ -111,7 +114,9 @@ export function PointsPanel({
                   <td className="n faint">{index}</td>
                   <td>{input("rate", "Rate")}</td>
                   <td>{input("utility", "Utility")}</td>
-                  <td className="n strong">{Number.isFinite(slope) ? fixed(slope, 2) : "\u2013"}</td>
+                  <td className="n strong">
+                    {Number.isFinite(slope) ? fixed(slope, 2) : "\u2013"}
+                  </td>
                   <td>
                     {points.length > 1 && !disabled ? (
                       <button

@@ -77,8 +77,7 @@ export function moved(
   const highest = after ? after[0] - units.rate : Infinity;
   const floor = before ? before[1] : -Infinity;
   const ceiling = after ? after[1] : Infinity;
-  const within = (value: number, low: number, high: number) =>
-    Math.max(low, Math.min(high, value));
+  const within = (value: number, low: number, high: number) => Math.max(low, Math.min(high, value));
   return [
     within(rounded(to[0], units.rate), lowest, Math.max(lowest, highest)),
     within(rounded(to[1], units.utility), floor, Math.max(floor, ceiling)),

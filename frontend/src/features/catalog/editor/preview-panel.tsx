@@ -11,14 +11,28 @@ import { DataTable, type Column } from "@/components/ui/data-table";
 import { Empty, Failure, Loading, Panel } from "@/components/ui/panel";
 import { Delta } from "@/components/ui/unit-number";
 import { to } from "@/lib/kinds";
-import { countText, fixed, priceDecimals, rateChange, rateText, signed, significant } from "@/lib/numbers";
+import {
+  countText,
+  fixed,
+  priceDecimals,
+  rateChange,
+  rateText,
+  signed,
+  significant,
+} from "@/lib/numbers";
 import { problemOf } from "@/lib/problem";
 
 const FIRST = 8;
 const STILL_MS = 400;
 const BUSY_TRIES = 3;
 
-type Row = { key: string; what: string; before: React.ReactNode; after: React.ReactNode; change: React.ReactNode };
+type Row = {
+  key: string;
+  what: string;
+  before: React.ReactNode;
+  after: React.ReactNode;
+  change: React.ReactNode;
+};
 
 const unit = (text: string, of: string) => (
   <span className="nowrap">
@@ -178,7 +192,9 @@ export function PreviewPanel({
       }
     >
       {!isDirty ? (
-        <Empty>Change something, and what it would do to rates, admissions and prices stands here.</Empty>
+        <Empty>
+          Change something, and what it would do to rates, admissions and prices stands here.
+        </Empty>
       ) : parameters === null ? (
         <Empty>The draft has a fault; the preview waits until it is mended.</Empty>
       ) : refusal ? (
@@ -193,11 +209,7 @@ export function PreviewPanel({
             {refusal.detail}
           </Empty>
         ) : (
-          <Failure
-            error={preview.error}
-            what="The preview"
-            retry={() => void preview.refetch()}
-          />
+          <Failure error={preview.error} what="The preview" retry={() => void preview.refetch()} />
         )
       ) : data ? (
         data.changes_in_all === 0 && data.status !== "infeasible" ? (

@@ -1,7 +1,16 @@
 import { pointOf } from "./drawn";
 import { begin, change, redo, settle, undo } from "./history";
 import { switchedTo } from "./kind-switch";
-import { bendSentence, inserted, lineAt, lineSlope, moved, sampled, unitOf, type XY } from "./points";
+import {
+  bendSentence,
+  inserted,
+  lineAt,
+  lineSlope,
+  moved,
+  sampled,
+  unitOf,
+  type XY,
+} from "./points";
 import { described } from "./save-dialog";
 import { roundUp, scaleOf, BOX } from "./scale";
 import { situationsOf } from "./situation";

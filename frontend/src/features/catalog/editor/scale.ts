@@ -1,7 +1,14 @@
 /** From rates and utilities to pixels of a chart and back. */
 import { axisTicks } from "@/lib/numbers";
 
-export type Box = { width: number; height: number; left: number; right: number; top: number; bottom: number };
+export type Box = {
+  width: number;
+  height: number;
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+};
 
 export const BOX: Box = { width: 820, height: 300, left: 50, right: 96, top: 14, bottom: 30 };
 export const LOW_BOX: Box = { ...BOX, height: 150, top: 10, bottom: 26 };
@@ -40,7 +47,10 @@ export function scaleOf(box: Box, span: number, low: number, high: number): Scal
 /** A path through points, left to right. */
 export function pathOf(scale: Scale, points: readonly (readonly [number, number])[]): string {
   return points
-    .map(([rate, value], i) => `${i === 0 ? "M" : "L"}${scale.x(rate).toFixed(1)} ${scale.y(value).toFixed(1)}`)
+    .map(
+      ([rate, value], i) =>
+        `${i === 0 ? "M" : "L"}${scale.x(rate).toFixed(1)} ${scale.y(value).toFixed(1)}`,
+    )
     .join("");
 }
 

@@ -3,7 +3,16 @@ import { useRef, useState } from "react";
 
 import { curveOf, marginalOf, pointOf, useDrawn, useStill } from "./drawn";
 import type { Handle } from "./handles";
-import { lineAt, lineSlope, moved, numbersOf, pointsIn, slopeAfter, unitOf, type XY } from "./points";
+import {
+  lineAt,
+  lineSlope,
+  moved,
+  numbersOf,
+  pointsIn,
+  slopeAfter,
+  unitOf,
+  type XY,
+} from "./points";
 import { BOX, roundUp, scaleOf } from "./scale";
 import type { FlowSituation } from "./situation";
 import { storedDraft, useUtilityDraft } from "./use-utility-draft";
@@ -22,11 +31,16 @@ export const textOf = (value: unknown): string => (typeof value === "string" ? v
 
 /** The parameter that multiplies the whole function: its unit is utility. */
 export const scaleParameter = (described: readonly Parameter[]): string | null =>
-  described.find((parameter) => parameter.type !== "points" && /^utility\b/.test(parameter.unit ?? ""))
-    ?.name ?? null;
+  described.find(
+    (parameter) => parameter.type !== "points" && /^utility\b/.test(parameter.unit ?? ""),
+  )?.name ?? null;
 
 /** How far to the right the charts reach: the last kink, and the rate in force with room around. */
-export function spanOf(knots: readonly number[], rate: number | null, rateMax: number | null): number {
+export function spanOf(
+  knots: readonly number[],
+  rate: number | null,
+  rateMax: number | null,
+): number {
   const wanted = Math.max(
     ...(knots.length > 0 ? [Math.max(...knots) * 1.08] : []),
     rate === null ? 0 : rate * 2.2,
@@ -60,7 +74,9 @@ export function useEditor(
   const served = useDrawn(asked.kind, asked.parameters, null);
   const knots = numbers
     ? numbers.map(([rate]) => rate).filter(Number.isFinite)
-    : (served.data?.derived ? [served.data.derived.rate_max_per_s] : []);
+    : served.data?.derived
+      ? [served.data.derived.rate_max_per_s]
+      : [];
   const fit = spanOf(knots, flow?.rate ?? null, flow?.rateMax ?? null);
   const span = held?.span ?? (whole ? Math.max(fit, flow?.rateMax ?? USUAL_WHOLE) : fit);
   const drawn = useDrawn(asked.kind, asked.parameters, span);
@@ -83,7 +99,10 @@ export function useEditor(
   const high = held?.high ?? Math.max(1e-9, ...values, ...reach) * 1.04;
   // Below the lowest rate that is worth anything a latency target goes far under 0.
   const lowest = drawn.data?.derived?.rate_min_per_s ?? 0;
-  const low = Math.min(0, ...heights.flatMap(([rate, utility]) => (rate < lowest ? [] : [utility])));
+  const low = Math.min(
+    0,
+    ...heights.flatMap(([rate, utility]) => (rate < lowest ? [] : [utility])),
+  );
   const scale = scaleOf({ ...BOX, width }, span, low, high);
   const units = { rate: unitOf(span), utility: unitOf(high - low) };
 
@@ -107,7 +126,13 @@ export function useEditor(
           bad: bends.includes(index) || faulty.includes(index),
         }))
       : scaling !== null && handleHeight > 0
-        ? [{ at: [handleRate, handleHeight], label: `Height, by ${scaling.replaceAll("_", " ")}`, vertical: true }]
+        ? [
+            {
+              at: [handleRate, handleHeight],
+              label: `Height, by ${scaling.replaceAll("_", " ")}`,
+              vertical: true,
+            },
+          ]
         : [];
 
   const move = (index: number, to: XY) => {
@@ -141,7 +166,9 @@ export function useEditor(
             `${rateText(at[0])} msg/s \u2192 ${significant(at[1], 4)}`,
             [
               chosen > 0 ? `${significant(slopeAfter(numbers, chosen - 1), 3)} before` : "",
-              chosen < numbers.length - 1 ? `${significant(slopeAfter(numbers, chosen), 3)} after` : "flat after",
+              chosen < numbers.length - 1
+                ? `${significant(slopeAfter(numbers, chosen), 3)} after`
+                : "flat after",
             ]
               .filter(Boolean)
               .join(", "),
@@ -151,7 +178,9 @@ export function useEditor(
   const kinks = (drawn.data?.knots ?? []).map((knot) => [knot.rate_per_s, knot.utility] as const);
   const marginal = marginalOf(drawn.data);
   const gainAt = (rate: number) =>
-    numbers && isLine ? lineSlope(numbers, rate) : (marginal.findLast(([r]) => r <= rate)?.[1] ?? NaN);
+    numbers && isLine
+      ? lineSlope(numbers, rate)
+      : (marginal.findLast(([r]) => r <= rate)?.[1] ?? NaN);
 
   return {
     ...state,

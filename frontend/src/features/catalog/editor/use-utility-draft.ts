@@ -34,7 +34,10 @@ export function storedDraft(object: LooseRow, kinds: readonly UtilityKind[]): Ut
 
 export function useUtilityDraft(latest: LooseRow, kinds: readonly UtilityKind[]) {
   const [kept] = useState(() => readKept(latest.id));
-  const [base, setBase] = useState(() => ({ row: latest, version: kept?.version ?? latest.version }));
+  const [base, setBase] = useState(() => ({
+    row: latest,
+    version: kept?.version ?? latest.version,
+  }));
   const stored = storedDraft(base.row, kinds);
   const [history, setHistory] = useState<History>(() => begin(kept?.value ?? stored));
   const [keptAt, setKeptAt] = useState<string | null>(kept?.at ?? null);

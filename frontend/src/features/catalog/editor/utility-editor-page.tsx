@@ -36,14 +36,7 @@ export default function UtilityEditorPage() {
   });
   const kinds = useQuery(utilityKindsQuery);
   if (one.data && kinds.data) {
-    return (
-      <EditorView
-        key={id}
-        system={systemId}
-        latest={one.data}
-        kinds={kinds.data.results}
-      />
-    );
+    return <EditorView key={id} system={systemId} latest={one.data} kinds={kinds.data.results} />;
   }
   return (
     <>

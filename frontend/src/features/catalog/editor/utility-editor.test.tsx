@@ -86,11 +86,17 @@ describe("the utility editor", () => {
   });
 
   it("opens with the draft that was kept, and says when the model moved on meanwhile", async () => {
-    const kept = { version: 1, value: { kind: "log", parameters: { weight: "70" } }, at: U.updated_at };
+    const kept = {
+      version: 1,
+      value: { kind: "log", parameters: { weight: "70" } },
+      at: U.updated_at,
+    };
     localStorage.setItem(KEY, JSON.stringify(kept));
     const { user } = open({ [`GET ${ONE}`]: ok({ ...U, version: 2, parameters: { weight: 90 } }) });
     expect(await weight()).toHaveValue("70");
-    expect(screen.getByText(/Version 2 is stored, this draft began on version 1/)).toBeInTheDocument();
+    expect(
+      screen.getByText(/Version 2 is stored, this draft began on version 1/),
+    ).toBeInTheDocument();
     await user.click(screen.getByRole("button", { name: "Load the stored version" }));
     expect(screen.getByLabelText("Weight")).toHaveValue("90");
     expect(screen.queryByText(/this draft began on/)).toBeNull();
@@ -147,7 +153,12 @@ describe("the utility editor", () => {
     const again = within(await screen.findByRole("dialog", { name: "Save utility gold" }));
     await user.click(again.getByRole("button", { name: "Save as model v43" }));
     await waitFor(() => expect(screen.queryByText("Draft, unsaved")).toBeNull());
-    expect(asked.filter((one) => one.method === "PATCH").at(-1)?.headers.get("If-Match")).toBe('"2"');
+    expect(
+      asked
+        .filter((one) => one.method === "PATCH")
+        .at(-1)
+        ?.headers.get("If-Match"),
+    ).toBe('"2"');
   });
 
   it("offers a run where the model is too large for a preview", async () => {
@@ -209,7 +220,9 @@ describe("a line of points", () => {
     await user.clear(field);
     await user.type(field, "240");
     expect(await screen.findByText("Not concave at point 2")).toBeInTheDocument();
-    expect(screen.getByText(/Point 2 bends upwards: the slope rises from 0.53/)).toBeInTheDocument();
+    expect(
+      screen.getByText(/Point 2 bends upwards: the slope rises from 0.53/),
+    ).toBeInTheDocument();
     expect(screen.getByRole("slider", { name: "Point 2" })).toHaveAttribute("aria-invalid", "true");
     expect(screen.getByRole("button", { name: "Save as model v43" })).toBeDisabled();
     expect(screen.getByText(/the preview waits until it is mended/)).toBeInTheDocument();

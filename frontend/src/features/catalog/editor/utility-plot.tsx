@@ -42,7 +42,15 @@ function Tip({ scale, at, lines }: { scale: Scale; at: XY; lines: [string, strin
   );
 }
 
-function PriceLine({ scale, draft, flow }: { scale: Scale; draft: readonly XY[]; flow: FlowSituation }) {
+function PriceLine({
+  scale,
+  draft,
+  flow,
+}: {
+  scale: Scale;
+  draft: readonly XY[];
+  flow: FlowSituation;
+}) {
   if (!(flow.price > 0) || flow.rate > scale.span) return null;
   const here = lineAt(draft, flow.rate);
   if (!Number.isFinite(here)) return null;
