@@ -48,4 +48,4 @@ def install() -> None:
     def _fixture_teardown(self: Any) -> None:
         rows_delete()
 
-    TransactionTestCase._fixture_teardown = _fixture_teardown  # type: ignore[method-assign]
+    setattr(TransactionTestCase, "_fixture_teardown", _fixture_teardown)  # noqa: B010

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import nats
 import pytest
+from nats.aio.msg import Msg
 
 from agent.drivers.nats import names
 from agent.drivers.nats.admission import Admission
@@ -95,7 +96,7 @@ async def test_publishers_offer_their_rate_and_consumers_get_what_is_delivered(
         brokers.address_of(stack.site, BROKER), user="agent", password=secrets.agent_password
     )
 
-    async def deliver(message: "nats.aio.msg.Msg") -> None:
+    async def deliver(message: Msg) -> None:
         await agent.publish(names.delivery_subject("tides"), message.data)
 
     await agent.subscribe(names.ingress_subject("tides"), cb=deliver)

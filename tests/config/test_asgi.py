@@ -22,8 +22,9 @@ def sessions_of_postgres() -> set[int]:
 @pytest.fixture
 def application() -> Iterator[Any]:
     """The entry itself; what its threads leave open would keep the test database from going."""
-    from config.asgi import application
+    from config import asgi
 
+    application: Any = asgi.application
     yield application
     for executor in application.inner.executors:
         executor.submit(connections.close_all).result()

@@ -69,12 +69,12 @@ def test_parts_come_back_as_they_were_written(tmp_path):
         assert_same(back.layout, at.layout)
         assert np.array_equal(back.starts, at.starts)
         assert np.array_equal(back.class_pair, at.class_pair)
-    for number, at in enumerate(node_parts(arrays, whole, order, pairs, 2)):
-        write_node_part(folder, number, at)
-        back = read_node_part(folder, number, len(at.pair_at))
-        assert_same(back.layout, at.layout)
+    for number, part in enumerate(node_parts(arrays, whole, order, pairs, 2)):
+        write_node_part(folder, number, part)
+        read = read_node_part(folder, number, len(part.pair_at))
+        assert_same(read.layout, part.layout)
         for name in ("class_flow", "class_pair", "node_start"):
-            assert np.array_equal(getattr(back, name), getattr(at, name))
+            assert np.array_equal(getattr(read, name), getattr(part, name))
 
 
 def assert_same(back, layout):

@@ -19,7 +19,10 @@ def _soon(monkeypatch):
 
 
 def tell(poster: Poster, value) -> None:
-    poster.offer(value) if isinstance(poster, Reporter) else poster.add(value)
+    if isinstance(poster, Reporter):
+        poster.offer(value)
+    elif isinstance(poster, Outbox):
+        poster.add(value)
 
 
 @pytest.mark.parametrize("kind", [Reporter, Outbox])

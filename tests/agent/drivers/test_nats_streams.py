@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.drivers.base import Room
+from agent.drivers.base import DriverError, Room
 from agent.drivers.nats import jetstream, settler, wire
 from agent.drivers.nats.session import Session
 from agent.drivers.nats.settler import Settler
@@ -152,7 +152,7 @@ async def test_sequences_go_on_after_everything_was_purged_and_the_server_killed
                 await asyncio.sleep(0.02)
                 try:
                     state = await jetstream.stream_state(await session.connection(), "S")
-                except jetstream.DriverError:
+                except DriverError:
                     continue
             assert (state.last, state.messages) == (100, 0)
         await writer.close()

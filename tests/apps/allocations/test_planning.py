@@ -78,8 +78,8 @@ def test_first_plan_of_the_base_workload(api, base_workload):
     for row in allocation.rates.all():
         assert rates[row.flow]["rate_per_s"] == row.rate_per_s
     limits = {a.target["class"]: a.after for a in step.actions if a.kind == "set_population"}
-    for row in allocation.populations.all():
-        assert limits[row.consumer_class] == {"limit": row.admitted}
+    for admitted in allocation.populations.all():
+        assert limits[admitted.consumer_class] == {"limit": admitted.admitted}
     promised = {row["name"]: row for row in body["promise"]}
     assert promised["utility"]["after"] == pytest.approx(allocation.utility)
     assert promised["consumers admitted"]["after"] == allocation.admitted

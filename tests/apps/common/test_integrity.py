@@ -157,8 +157,8 @@ class TestOverlays:
             or make_broker(overlay.system, name)
             for name in sorted(set("".join(edges)))
         }
-        for a, b in edges:
-            OverlayEdge.objects.create(overlay=overlay, a=brokers[a], b=brokers[b])
+        for edge in edges:
+            OverlayEdge.objects.create(overlay=overlay, a=brokers[edge[0]], b=brokers[edge[1]])
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
             cursor.execute("SET CONSTRAINTS ALL DEFERRED")

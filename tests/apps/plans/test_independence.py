@@ -11,6 +11,7 @@ from apps.accounts.models import AccountGrant, User
 from apps.accounts.services import password_change, user_create, user_update
 from apps.common.errors import ApplicationError, Conflict
 from apps.executions.models import Execution
+from apps.executions.services import execution_start
 from apps.plans.models import Plan
 from apps.plans.services import plan_approve, plan_execute, plan_reject, plans_settle
 from tests.conftest import client_of
@@ -116,7 +117,7 @@ def test_nobody_is_deactivated_between_the_check_and_the_start(
 
     agents_look(harbour, agents_come(harbour), offered=30.0)
     approved(plan, ines, jon)
-    real = carrying_out.execution_start
+    real = execution_start
     order: list[str] = []
 
     def deactivate() -> None:

@@ -46,7 +46,7 @@ def answered(run: Run) -> Run:
 
 @pytest.mark.parametrize("kind", ["allocation", "calibration", "overlay", "study"])
 def test_every_kind_is_whole(kind):
-    one = computation_of(kind)
+    one: Any = computation_of(kind)
     assert callable(job_of(one.job).build)
     assert Run._meta.get_field(one.path).related_model is one.model
     columns = {field.name for field in one.model._meta.fields}

@@ -3,6 +3,7 @@
 import socket
 import time
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ def listening(settings, tmp_path):
 
 def test_heartbeats_go_on_while_the_client_is_loaded(listening, monkeypatch):
     beats = []
-    loaded = ModuleType("spark_tasks.entry")
+    loaded: Any = ModuleType("spark_tasks.entry")
     loaded.JobError = type("JobError", (Exception,), {})
     loaded.run = lambda **_: b"answer"
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import uuid
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -108,7 +109,7 @@ class Browser:
 async def open_stream(user):
     client = AsyncClient()
     await client.aforce_login(user)
-    response = await client.get("/api/v1/events")
+    response: Any = await client.get("/api/v1/events")
     assert response.status_code == 200
     assert response["Content-Type"] == "text/event-stream"
     try:

@@ -229,7 +229,7 @@ def test_pages_hold_every_row_once_in_every_order(api, world, kind):
     """Also where values repeat or are missing."""
     from config.urls import router
 
-    view = next(v for prefix, v, _ in router.registry if prefix == kind.path)
+    view: Any = next(v for prefix, v, _ in router.registry if prefix == kind.path)
     for index in range(5):
         create(api, kind, world, f"row {index}")
     fields = [*view.ordering_fields, "-" + view.ordering_fields[0]]

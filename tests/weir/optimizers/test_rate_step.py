@@ -43,9 +43,7 @@ def test_no_other_rate_earns_more(problem: Problem, data: st.DataObject) -> None
         others = [low, high, *np.linspace(low, high, 7)]
         if high > low:
             found = minimize_scalar(
-                lambda rate, flow=flow_id, at=index: (
-                    -profit(problem, flow, populations, prices[at], rate)
-                ),
+                lambda rate: -profit(problem, flow_id, populations, prices[index], rate),  # noqa: B023
                 bounds=(low, high),
                 method="bounded",
             )
