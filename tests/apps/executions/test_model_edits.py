@@ -1,10 +1,8 @@
 """What agents are told comes from executions: an edit of the model changes none of it."""
 
 from dataclasses import replace
-from importlib import import_module
 
 import pytest
-from django.apps import apps as django_apps
 
 from apps.accounts.domain.roles import Role
 from apps.accounts.models import User
@@ -244,24 +242,6 @@ class TestAdoption:
     def test_is_refused_where_something_is_in_force(self):
         harbour = make_harbour()
         refused("already_in_force", model_adopt, system=harbour.system, actor=None, reason="again")
-
-
-class TestMigration:
-    migration = import_module("apps.executions.migrations.0010_model_in_force")
-
-    def test_agents_notice_nothing(self, harbour):
-        before = documents(harbour)
-        self.migration.forget(django_apps, None)
-        assert documents(harbour) != before
-        self.migration.adopt(django_apps, None)
-        assert documents(harbour) == before
-
-    def test_a_limit_of_a_class_that_changed_its_flow_stays(self, harbour):
-        self.migration.forget(django_apps, None)
-        edit(harbour.consumers, topic=make_topic(harbour.system, "ebb"))
-        self.migration.adopt(django_apps, None)
-        spec = documents(harbour)["c"].classes["gulls"]
-        assert (spec.flow, spec.limit) == ("ebb", 4)
 
 
 def test_a_revoked_agent_speaks_for_no_broker(harbour):

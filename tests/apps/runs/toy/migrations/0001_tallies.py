@@ -10,8 +10,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("runs", "0003_one_task_for_every_kind"),
-        ("systems", "0004_retention"),
+        ("runs", "0001_initial"),
+        ("systems", "0001_initial"),
     ]
 
     operations = [
