@@ -46,7 +46,8 @@ def idle_cost(site: Site, over_s: float) -> dict[str, float]:
     before, began = processor_seconds(site), time.monotonic()
     time.sleep(over_s)
     after, took = processor_seconds(site), time.monotonic() - began
-    return {part: (after[part] - before[part]) / took for part in after}
+    # A process that ended between the two looks takes its seconds with it.
+    return {part: max(0.0, after[part] - before[part]) / took for part in after}
 
 
 def addresses(web: str) -> dict[str, str]:
