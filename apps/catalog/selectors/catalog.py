@@ -62,50 +62,63 @@ def system_problem(system: System) -> dict[str, Any]:
 
     Read under the system's row lock (or any repeatable-read transaction) so that it is one version.
     """
+    # Columns, not objects: a system may have a million classes.
     capacities: dict[str, dict[str, float]] = defaultdict(dict)
-    for capacity in BrokerCapacity.objects.filter(broker__system=system).select_related("broker"):
-        capacities[capacity.broker.name][capacity.resource] = capacity.capacity
+    for broker, resource, capacity in BrokerCapacity.objects.filter(
+        broker__system=system
+    ).values_list("broker__name", "resource", "capacity"):
+        capacities[broker][resource] = capacity
     node_costs: dict[int, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-    for node_cost in TopicNodeCost.objects.filter(topic__system=system).select_related("broker"):
-        node_costs[node_cost.topic_id][node_cost.broker.name][node_cost.resource] = node_cost.cost
+    for topic, broker, resource, cost in TopicNodeCost.objects.filter(
+        topic__system=system
+    ).values_list("topic_id", "broker__name", "resource", "cost"):
+        node_costs[topic][broker][resource] = cost
     link_costs: dict[int, dict[str, float]] = defaultdict(dict)
-    for link_cost in TopicLinkCost.objects.filter(topic__system=system).select_related("link"):
-        link_costs[link_cost.topic_id][link_cost.link.name] = link_cost.cost
+    for topic, link, cost in TopicLinkCost.objects.filter(topic__system=system).values_list(
+        "topic_id", "link__name", "cost"
+    ):
+        link_costs[topic][link] = cost
     class_costs: dict[int, dict[str, float]] = defaultdict(dict)
-    for class_cost in ConsumerClassCost.objects.filter(consumer_class__system=system):
-        class_costs[class_cost.consumer_class_id][class_cost.resource] = class_cost.cost
-    classes = ConsumerClass.objects.filter(system=system).select_related(
-        "topic", "broker", "utility"
-    )
+    for consumers, resource, cost in ConsumerClassCost.objects.filter(
+        consumer_class__system=system
+    ).values_list("consumer_class_id", "resource", "cost"):
+        class_costs[consumers][resource] = cost
     return {
         "resources": list(system.resources),
         "nodes": [
-            {"id": broker.name, "capacity": capacities[broker.name]}
-            for broker in Broker.objects.filter(system=system)
+            {"id": name, "capacity": capacities[name]}
+            for name in Broker.objects.filter(system=system).values_list("name", flat=True)
         ],
         "links": [
-            {"id": link.name, "capacity": link.capacity}
-            for link in Link.objects.filter(system=system)
+            {"id": name, "capacity": capacity}
+            for name, capacity in Link.objects.filter(system=system).values_list("name", "capacity")
         ],
         "flows": [
             {
-                "id": topic.name,
-                "rate_min": topic.rate_min_per_s,
-                "rate_max": topic.rate_max_per_s,
-                "node_costs": node_costs[topic.pk],
-                "link_costs": link_costs[topic.pk],
+                "id": name,
+                "rate_min": rate_min,
+                "rate_max": rate_max,
+                "node_costs": node_costs[key],
+                "link_costs": link_costs[key],
             }
-            for topic in Topic.objects.filter(system=system)
+            for key, name, rate_min, rate_max in Topic.objects.filter(system=system).values_list(
+                "id", "name", "rate_min_per_s", "rate_max_per_s"
+            )
         ],
         "classes": [
             {
-                "id": row.name,
-                "flow": row.topic.name,
-                "node": row.broker.name,
-                "population_max": row.population_max,
-                "costs": class_costs[row.pk],
-                "utility": {"kind": row.utility.kind, **row.utility.parameters},
+                "id": name,
+                "flow": topic,
+                "node": broker,
+                "population_max": population_max,
+                "costs": class_costs[key],
+                "utility": {"kind": kind, **parameters},
             }
-            for row in classes
+            for key, name, topic, broker, population_max, kind, parameters in (
+                ConsumerClass.objects.filter(system=system).values_list(
+                    *("id", "name", "topic__name", "broker__name", "population_max"),
+                    *("utility__kind", "utility__parameters"),
+                )
+            )
         ],
     }

@@ -4,11 +4,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.utils import timezone
 
 from apps.systems.models import System
 from apps.telemetry.models import Sample
+
+Payload = Mapping[str, Any]
+"""What one sample of an agent says; see `Sample.payload`."""
 
 WINDOW_S = 5.0
 """The time of the means: one second of a slow flow says little about its rate."""
@@ -39,26 +43,26 @@ class Measured:
 def measured(system: System, *, window_s: float = WINDOW_S) -> Measured:
     """Return the measurements in one query; empty where no agent reported lately."""
     since = timezone.now() - timedelta(seconds=window_s)
-    by_broker: dict[str, list[Sample]] = defaultdict(list)
-    rows = Sample.objects.filter(broker__system=system, at__gte=since).select_related("broker")
-    for sample in rows.order_by("at", "id"):
-        by_broker[sample.broker.name].append(sample)
+    by_broker: dict[str, list[Payload]] = defaultdict(list)
+    rows = Sample.objects.filter(broker__system=system, at__gte=since).order_by("at", "id")
+    for broker, payload in rows.values_list("broker__name", "payload"):
+        by_broker[broker].append(payload)
     rates: dict[str, dict[str, float]] = {
         name: defaultdict(float) for name in ("offered_per_s", "passed_per_s", "shed_per_s")
     }
     backlog: dict[str, int] = defaultdict(int)
     admitted: dict[str, int] = defaultdict(int)
     growing: set[tuple[str, str]] = set()
-    for broker, samples in by_broker.items():
+    for broker, payloads in by_broker.items():
         for name, total in rates.items():
-            for flow, mean in means(samples, "flows", name).items():
+            for flow, mean in means(payloads, "flows", name).items():
                 total[flow] += mean
-        latest = samples[-1].payload
+        latest = payloads[-1]
         for flow, row in latest.get("flows", {}).items():
             backlog[flow] += int(row.get("backlog") or 0)
         for consumers, row in latest.get("classes", {}).items():
             admitted[consumers] += int(row.get("admitted") or 0)
-        growing |= {(broker, neighbour) for neighbour in _growing(samples)}
+        growing |= {(broker, neighbour) for neighbour in _growing(payloads)}
     return Measured(
         offered=dict(rates["offered_per_s"]),
         passed=dict(rates["passed_per_s"]),
@@ -70,8 +74,8 @@ def measured(system: System, *, window_s: float = WINDOW_S) -> Measured:
     )
 
 
-def means(samples: Iterable[Sample], table: str, name: str) -> dict[str, float]:
-    """Return the mean of a rate per entry, weighted by how long each sample measured.
+def means(payloads: Iterable[Payload], table: str, name: str) -> dict[str, float]:
+    """Return the mean of a rate per entry of samples, weighted by how long each measured.
 
     An entry that a sample lacks had rate 0; one without the rate was not measured meanwhile, and
     suspect samples are left out.
@@ -79,12 +83,12 @@ def means(samples: Iterable[Sample], table: str, name: str) -> dict[str, float]:
     total: dict[str, float] = defaultdict(float)
     unmeasured_s: dict[str, float] = defaultdict(float)
     seconds = 0.0
-    for sample in samples:
-        if "suspect" in sample.payload:
+    for payload in payloads:
+        if "suspect" in payload:
             continue
-        interval_s = float(sample.payload.get("interval_s") or 1.0)
+        interval_s = float(payload.get("interval_s") or 1.0)
         seconds += interval_s
-        for key, row in sample.payload.get(table, {}).items():
+        for key, row in (payload.get(table) or {}).items():
             rate = row.get(name)
             if rate is None:
                 unmeasured_s[key] += interval_s
@@ -97,10 +101,10 @@ def means(samples: Iterable[Sample], table: str, name: str) -> dict[str, float]:
     }
 
 
-def _growing(samples: list[Sample]) -> set[str]:
+def _growing(payloads: list[Payload]) -> set[str]:
     """Return the neighbours whose outbox grew from the first to the last sample, beyond chance."""
-    first, last = (sample.payload.get("links", {}) for sample in (samples[0], samples[-1]))
-    seconds = sum(float(s.payload.get("interval_s") or 1.0) for s in samples[1:])
+    first, last = (payload.get("links", {}) for payload in (payloads[0], payloads[-1]))
+    seconds = sum(float(payload.get("interval_s") or 1.0) for payload in payloads[1:])
     neighbours = set()
     for neighbour, row in last.items():
         before = float(first.get(neighbour, {}).get("backlog") or 0.0)

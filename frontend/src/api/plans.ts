@@ -40,8 +40,8 @@ export const plansQuery = (query: PlansQuery) =>
       await take(client.GET("/api/v1/plans", { params: { query }, signal })),
   });
 
-/** What waits for the caller's decision; the navigation counts it. */
-export const waitingPlansQuery = plansQuery({ waiting_for: "me", page_size: 1 });
+/** What waits for the caller's decision: the navigation counts it, Home lists the first. */
+export const waitingPlansQuery = plansQuery({ waiting_for: "me", page_size: 4 });
 
 /** Plans carried out lately: what each promised, and what is measured now. */
 export const outcomesQuery = (days: number) =>

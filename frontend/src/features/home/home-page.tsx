@@ -1,14 +1,20 @@
 /** Every system and its state at a glance; only what today's data can answer is asked. */
-import { useQuery } from "@tanstack/react-query";
+import { usePrefetchQuery, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "react-router";
 
 import { BacklogAlarm } from "./backlog-alarm";
 import { stands } from "./bases";
-import { LoopStrip } from "./loop-strip";
-import { CapacityQuestion, LatelyQuestion, WaitingQuestion } from "./questions";
+import { LoopStrip, OUTCOME_DAYS } from "./loop-strip";
+import {
+  CapacityQuestion,
+  LatelyQuestion,
+  latestAllocationsQuery,
+  WaitingQuestion,
+} from "./questions";
 import { SystemsTable } from "./systems-table";
 
 import { overviewQuery } from "@/api/allocations";
+import { outcomesQuery } from "@/api/plans";
 import { useMay } from "@/api/session";
 import { Icon } from "@/components/ui/icons";
 import { PageHead } from "@/components/ui/page";
@@ -21,6 +27,9 @@ import { longTime } from "@/lib/time";
 
 export default function HomePage() {
   const overview = useQuery(overviewQuery);
+  // What the questions need is asked beside the overview, which takes longest, not after it.
+  usePrefetchQuery(outcomesQuery(OUTCOME_DAYS));
+  usePrefetchQuery(latestAllocationsQuery);
   const mayCreate = useMay("create_system");
   const navigate = useNavigate();
   const systems = overview.data?.results ?? [];

@@ -1,10 +1,11 @@
-import { screen } from "@testing-library/react";
+import { screen, within } from "@testing-library/react";
 
 import HomePage from "./home-page";
 import { aimOf, tally, VERDICTS, type Outcome } from "./kept";
 import { stationsOf } from "./loop-strip";
 import { LatelyQuestion, waitingOf } from "./questions";
 
+import { plan } from "@/testing/plan-samples";
 import { renderPage } from "@/testing/render";
 import { allocation, overview, page, run, session } from "@/testing/samples";
 import { ok, serve } from "@/testing/server";
@@ -41,6 +42,18 @@ it("counts no proposal among the brokers within their capacity", async () => {
   expect(screen.getByText("Draft: only proposed, so not counted.")).toBeInTheDocument();
   expect(screen.getByText("Only proposed")).toBeInTheDocument();
   expect(screen.getByText("1 broker over capacity")).toBeInTheDocument();
+});
+
+it("counts every plan that waits, also those beyond the list", async () => {
+  serve({
+    "GET /api/v1/overview": ok({ results: [overview()] }),
+    "GET /api/v1/session": ok(session()),
+    "GET /api/v1/allocations": ok(page([allocation()])),
+    "GET /api/v1/plans": ok({ ...page([plan()]), count: 7 }),
+  });
+  renderPage(<HomePage />, "/", "/");
+  const question = await screen.findByRole("region", { name: "What waits for me?" });
+  expect(await within(question).findByText("7")).toBeInTheDocument();
 });
 
 it("draws no command that this person may not give", async () => {

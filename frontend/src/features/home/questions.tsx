@@ -7,7 +7,7 @@ import { aimOf, tally, VERDICTS } from "./kept";
 import { OUTCOME_DAYS } from "./loop-strip";
 
 import { allocationsQuery, type Overview } from "@/api/allocations";
-import { outcomesQuery, plansQuery, type Plan } from "@/api/plans";
+import { outcomesQuery, waitingPlansQuery, type Plan } from "@/api/plans";
 import { LoadBar } from "@/components/ui/bars";
 import { Icon } from "@/components/ui/icons";
 import { QueryBody } from "@/components/ui/panel";
@@ -171,15 +171,16 @@ export const plansWaiting = (plans: readonly Plan[]): Waiting[] =>
   }));
 
 export function WaitingQuestion({ systems }: { systems: readonly Overview[] }) {
-  const plans = useQuery(plansQuery({ waiting_for: "me", page_size: 4 })).data?.results ?? [];
-  const waiting = [...plansWaiting(plans), ...waitingOf(systems)];
+  const plans = useQuery(waitingPlansQuery).data;
+  const waiting = [...plansWaiting(plans?.results ?? []), ...waitingOf(systems)];
+  const count = waiting.length + (plans ? plans.count - plans.results.length : 0);
   return (
     <Question title="What waits for me?">
       <div className="big">
-        <b>{fixed(waiting.length)}</b>
-        <span>{waiting.length === 0 ? "every model has its allocation" : "to look at"}</span>
+        <b>{fixed(count)}</b>
+        <span>{count === 0 ? "every model has its allocation" : "to look at"}</span>
       </div>
-      {waiting.length === 0 ? (
+      {count === 0 ? (
         <p className="muted">
           Plans to review, failed runs, and models that moved on since their last allocation appear
           here.
@@ -286,8 +287,10 @@ export function LatelyQuestion({ systems }: { systems: readonly Overview[] }) {
   );
 }
 
+export const latestAllocationsQuery = allocationsQuery({ page_size: 4 });
+
 function LatestAllocations({ systems }: { systems: readonly Overview[] }) {
-  const latest = useQuery(allocationsQuery({ page_size: 4 }));
+  const latest = useQuery(latestAllocationsQuery);
   const nameOf = (id: string | null) =>
     systems.find((system) => system.id === id)?.name ?? "own problem";
   return (
