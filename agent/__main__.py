@@ -20,9 +20,8 @@ from agent import config, decide, fleet
 from agent.client import ControlPlane, transport
 from agent.drivers.base import Driver, Unsupported
 from agent.drivers.nats.driver import NatsDriver
-from agent.drivers.nats.keys import LinkKey
-from agent.drivers.nats.probe import probe
-from agent.drivers.simulated.clock import HurriedLoop
+from agent.drivers.nats.link_access import LinkKey
+from agent.drivers.nats.own_server import probe
 from agent.memory import MIB, Memory
 from agent.runtime import Runtime
 from agent.store import Store, StoreError
@@ -117,7 +116,7 @@ def _fleet(options: fleet.FleetOptions) -> int:
         async with transport(options.ca_file) as http:
             await fleet.run(options, http, stop)
 
-    return _until_asked(live, lambda: HurriedLoop(options.speed))
+    return _until_asked(live, lambda: fleet.HurriedLoop(options.speed))
 
 
 def _until_asked(

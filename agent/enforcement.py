@@ -145,11 +145,11 @@ class Enforcer:
         return Observed(
             version=self.version,
             number=self.number,
-            gates=self._router.gates,
+            gates=self._router.flows.gates,
             limits=dict(self._limits),
             admitted={name: state.admitted for name, state in stats.classes.items()},
             waiting={name: state.waiting for name, state in stats.classes.items()},
-            ingress=self._router.ingress,
+            ingress=self._router.flows.ingress,
             served={name: spec.flow for name, spec in self._served().items()},
             flow_failures=self._flow_failures,
             class_failures=self._class_failures,
@@ -165,7 +165,7 @@ class Enforcer:
     def _now(self) -> Observed:
         """Return the state that reconciling starts from."""
         return Observed(
-            gates=self._router.gates,
+            gates=self._router.flows.gates,
             limits=dict(self._limits),
             links=tuple(sorted(self._router.tables.links)),
         )
@@ -190,12 +190,12 @@ class Enforcer:
         try:
             match operation:
                 case EnsureChannel(flow, spec):
-                    await self._router.ensure_flow(flow, spec)
+                    await self._router.flows.ensure_flow(flow, spec)
                     self._channels[flow] = spec
                 case SetGate(flow, gate):
-                    self._router.set_gate(flow, gate)
+                    self._router.flows.set_gate(flow, gate)
                 case ClearGate(flow):
-                    self._router.set_gate(flow, None)
+                    self._router.flows.set_gate(flow, None)
                 case AddLink(broker, address):
                     await self._router.add_link(broker, address)
                 case RemoveLink(broker):
@@ -306,17 +306,17 @@ class Enforcer:
         are not delivered here, each with the reason."""
         wanted = {spec.flow for spec in classes.values() if spec.limit is None or spec.limit > 0}
         try:
-            undelivered = await self._router.set_local(wanted)
+            undelivered = await self._router.flows.set_local(wanted)
         except DriverError as error:
             problems["delivery"] = f"cannot prepare delivery to consumers: {error}"
-            return dict.fromkeys(wanted - self._router.local, str(error))
+            return dict.fromkeys(wanted - self._router.flows.local, str(error))
         for flow, why in undelivered.items():
             problems[f"deliver {flow}"] = f"flow {flow} cannot be delivered to consumers: {why}"
         return undelivered
 
     async def _forget(self, problems: dict[str, str], flow: str) -> None:
         try:
-            await self._router.intake.forget_flow(flow)
+            await self._router.flows.forget_flow(flow)
             del self._channels[flow]
         except DriverError as error:
             problems[f"forget {flow}"] = f"flow {flow} cannot be removed: {error}"

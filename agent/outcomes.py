@@ -17,15 +17,16 @@ from typing import Any, Protocol
 
 from agent.drivers.base import Driver, DriverError
 from weir.coordination.effects import AskPeer
-from weir.coordination.questions import (
+from weir.coordination.termination import (
     Answer,
+    Outcome,
     Question,
+    Wait,
     answer_from_dict,
     answer_to_dict,
     question_from_dict,
     question_to_dict,
 )
-from weir.coordination.termination import Outcome, Wait
 from weir.errors import InvalidProblem
 
 log = logging.getLogger("weir.agent")

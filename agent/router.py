@@ -18,35 +18,30 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
-from agent.counters import Counters, Tally
 from agent.drivers.base import (
     Channel,
     Driver,
-    DriverError,
-    Fenced,
     Interest,
     Message,
-    NameTooLong,
     Place,
     Retryable,
     Source,
 )
-from agent.intake import Intake
-from agent.interest_listener import InterestListener, apply_interest
-from agent.interest_sender import InterestSender, Wanted
-from agent.link_maker import LinkMaker
+from agent.flows import Flows
+from agent.interest import InterestListener, InterestSender, Wanted, apply_interest
+from agent.links import LinkMaker, Outboxes
 from agent.memory import Memory
-from agent.outboxes import Outboxes
 from agent.pump import Pump
 from agent.store import Change
 from agent.tasks import Watched
+from agent.telemetry import Counters, Tally
 from weir.coordination.tables import (
     Tables,
     destinations,
     interest_kept,
     interest_towards,
 )
-from weir.coordination.wire import Delivery, FlowSpec, Gate
+from weir.coordination.wire import Delivery
 
 log = logging.getLogger(__name__)
 
@@ -73,10 +68,9 @@ class Router:
         self._save = save or _save_nothing
         self.changing = asyncio.Lock()
         """This lock is held while the set of links changes, until the change is durable."""
-        self._flows: frozenset[str] = frozenset()
+        self._system_flows: frozenset[str] = frozenset()
         """All flows of the system: what this broker asks for while it does not know what is wanted
         behind it."""
-        self._local: frozenset[str] | None = None
         self._link_pumps: dict[str, list[Pump]] = {}
         self._removing: set[str] = set()
         """Links over which nothing is sent any more, while messages on their way still arrive."""
@@ -90,11 +84,12 @@ class Router:
         self._held: set[str] = set()
         self._routes: dict[tuple[str, Source], tuple[Channel, ...]] = {}
         self._tally = Tally()
-        self.intake = Intake(
+        self.flows = Flows(
             driver,
             self._tally,
             pump=lambda source: self._pump(source, gated=True),
             began=self._refresh,
+            local_changed=self._local_changed,
             clock=clock,
         )
         self.on_mark: Callable[[Source, bytes], Awaitable[None]] = _ignore_mark
@@ -141,25 +136,10 @@ class Router:
         return self._tables
 
     @property
-    def local(self) -> frozenset[str]:
-        """Return the flows that this broker's own consumers want; none while not `known`."""
-        return self._local or frozenset()
-
-    @property
-    def gates(self) -> Mapping[str, Gate]:
-        """Return the gate in force of each flow."""
-        return self.intake.gates
-
-    @property
     def known(self) -> bool:
         """Return whether the tables hold all links and the interest of this broker's consumers is
         known."""
-        return self._tables.complete and self._local is not None
-
-    @property
-    def ingress(self) -> Mapping[str, Delivery]:
-        """Return the delivery with which each flow is read from publishers."""
-        return {flow: pump.source.delivery for flow, pump in self.intake.pumps.items()}
+        return self._tables.complete and self.flows.local_known
 
     @property
     def ready(self) -> bool:
@@ -171,61 +151,12 @@ class Router:
     async def know(self, flows: Iterable[str], links: Collection[str] | None) -> None:
         """Take the flows of the system and, when the control plane itself sends them, the links:
         from then on the tables are complete if they have them all. Raises StoreError."""
-        self._flows = frozenset(flows)
+        self._system_flows = frozenset(flows)
         if links is not None and not self._tables.complete:
             async with self.changing:
                 if self._tables.links >= frozenset(links):
                     await self._change(lambda tables: replace(tables, complete=True))
         self._send_all_interest()
-
-    async def ensure_flow(self, flow: str, spec: FlowSpec) -> None:
-        """Ensure a flow, and its delivery where consumers here want it; see `Intake.ensure_flow`.
-        Raises DriverError."""
-        await self.intake.ensure_flow(flow, spec)
-        if flow not in self.local:
-            return
-        try:
-            await self.intake.ensure_delivery(flow)
-        except NameTooLong:
-            # A message for a stream that never is would hold up everything behind it.
-            self._take_local(self.local - {flow})
-            raise
-
-    def set_gate(self, flow: str, gate: Gate | None) -> None:
-        """Set the rate and burst of a flow's gate, or remove the gate with None."""
-        self.intake.set_gate(flow, gate)
-
-    async def set_local(self, flows: Iterable[str]) -> dict[str, str]:
-        """Set the flows that consumers here want: those of classes whose limit is not 0. Returns
-        those that cannot be delivered here, each with the reason; they are left out.
-
-        Before the first set is known, and while the broker is away, only flows whose name is too
-        long are left out. For any other failure it raises DriverError and takes nothing, because
-        those flows may have been delivered here before the agent started: their messages wait
-        instead of being discarded.
-        """
-        wanted = frozenset(flows)
-        failures: dict[str, str] = {}
-        for flow in sorted(wanted - self.local):
-            try:
-                await self.intake.ensure_delivery(flow)
-            except Fenced:
-                raise
-            except NameTooLong as error:
-                failures[flow] = str(error)
-            except DriverError as error:
-                if self._local is None or not self._driver.server:
-                    raise
-                failures[flow] = str(error)
-        self._take_local(wanted - failures.keys())
-        return failures
-
-    def _take_local(self, flows: frozenset[str]) -> None:
-        if flows != self._local:
-            self._local = flows
-            self._routes.clear()
-            self._refresh()
-            self._send_all_interest()
 
     async def add_link(self, neighbour: str, address: str) -> None:
         """Add a link to the tables. It is made in the background, once `address` is known if it is
@@ -274,7 +205,7 @@ class Router:
     async def ensure_channels(self) -> None:
         """Ensure the streams of deliveries and outboxes, whatever disk the broker uses. Raises
         DriverError."""
-        await self.intake.ensure_deliveries()
+        await self.flows.ensure_deliveries()
         async with self.changing:
             await self._outboxes.ensure(self._tables.links | self._link_pumps.keys())
 
@@ -390,7 +321,7 @@ class Router:
     # --- helpers
 
     def _pumps(self) -> list[Pump]:
-        return [*self.intake.pumps.values(), *(p for ps in self._link_pumps.values() for p in ps)]
+        return [*self.flows.pumps.values(), *(p for ps in self._link_pumps.values() for p in ps)]
 
     def _pump(self, source: Source, *, gated: bool = False) -> Pump:
         return Pump(
@@ -419,7 +350,7 @@ class Router:
             delivery = source.delivery
             here = (Channel(place=Place.DELIVERY, delivery=delivery, flow=flow),)
             there = destinations(flow, source.neighbour or None, self._tables)
-            known = (here if flow in self.local else ()) + tuple(
+            known = (here if flow in self.flows.local else ()) + tuple(
                 Channel(place=Place.OUTBOX, delivery=delivery, neighbour=n)
                 for n in there
                 if n not in self._removing
@@ -440,6 +371,11 @@ class Router:
         if neighbour and (neighbour not in self._tables.links or neighbour in self._held):
             return False
         return self._keep is None or neighbour in self._keep
+
+    def _local_changed(self) -> None:
+        self._routes.clear()
+        self._refresh()
+        self._send_all_interest()
 
     def _refresh(self) -> None:
         for pump in self._pumps():
@@ -514,9 +450,9 @@ class Router:
     def _wanted_of(self, neighbour: str) -> Wanted | None:
         if neighbour not in self._tables.links or not self.known:
             return None
-        flows = interest_towards(neighbour, self.local, self._tables)
+        flows = interest_towards(neighbour, self.flows.local, self._tables)
         if self._tables.unheard - self._removing - {neighbour}:
-            flows |= self._flows
+            flows |= self._system_flows
         return flows, self._tables.epoch(neighbour), neighbour in self._tables.unheard
 
 

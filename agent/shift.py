@@ -26,8 +26,7 @@ from typing import Any
 from agent.drivers.base import DriverError, NotGone, Source
 from agent.outcomes import OutcomeExchange, sentence
 from agent.router import Router
-from agent.state_recorder import StateRecorder
-from agent.store import Store, StoreError
+from agent.store import StateRecorder, Store, StoreError
 from agent.tasks import Watched
 from weir.coordination.effects import (
     AskPeer,
@@ -48,8 +47,7 @@ from weir.coordination.effects import (
 )
 from weir.coordination.order_book import OrderBook
 from weir.coordination.participant import Here
-from weir.coordination.questions import Answer, Question
-from weir.coordination.termination import Outcome
+from weir.coordination.termination import Answer, Outcome, Question
 from weir.coordination.wire import Delivery, Order, Report
 from weir.errors import InvalidProblem
 
@@ -187,7 +185,7 @@ class Shifts:
     def _here(self) -> Here:
         router = self._router
         return Here(
-            local=router.local,
+            local=router.flows.local,
             tables=router.tables,
             now=self._clock(),
             known=router.known,

@@ -10,12 +10,20 @@ Every write is atomic and durable (`agent.disk`): after a crash at any instant a
 or the new one. Writes happen one after the other in the order of the calls, beside the event loop:
 messages move on meanwhile, and whoever depends on a write awaits it. A write that failed changes
 nothing here; `saved` is what certainly survives.
+
+The directory has a number (`Saved.number`), which the broker remembers, to recognise an older copy.
+A directory restored from a backup lacks votes: its agent would move messages that have to wait, by
+outdated tables. An empty directory is harmless, since its agent knows that it knows nothing. So a
+vote is sent only after the broker has recorded the number of the directory that holds it
+(`StateRecorder`); an agent whose directory has a smaller number than its broker starts as if it
+were empty.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,13 +31,18 @@ from pathlib import Path
 from typing import Any
 
 from agent.disk import Disk, FileDisk, InUse, ThreadWorker, Worker
+from agent.drivers.base import Driver, DriverError
 from weir.coordination.participant import ParticipantState
 from weir.coordination.participant_state import Phase, state_from_dict, state_to_dict
 from weir.coordination.tables import Tables, tables_from_dict, tables_to_dict
-from weir.coordination.wire import Document, document_from_dict, to_dict
+from weir.coordination.wire import Document, Report, ReportPhase, document_from_dict, to_dict
 from weir.errors import InvalidProblem
 
+log = logging.getLogger(__name__)
+
 FORMAT = 1
+
+_RETRY_S = 0.2
 
 Change = Callable[[Tables], Tables]
 """A function from the tables at the time of writing to the changed tables."""
@@ -267,3 +280,53 @@ class Store:
 def _switched(state: ParticipantState) -> bool:
     # Nobody ordered a switch that a person decided, so nobody would order it again.
     return state.phase is Phase.SWITCHED and not state.by_hand
+
+
+class StateRecorder:
+    """Record the directory's number at one agent's broker, and hold back votes until then."""
+
+    def __init__(self, driver: Driver, store: Store, send: Callable[[Report], None]) -> None:
+        """Take `send`, which passes a report to the session with the control plane."""
+        self._driver = driver
+        self._store = store
+        self._send = send
+        self._recorded = -1
+        self._behind = asyncio.Event()
+        self._waiting: dict[str, Report] = {}
+        """Action -> its vote that waits."""
+
+    def send(self, report: Report) -> None:
+        """Send a report, but a vote only once the number of the directory that holds it is
+        recorded."""
+        self._waiting.pop(report.action, None)
+        if report.phase is ReportPhase.READY and self._recorded < self._store.saved.number:
+            self._waiting[report.action] = report
+            self._behind.set()
+        else:
+            self._send(report)
+
+    def check(self) -> None:
+        """Start recording when the number has risen."""
+        if self._recorded < self._store.saved.number:
+            self._behind.set()
+
+    async def run(self) -> None:
+        """Record the number whenever it rises, until cancelled."""
+        while True:
+            await self._behind.wait()
+            self._behind.clear()
+            number = self._store.saved.number
+            votes = dict(self._waiting)
+            try:
+                await self._driver.note_state(number)
+            except DriverError as error:
+                log.info("the broker could not record the number of the state directory: %s", error)
+                await asyncio.sleep(_RETRY_S)
+                self._behind.set()
+                continue
+            self._recorded = number
+            for action, report in votes.items():
+                # Another report of the action may have replaced it meanwhile.
+                if self._waiting.get(action) is report:
+                    del self._waiting[action]
+                    self._send(report)

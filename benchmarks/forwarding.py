@@ -289,9 +289,9 @@ async def _rate_error(url: str, seconds: float) -> None:
         router = Router(driver, tables=Tables())
         router.start()
         flow = f"f{rate:.0f}"
-        router.set_gate(flow, Gate(rate_per_s=rate, burst=max(10.0, rate / 4)))
-        await router.ensure_flow(flow, FlowSpec(delivery=Delivery.BEST_EFFORT, ingress=True))
-        await router.set_local([flow])
+        router.flows.set_gate(flow, Gate(rate_per_s=rate, burst=max(10.0, rate / 4)))
+        await router.flows.ensure_flow(flow, FlowSpec(delivery=Delivery.BEST_EFFORT, ingress=True))
+        await router.flows.set_local([flow])
         load = await Connection.open(url, name="load")
         message = wire.publication(f"weir.in.{flow}".encode(), PAYLOAD)
 

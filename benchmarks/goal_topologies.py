@@ -27,7 +27,7 @@ from weir.routing.cost import edge_rows, loads, routing
 from weir.stop import never
 from weir.topologies import Designer, designers
 from weir.topologies._descent import Tree
-from weir.warm_up.topologies import warm_up
+from weir.warm_up import warm_up_topologies
 
 Make = Callable[[EvaluationProblem], frozenset[Edge]]
 
@@ -122,7 +122,7 @@ def main() -> None:
     parser.add_argument("--small", type=int, default=10, metavar="INSTANCES")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    warm_up()
+    warm_up_topologies()
     compare(options.brokers, options.seed)
     against_optimum(options.small, options.seed)
     whole_trees(max(options.brokers), options.seed)

@@ -27,8 +27,8 @@ async def plane(url: str) -> None:
     router = Router(driver, tables=Tables())
     router.start()
     for flow, delivery in FLOWS.items():
-        await router.ensure_flow(flow, FlowSpec(delivery=delivery, ingress=True))
-    await router.set_local(FLOWS)
+        await router.flows.ensure_flow(flow, FlowSpec(delivery=delivery, ingress=True))
+    await router.flows.set_local(FLOWS)
     await until_asked()
     await router.close()
     await driver.close()

@@ -18,7 +18,7 @@ from weir.planners import exact, slides
 from weir.transformation.bounds import lower_bounds
 from weir.transformation.validation import check
 from weir.transformation.workloads import paper_workload
-from weir.warm_up.slides import warm_up
+from weir.warm_up import warm_up_slides
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--limit-s", type=float, default=100.0)
     given = parser.parse_args()
-    warm_up()
+    warm_up_slides()
     print(f"{'brokers':>7} {'tree':>10} {'degree':>6} {'seed':>4} {'bound':>5} {'proven':>6} "
           f"{'best':>4} {'after s':>8} {'slides':>6}")  # fmt: skip
     trees = proven = equal = 0

@@ -31,7 +31,7 @@ from weir.transformation.workloads import (
     star_to_path,
     with_churn,
 )
-from weir.warm_up.slides import warm_up
+from weir.warm_up import warm_up_slides
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -174,7 +174,7 @@ def main() -> None:
     parser.add_argument("--baseline-s", type=float, default=5.0, help="time for each baseline")
     parser.add_argument("--min-degree", type=int, default=2, help="of brokers that are filled")
     given = parser.parse_args()
-    warm_up()
+    warm_up_slides()
     shapes()
     by_size(given.sizes, given.seeds, given.baseline_s, given.min_degree)
 

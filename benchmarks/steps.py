@@ -18,7 +18,7 @@ from weir.model.transformation import Options
 from weir.planners import planner
 from weir.transformation.validation import check
 from weir.transformation.workloads import paper_workload
-from weir.warm_up.steps import warm_up
+from weir.warm_up import warm_up_steps
 
 if TYPE_CHECKING:
     from weir.model.transformation import Parallel, Transformation
@@ -34,7 +34,7 @@ def main() -> None:
     arguments.add_argument("--degrees", type=int, nargs="+", default=[5, 6, 7])
     arguments.add_argument("--min-degree", type=int, default=2)
     given = arguments.parse_args()
-    warm_up()
+    warm_up_steps()
     solve(paper_workload(brokers=20, seed=1), 1.0)
     meanings: tuple[Parallel, ...] = ("paper", "broker-disjoint")
     for parallel in meanings:

@@ -9,7 +9,7 @@ from django.db.models import F, Q
 
 from apps.systems.models import Entity, entity_constraints
 from apps.topology.models import Broker, Link
-from weir.coordination.names import reliable_flow_too_long
+from weir.coordination.wire import reliable_flow_too_long
 from weir.errors import InvalidProblem
 from weir.utility import kinds, utility_from_dict
 

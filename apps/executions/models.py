@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from apps.common.models import BaseModel
 from apps.systems.models import System
-from weir.coordination.orders import ORDER_PHASES
+from weir.coordination.views import ORDER_PHASES
 from weir.coordination.wire import ReportPhase
 from weir.lifecycle.executions import ACTIVE, ExecutionState
 from weir.lifecycle.steps import ActionState, StepState

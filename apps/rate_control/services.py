@@ -1,7 +1,7 @@
 """Control the rates of the running systems once a second (Gryphon paper, section IV.C).
 
 For every system whose policy asks for it and that has carried out a plan of an allocation: what
-agents measure gives the congestion bits, `weir.control.rate_controller` one step, and the new
+agents measure gives the congestion bits, `weir.rate_controller` one step, and the new
 rates are asked for as `controlled` values of the settings. The approved rates stay what is in
 force; they come back when an execution begins, when nobody measures, when the policy
 says no, and whenever what is approved changes ("snapping").
@@ -33,7 +33,7 @@ from apps.systems.models import System
 from apps.telemetry.selectors.measured import Measured, measured
 from apps.topology.models import Link
 from weir.actions import SettingKey
-from weir.control.rate_controller import Params, Place, RateController
+from weir.rate_controller import Params, Place, RateController
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from apps.systems.models import Entity, entity_constraints
-from weir.coordination.names import broker_too_long
+from weir.coordination.wire import broker_too_long
 
 
 class Broker(Entity):

@@ -20,8 +20,8 @@ Written by `make experiments` (`python -m benchmarks.gryphon`); do not edit. Aft
 M. Astley, R. Saccone, M. Ward, *Utility-Aware Resource Allocation in an Event Processing System*,
 ICAC 2006, section V.
 
-The paper measured a server. Here its own resource model stands for the server, in a
-**simulation** of one step per second: the optimizer every 20 s, rate control (`weir.control`) every
+The paper measured a server. Here its own resource model stands for the server, in a **simulation**
+of one step per second: the optimizer every 20 s, rate control (`weir.rate_controller`) every
 second, rates snapped back at each cycle. Optimizers, rate control, latency bound and error
 correction are the product's own; the certified optimizer runs without its polishing, the search for
 the last digits that takes most of its time. The same command gives the same numbers.

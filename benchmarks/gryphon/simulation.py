@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from benchmarks.gryphon.model import CPU, SERVER, server
-from weir.control.rate_controller import Params, Place, RateController
 from weir.fitting.correction import Correction, CorrectionParams, correct
 from weir.optimizers import method as find_method
+from weir.rate_controller import Params, Place, RateController
 from weir.stop import after_iterations
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ import uvloop
 from agent.client import ControlPlane, transport
 from agent.drivers.base import Batch, Source
 from agent.drivers.nats.driver import NatsDriver
-from agent.drivers.nats.keys import LinkKey
+from agent.drivers.nats.link_access import LinkKey
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.runtime import Runtime
 from agent.store import Store

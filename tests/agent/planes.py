@@ -82,9 +82,9 @@ async def flows(plane: Plane, ingress: Iterable[str] = (), local: Iterable[str] 
     """Flow `core` is best effort, flow `rel` reliable."""
     for flow, delivery in (("core", Delivery.BEST_EFFORT), ("rel", Delivery.RELIABLE)):
         spec = FlowSpec(delivery=delivery, ingress=flow in ingress)
-        await plane.router.ensure_flow(flow, spec)
+        await plane.router.flows.ensure_flow(flow, spec)
     await plane.router.know(("core", "rel"), None)
-    await plane.router.set_local(local)
+    await plane.router.flows.set_local(local)
 
 
 async def join(one: Plane, other: Plane) -> None:

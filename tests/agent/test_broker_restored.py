@@ -19,7 +19,7 @@ import pytest_asyncio
 
 from agent.drivers.base import DriverError
 from agent.drivers.nats.driver import NatsDriver
-from agent.drivers.nats.keys import LinkKey
+from agent.drivers.nats.link_access import LinkKey
 from agent.drivers.nats.server_config import BrokerSecrets
 from tests.agent.brokers import Broker
 from tests.agent.planes import NO_LINKS, Plane, flows, join, stored, stored_count
@@ -220,12 +220,12 @@ async def test_an_older_word_of_a_neighbour_takes_nothing_away(disks, agents):
     """When the copy was made b wanted nothing yet; since then it has said that it does."""
     async with asyncio.timeout(LIMIT_S):
         a, b = disks.brokers["a"], agents.planes["b"]
-        await b.router.set_local(())
+        await b.router.flows.set_local(())
         router = agents.planes["a"].router
         while "rel" in router.tables.interest["b"]:
             await asyncio.sleep(0.02)
         disks.keep("a")
-        await b.router.set_local(("rel",))
+        await b.router.flows.set_local(("rel",))
         while "rel" not in router.tables.interest["b"]:
             await asyncio.sleep(0.02)
         await _publish(a, 1, 20)

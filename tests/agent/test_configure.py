@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.drivers.nats.configure import main
-from agent.drivers.nats.keys import LinkKey
+from agent.drivers.nats.link_access import LinkKey
 from agent.drivers.nats.server_config import BrokerSecrets
 
 

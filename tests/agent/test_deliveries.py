@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.drivers.nats.places import REMEMBER_S, Deliveries
+from agent.drivers.nats.stats import REMEMBER_S, Deliveries
 
 
 class Clock:

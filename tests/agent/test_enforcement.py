@@ -124,7 +124,7 @@ async def test_everything_of_a_document_is_in_force(here: Here) -> None:
     assert observed.gates == {"f": GATE}
     assert observed.limits == {"k": 3}
     assert observed.links == ("b",)
-    assert here.router.local == {"f", "g"}
+    assert here.router.flows.local == {"f", "g"}
     assert here.driver.calls == [{"k": 3, "open": None}], "nobody was let in without the limit"
 
 
@@ -182,10 +182,10 @@ async def test_flows_come_until_the_last_of_their_consumers_has_left(here: Here)
     here.driver.keeps_evicted = True
     gone = replace(FULL, version="v2", classes={"open": ClassSpec(flow="g")})
     await here.apply(gone)
-    assert here.router.local == {"f", "g"}
+    assert here.router.flows.local == {"f", "g"}
     here.driver.keeps_evicted = False
     await here.apply(gone)
-    assert here.router.local == {"g"}
+    assert here.router.flows.local == {"g"}
 
 
 async def test_a_link_on_which_messages_wait_is_a_problem_that_counts_them(here: Here) -> None:
@@ -224,7 +224,7 @@ async def test_a_name_that_is_too_long_silences_no_other_flow(here: Here) -> Non
     here.driver.too_long = frozenset({"f"})
     assert not await here.apply(SERVED)
     assert here.router.known
-    assert here.router.local == {"g", "h"}
+    assert here.router.flows.local == {"g", "h"}
     observed = here.enforcer.observed(await here.driver.stats())
     assert observed.number == SERVED.number
     assert observed.flow_failures == {"f": "the name is too long"}
@@ -232,7 +232,7 @@ async def test_a_name_that_is_too_long_silences_no_other_flow(here: Here) -> Non
     assert "flow f cannot be delivered to consumers: the name is too long" in observed.problems
     here.driver.too_long = frozenset()
     assert await here.apply(SERVED)
-    assert here.router.local == {"f", "g", "h"}
+    assert here.router.flows.local == {"f", "g", "h"}
     observed = here.enforcer.observed(await here.driver.stats())
     assert observed.flow_failures == {}
     assert not [problem for problem in observed.problems if "flow f" in problem]
@@ -248,21 +248,21 @@ async def test_a_newly_served_flow_without_room_silences_no_other_new_flow(here:
     )
     assert not await here.apply(more)
     assert not await here.apply(more)
-    assert here.router.local == {"f", "g", "i"}
+    assert here.router.flows.local == {"f", "g", "i"}
     observed = here.enforcer.observed(await here.driver.stats())
     assert observed.flow_failures == {"h": "no room for another stream"}
 
 
 async def test_whoever_starts_waits_for_flows_that_may_have_been_delivered(here: Here) -> None:
     """Left out, their messages would be discarded: nobody knows yet who was served before."""
-    await here.router.ensure_flow("f", FULL.flows["f"])
+    await here.router.flows.ensure_flow("f", FULL.flows["f"])
     here.driver.no_room = frozenset({"f"})
     with pytest.raises(DriverError, match="no room"):
-        await here.router.set_local({"f", "g"})
+        await here.router.flows.set_local({"f", "g"})
     assert not here.router.known
     here.driver.no_room = frozenset()
-    assert await here.router.set_local({"f", "g"}) == {}
-    assert here.router.local == {"f", "g"}
+    assert await here.router.flows.set_local({"f", "g"}) == {}
+    assert here.router.flows.local == {"f", "g"}
 
 
 async def test_a_flow_that_cannot_become_reliable_is_no_longer_wanted(here: Here) -> None:
@@ -271,7 +271,7 @@ async def test_a_flow_that_cannot_become_reliable_is_no_longer_wanted(here: Here
     here.driver.too_long = frozenset({"g"})
     flows = {**FULL.flows, "g": FlowSpec(delivery=Delivery.RELIABLE)}
     assert not await here.apply(replace(FULL, version="v2", flows=flows))
-    assert here.router.local == {"f"}
+    assert here.router.flows.local == {"f"}
 
 
 async def test_consumers_that_cannot_be_limited_are_reported_by_class(here: Here) -> None:
@@ -290,7 +290,7 @@ async def test_consumers_that_cannot_be_limited_are_reported_by_class(here: Here
 
 async def test_a_limit_of_nobody_wants_no_messages(here: Here) -> None:
     await here.apply(replace(FULL, classes={"k": ClassSpec(flow="f", limit=0)}))
-    assert here.router.local == frozenset()
+    assert here.router.flows.local == frozenset()
 
 
 async def test_links_of_running_actions_are_left_alone(here: Here) -> None:

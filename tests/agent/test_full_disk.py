@@ -61,9 +61,9 @@ class Member:
         await self.shifts.start()
         self.router.start()
         flow = FlowSpec(delivery=Delivery.RELIABLE, ingress=self.name == "a")
-        await self.router.ensure_flow("f", flow)
+        await self.router.flows.ensure_flow("f", flow)
         await self.router.know(["f"], NEIGHBOURS[self.name])
-        await self.router.set_local(["f"] if self.name == "c" else [])
+        await self.router.flows.set_local(["f"] if self.name == "c" else [])
         self.router.set_addresses({other: f"sim://{other}" for other in NEIGHBOURS[self.name]})
 
     async def close(self) -> None:
@@ -218,10 +218,10 @@ async def test_the_ear_for_interest_stays_open_while_the_disk_is_full(
 ) -> None:
     a, b, _ = members
     a.fill()
-    await b.router.set_local(["g"])
+    await b.router.flows.set_local(["g"])
     await until(lambda: a.router.tables.interest["b"] == {"f", "g"}, "heard")
     await until(lambda: "interest is not saved" in a.router.problems, "and told")
-    await b.router.set_local([])
+    await b.router.flows.set_local([])
     await until(lambda: a.router.tables.interest["b"] == {"f"}, "heard again")
     a.fill(False)
     await until(lambda: not a.router.problems, "saved")

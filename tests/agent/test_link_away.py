@@ -20,9 +20,9 @@ LIMIT_S = 60
 async def test_what_is_written_for_a_neighbour_that_is_away_is_counted(tmp_path: Path) -> None:
     async with asyncio.timeout(LIMIT_S), two_sides(tmp_path) as (a, b):
         await join(a, b)
-        await a.router.ensure_flow("core", FlowSpec(ingress=True))
+        await a.router.flows.ensure_flow("core", FlowSpec(ingress=True))
         await a.router.know(("tides", "core"), None)
-        await b.router.set_local(("tides", "core"))
+        await b.router.flows.set_local(("tides", "core"))
         await until(lambda: "core" in a.router.tables.interest["b"], "wanted")
         publisher = await a.client()
         await publisher.publish("weir.in.core", b"arrives")

@@ -9,8 +9,7 @@ import pytest_asyncio
 from agent.drivers.base import NameTooLong
 from tests.agent.planes import Plane, client, join, stored, stored_count
 from tests.nats_server import NatsServer
-from weir.coordination.names import BROKER_BYTES, RELIABLE_FLOW_BYTES, token
-from weir.coordination.wire import Delivery, FlowSpec
+from weir.coordination.wire import BROKER_BYTES, RELIABLE_FLOW_BYTES, Delivery, FlowSpec, token
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
@@ -49,11 +48,11 @@ async def test_the_longest_names_cross_a_link(pair: list[Plane], servers: list[N
     assert len(token(LONGEST)) == RELIABLE_FLOW_BYTES
     async with asyncio.timeout(LIMIT_S):
         here, there = pair
-        await here.router.ensure_flow(LONGEST, INGRESS)
-        await there.router.ensure_flow(LONGEST, RELIABLE)
+        await here.router.flows.ensure_flow(LONGEST, INGRESS)
+        await there.router.flows.ensure_flow(LONGEST, RELIABLE)
         for plane, local in ((here, ()), (there, (LONGEST,))):
             await plane.router.know((LONGEST,), None)
-            assert await plane.router.set_local(local) == {}
+            assert await plane.router.flows.set_local(local) == {}
         await join(here, there)
         publisher, reader = await client(servers[0]), await client(servers[1])
         for number in range(20):
@@ -71,13 +70,13 @@ async def test_a_longer_name_silences_no_other_flow(
     async with asyncio.timeout(LIMIT_S):
         here, _ = pair
         with pytest.raises(NameTooLong, match="takes 247 bytes in the names of streams"):
-            await here.router.ensure_flow(TOO_LONG, INGRESS)
-        await here.router.ensure_flow(TOO_LONG, RELIABLE)
-        await here.router.ensure_flow("rel", INGRESS)
+            await here.router.flows.ensure_flow(TOO_LONG, INGRESS)
+        await here.router.flows.ensure_flow(TOO_LONG, RELIABLE)
+        await here.router.flows.ensure_flow("rel", INGRESS)
         await here.router.know(("rel", TOO_LONG), ())
-        failures = await here.router.set_local({"rel", TOO_LONG})
+        failures = await here.router.flows.set_local({"rel", TOO_LONG})
         assert list(failures) == [TOO_LONG]
-        assert here.router.local == {"rel"}
+        assert here.router.flows.local == {"rel"}
         publisher = await client(servers[0])
         await publisher.jetstream().publish("weir.in.rel", b"1")
         while not await stored_count(publisher, "rel"):

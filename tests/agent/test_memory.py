@@ -61,9 +61,9 @@ class Plane:
     async def start(self, delivery: Delivery, gate: Gate | None = None) -> None:
         await self.driver.open()
         for flow in FLOWS:
-            self.router.set_gate(flow, gate)
-            await self.router.ensure_flow(flow, FlowSpec(delivery=delivery, ingress=True))
-        await self.router.set_local(FLOWS)
+            self.router.flows.set_gate(flow, gate)
+            await self.router.flows.ensure_flow(flow, FlowSpec(delivery=delivery, ingress=True))
+        await self.router.flows.set_local(FLOWS)
         self.router.start()
 
     async def close(self) -> None:
@@ -91,7 +91,7 @@ async def test_reliable_messages_wait_at_the_broker_and_all_arrive(server: NatsS
         largest = MIB + (64 << 10)
         assert plane.memory.reliable.most <= 8 * MIB + 2 * len(FLOWS) * largest
         for flow in FLOWS:
-            plane.router.set_gate(flow, None)
+            plane.router.flows.set_gate(flow, None)
         for flow in FLOWS:
             while await stored_count(here, flow) < 64:
                 await asyncio.sleep(0.05)
@@ -136,7 +136,7 @@ async def test_best_effort_beyond_the_bound_is_shed_and_counted(server: NatsServ
         shed = sum((await plane.driver.stats()).ingress_shed.values())
         assert shed >= 64 * len(FLOWS) - 8 * MIB // len(LARGE) - len(FLOWS)
         for flow in FLOWS:
-            plane.router.set_gate(flow, None)
+            plane.router.flows.set_gate(flow, None)
         await until(
             lambda: sum(map(len, got.values())) == 64 * len(FLOWS) - shed, "the others arrive"
         )

@@ -17,14 +17,13 @@ import pytest_asyncio
 
 from agent.drivers.base import Retryable, Unsupported
 from agent.drivers.nats.admission import Admission
+from agent.drivers.nats.fence import cut_off_predecessors
 from agent.drivers.nats.names import class_inbox
-from agent.drivers.nats.predecessors import cut_off_predecessors
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.tasks import end
 from tests.agent.brokers import Broker
 from tests.nats_clients import processed
-from weir.coordination.names import token
-from weir.coordination.wire import ClassSpec
+from weir.coordination.wire import ClassSpec, token
 
 pytestmark = pytest.mark.stack
 

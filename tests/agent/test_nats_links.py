@@ -17,7 +17,7 @@ import pytest_asyncio
 from agent.drivers.base import Retryable, Unsupported
 from agent.drivers.nats import names
 from agent.drivers.nats.driver import NatsDriver
-from agent.drivers.nats.keys import LinkKey, new_seed, public_key, verifies
+from agent.drivers.nats.link_access import LinkKey, new_seed, public_key, verifies
 from agent.drivers.nats.server_config import BrokerSecrets, render
 from agent.drivers.nats.system_account import connect
 from agent.router import Router
@@ -63,11 +63,11 @@ class Side:
         await self.driver.open()
         await self.driver.admit({"all": ClassSpec(flow="tides")}, unmanaged="refuse")
         self.router.start()
-        await self.router.ensure_flow(
+        await self.router.flows.ensure_flow(
             "tides", FlowSpec(delivery=Delivery.RELIABLE, ingress=ingress)
         )
         await self.router.know(("tides",), None)
-        await self.router.set_local(() if ingress else ("tides",))
+        await self.router.flows.set_local(() if ingress else ("tides",))
 
     async def again(self, link_seed: str, *, ingress: bool = False) -> None:
         """The agent is another process now, with another key."""

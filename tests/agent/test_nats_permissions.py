@@ -15,7 +15,7 @@ import pytest_asyncio
 from nats.aio.client import Client
 
 from agent.drivers.nats.admission import Admission
-from agent.drivers.nats.keys import LinkKey, new_seed
+from agent.drivers.nats.link_access import LinkKey, new_seed
 from agent.drivers.nats.names import class_inbox, link_inbox
 from agent.drivers.nats.server_config import BrokerSecrets
 from tests.agent.brokers import Broker

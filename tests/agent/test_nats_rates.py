@@ -12,19 +12,16 @@ import nats
 import pytest
 import pytest_asyncio
 
-from agent.counters import Counters
 from agent.drivers.base import Retryable
 from agent.drivers.nats.admission import Admission
-from agent.drivers.nats.losses import Losses
 from agent.drivers.nats.names import class_inbox
 from agent.drivers.nats.server_config import BrokerSecrets
-from agent.drivers.nats.stats import read_stats
-from agent.telemetry import Meter
+from agent.drivers.nats.stats import Losses, read_stats
+from agent.telemetry import Counters, Meter
 from apps.telemetry.domain.payload import TIMING_PER_S, TIMING_SHARE
 from tests.agent.brokers import Broker
 from tests.nats_clients import processed
-from weir.coordination.names import token
-from weir.coordination.wire import ClassSpec
+from weir.coordination.wire import ClassSpec, token
 
 pytestmark = pytest.mark.stack
 

@@ -72,8 +72,8 @@ class Here:
 @pytest_asyncio.fixture
 async def here() -> AsyncIterator[Here]:
     here = Here()
-    await here.router.ensure_flow("f", FlowSpec(delivery=RELIABLE, ingress=True))
-    await here.router.set_local(["f"])
+    await here.router.flows.ensure_flow("f", FlowSpec(delivery=RELIABLE, ingress=True))
+    await here.router.flows.set_local(["f"])
     here.router.start()
     here.router.set_addresses({"a": "sim://a"})
     await until(lambda: "b" in here.a.interests, "linked")
@@ -118,16 +118,16 @@ async def test_a_paused_source_moves_nothing_more_when_there_is_room_again(
 async def test_a_paused_gate_lets_nothing_through_when_tokens_have_come(here: Here) -> None:
     gate = Gate(rate_per_s=1.0, burst=5.0)
     here.driver.go.set()
-    here.router.set_gate("f", gate)
+    here.router.flows.set_gate("f", gate)
     ingress = here.b.line(Channel(place=Place.INGRESS, delivery=RELIABLE, flow="f"))
     ingress.append([Message("f", p, "b", int(p)) for p in (b"1", b"2", b"3")])
     await rest()
     here.now = 1.0
-    here.router.set_gate("f", gate)  # the pump looks at its tokens again
+    here.router.flows.set_gate("f", gate)  # the pump looks at its tokens again
     await until(lambda: here.got == [b"1"], "the first has a token")
     here.router.pause(frozenset())
     here.now = 4.0
-    here.router.set_gate("f", gate)
+    here.router.flows.set_gate("f", gate)
     await rest()
     assert here.got == [b"1"], "of one batch, which it had begun"
     here.router.resume()

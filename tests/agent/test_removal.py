@@ -37,9 +37,9 @@ async def _begin(member: Member) -> None:
     await member.begin()
     for flow, ingress in INGRESS.items():
         spec = FlowSpec(delivery=Delivery.RELIABLE, ingress=ingress == member.name)
-        await member.plane.router.ensure_flow(flow, spec)
+        await member.plane.router.flows.ensure_flow(flow, spec)
     if member.name != "d":
-        await member.plane.router.set_local(INGRESS)
+        await member.plane.router.flows.set_local(INGRESS)
 
 
 @pytest_asyncio.fixture

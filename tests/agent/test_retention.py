@@ -29,8 +29,8 @@ async def test_a_stream_that_is_there_takes_over_another_retention(server: NatsS
         connection = await client(server)
         for keep_s in (3600, 86_400, 120):
             spec = FlowSpec(delivery=Delivery.RELIABLE, ingress=True, keep_s=keep_s)
-            await plane.router.ensure_flow("rel", spec)
-            await plane.router.set_local({"rel"})
+            await plane.router.flows.ensure_flow("rel", spec)
+            await plane.router.flows.set_local({"rel"})
             info = await connection.jetstream().stream_info("WEIR_MSG_rel")
             assert info.config.max_age == keep_s
         await connection.close()

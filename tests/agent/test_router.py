@@ -7,7 +7,7 @@ import nats.js.errors
 import pytest
 import pytest_asyncio
 
-from agent.drivers.nats import settler, streams
+from agent.drivers.nats import stream_reader, streams
 from tests.agent.planes import Plane, client, flows, join, listen, stored, stored_count, until
 from tests.nats_server import NatsServer
 from weir.coordination.tables import Tables
@@ -86,7 +86,7 @@ async def test_both_classes_reach_consumers_two_links_away(line, servers):
 async def test_what_nobody_behind_a_link_wants_does_not_cross_it(line, servers):
     async with asyncio.timeout(LIMIT_S):
         a, _, c = line
-        await c.router.set_local(("core",))
+        await c.router.flows.set_local(("core",))
         await until(lambda: a.router.tables.interest["b.1"] == {"core"}, "interest went back")
         here = await client(servers[0])
         await _publish(here, "rel", 1, 20)
@@ -97,7 +97,7 @@ async def test_what_nobody_behind_a_link_wants_does_not_cross_it(line, servers):
 
 async def test_a_message_is_read_again_and_delivered_once(line, servers, monkeypatch):
     """The agent dies between forwarding and settling: everything is still in its sources."""
-    monkeypatch.setattr(settler.Settler, "settle", lambda *_: None)
+    monkeypatch.setattr(stream_reader.Settler, "settle", lambda *_: None)
     async with asyncio.timeout(LIMIT_S):
         here, there = await client(servers[0]), await client(servers[2])
         await _publish(here, "rel", 1, 100)

@@ -40,7 +40,7 @@ async def test_overload_passes_the_rate_exactly_and_counts_what_is_shed(server):
     async with asyncio.timeout(LIMIT_S):
         plane = await Plane("a", server).open()
         gate = Gate(rate_per_s=500, burst=250)
-        plane.router.set_gate("core", gate)
+        plane.router.flows.set_gate("core", gate)
         await flows(plane, ingress=("core",), local=("core",))
         here = await client(server)
         got = await listen(here, "core")
@@ -65,18 +65,18 @@ async def test_overload_passes_the_rate_exactly_and_counts_what_is_shed(server):
 async def test_a_gate_changes_while_messages_pass(server):
     async with asyncio.timeout(LIMIT_S):
         plane = await Plane("a", server).open()
-        plane.router.set_gate("core", Gate(rate_per_s=100, burst=20))
+        plane.router.flows.set_gate("core", Gate(rate_per_s=100, burst=20))
         await flows(plane, ingress=("core",), local=("core",))
         here = await client(server)
         offering = asyncio.create_task(_offer(here, 2_000, 2.5))
         await asyncio.sleep(1.0)
         before = len(plane.driver.passed_at)
-        plane.router.set_gate("core", Gate(rate_per_s=1_000, burst=200))
+        plane.router.flows.set_gate("core", Gate(rate_per_s=1_000, burst=200))
         await asyncio.sleep(1.0)
         after = len(plane.driver.passed_at) - before
         assert before <= 20 + 100 * 1.5
         assert after > 5 * before
-        plane.router.set_gate("core", Gate(rate_per_s=0, burst=1))
+        plane.router.flows.set_gate("core", Gate(rate_per_s=0, burst=1))
         closed = len(plane.driver.passed_at)
         await offering
         # One token may be left of the larger burst.
@@ -89,7 +89,7 @@ async def test_reliable_messages_wait_at_the_gate_and_none_is_shed(server):
     async with asyncio.timeout(LIMIT_S):
         plane = await Plane("a", server).open()
         gate = Gate(rate_per_s=200, burst=20)
-        plane.router.set_gate("rel", gate)
+        plane.router.flows.set_gate("rel", gate)
         await flows(plane, ingress=("rel",), local=("rel",))
         here = await client(server)
         js = here.jetstream()
@@ -106,7 +106,7 @@ async def test_reliable_messages_wait_at_the_gate_and_none_is_shed(server):
 async def test_what_waits_at_a_gate_whose_flow_goes_is_counted(server):
     async with asyncio.timeout(LIMIT_S):
         plane = await Plane("a", server).open()
-        plane.router.set_gate("core", Gate(rate_per_s=1, burst=1))
+        plane.router.flows.set_gate("core", Gate(rate_per_s=1, burst=1))
         await flows(plane, ingress=("core",), local=("core",))
         here = await client(server)
         for number in range(200):
@@ -119,7 +119,7 @@ async def test_what_waits_at_a_gate_whose_flow_goes_is_counted(server):
             return counters.passed["core"] + counters.waiting["core"] + reader.waiting
 
         await until(lambda: read() == 200, "all are read")
-        await plane.router.intake.forget_flow("core")
+        await plane.router.flows.forget_flow("core")
         counters, lost = plane.router.counters(), (await plane.driver.stats()).lost
         assert counters.left["core"] > 0
         unread = lost.get("core", {}).get("not_read", 0)
@@ -143,7 +143,7 @@ class Refusing(TimedDriver):
 async def test_what_a_broken_off_batch_held_is_counted(server):
     async with asyncio.timeout(LIMIT_S):
         plane = await Plane("a", server, driver=Refusing).open()
-        plane.router.set_gate("core", Gate(rate_per_s=1000, burst=20))
+        plane.router.flows.set_gate("core", Gate(rate_per_s=1000, burst=20))
         await flows(plane, ingress=("core",), local=("core",))
         here = await client(server)
         for number in range(200):

@@ -18,7 +18,7 @@ import pytest
 from agent import fleet
 from agent.client import ControlPlane
 from agent.drivers.nats.driver import NatsDriver
-from agent.drivers.nats.keys import LinkKey, new_seed
+from agent.drivers.nats.link_access import LinkKey, new_seed
 from agent.drivers.nats.names import class_inbox
 from agent.drivers.nats.server_config import BrokerSecrets
 from agent.fleet import FleetOptions

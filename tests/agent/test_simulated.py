@@ -16,9 +16,8 @@ from agent.drivers.simulated.broker import (
     VirtualBroker,
     VirtualNetwork,
 )
-from agent.drivers.simulated.clock import HurriedLoop
 from agent.drivers.simulated.driver import SimulatedDriver
-from agent.fleet import Crowd
+from agent.fleet import Crowd, HurriedLoop
 from agent.router import Router
 from weir.coordination.tables import Tables
 from weir.coordination.wire import ClassSpec, Delivery, FlowSpec, Gate
@@ -59,13 +58,15 @@ class Chain:
             await driver.open()
             router = Router(driver, tables=Tables(links=frozenset(self.links[name])))
             self.routers[name] = router
-            await router.ensure_flow("f", FlowSpec(delivery=self.delivery, ingress=name == "a"))
+            await router.flows.ensure_flow(
+                "f", FlowSpec(delivery=self.delivery, ingress=name == "a")
+            )
             await router.know(["f"], None)
-            await router.set_local(())
+            await router.flows.set_local(())
             router.set_addresses({other: f"sim://{other}" for other in self.links[name]})
             if name == "c":
                 await driver.admit({"k": ClassSpec(flow="f")}, unmanaged="report")
-                await router.set_local({"f"})
+                await router.flows.set_local({"f"})
             router.start()
 
     async def close(self) -> None:
@@ -107,26 +108,26 @@ async def test_counters_are_exact_while_pumps_move_and_after(delivery: Delivery)
         assert (idle.passed, idle.waiting, idle.left) == ({"f": 0}, {"f": 0}, {})
         chain.at("a").publish("f", delivery, [b"1", b"22", b"333"])
         await until(lambda: routers["c"].counters().received["b"] == 3)
-        pump = routers["a"].intake.pumps["f"]
+        pump = routers["a"].flows.pumps["f"]
         moving = routers["a"].counters()
         assert (moving.passed, moving.sent) == ({"f": 3}, {"b": 3})
         # One of each batch is weighed, the first.
         assert moving.sized == {"f": (1, 1)}
         assert moving.acked.get("f", (0.0, 0)) == pump.acked
         assert pump.acked[1] == (1 if delivery is Delivery.RELIABLE else 0)
-        await routers["a"].intake.forget_flow("f")
+        await routers["a"].flows.forget_flow("f")
         ended = routers["a"].counters()
         assert (ended.passed, ended.sent, ended.sized) == (moving.passed, moving.sent, moving.sized)
         assert (ended.acked, ended.left) == (moving.acked, {})
         # The flow comes back, and its counts go on.
-        await routers["a"].ensure_flow("f", FlowSpec(delivery=delivery, ingress=True))
+        await routers["a"].flows.ensure_flow("f", FlowSpec(delivery=delivery, ingress=True))
         chain.at("a").publish("f", delivery, [b"4444"])
         await until(lambda: routers["c"].counters().received["b"] == 4)
         again = routers["a"].counters()
         assert (again.passed, again.sent) == ({"f": 4}, {"b": 4})
         assert again.sized == {"f": (5, 2)}
         if delivery is Delivery.RELIABLE:
-            acked = routers["a"].intake.pumps["f"].acked
+            acked = routers["a"].flows.pumps["f"].acked
             assert again.acked == {"f": (moving.acked["f"][0] + acked[0], 1 + acked[1])}
     finally:
         await chain.close()
@@ -306,9 +307,9 @@ async def _gated() -> tuple[int, float, int]:
     network = VirtualNetwork()
     driver, broker = driver_of(network, "a"), network.at("sim://a")
     router = Router(driver, tables=Tables(), clock=loop.time)
-    await router.set_local(())
-    await router.ensure_flow("f", FlowSpec(delivery=Delivery.BEST_EFFORT, ingress=True))
-    router.set_gate("f", Gate(rate_per_s=50.0, burst=10.0))
+    await router.flows.set_local(())
+    await router.flows.ensure_flow("f", FlowSpec(delivery=Delivery.BEST_EFFORT, ingress=True))
+    router.flows.set_gate("f", Gate(rate_per_s=50.0, burst=10.0))
     router.start()
     start, sent = loop.time(), 0
     while loop.time() - start < 10.0:

@@ -167,11 +167,11 @@ async def test_own_consumers_are_known_before_anything_is_let_go(agents: list[Ag
     await a.router.know((), ())
     assert a.router.tables.complete
     publish(a)
-    await a.router.ensure_flow("f0", FlowSpec(delivery=Delivery.RELIABLE, ingress=True))
+    await a.router.flows.ensure_flow("f0", FlowSpec(delivery=Delivery.RELIABLE, ingress=True))
     a.router.start()
     await settled(a)
     assert a.waiting == 120
-    await a.router.set_local(())
+    await a.router.flows.set_local(())
     await settled(a)
     assert a.waiting == 110, "nobody wants f0: it may go"
 
@@ -195,7 +195,7 @@ async def test_an_agent_that_knows_nothing_yet_says_nothing(agents: list[Agent])
     await b.router.add_link("a", "sim://a")
     await settled(b)
     assert a.broker.interests == {}
-    await b.router.set_local(())
+    await b.router.flows.set_local(())
     await b.router.know(FLOWS, ["a"])
     await until(lambda: "b" in a.broker.interests, "b says what it wants")
 

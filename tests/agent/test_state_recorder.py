@@ -12,8 +12,7 @@ import pytest_asyncio
 
 from agent.drivers.simulated.broker import VirtualNetwork
 from agent.drivers.simulated.driver import SimulatedDriver
-from agent.state_recorder import StateRecorder
-from agent.store import Store
+from agent.store import StateRecorder, Store
 from weir.coordination.tables import Tables
 from weir.coordination.wire import Report, ReportPhase
 

@@ -68,7 +68,7 @@ async def test_what_neighbours_want_is_heard_again_where_nobody_keeps_it(tmp_pat
                 server.stop()
                 shutil.rmtree(tmp_path / "a" / "store")
                 server.start()
-            await b.router.set_local(("rel",))
+            await b.router.flows.set_local(("rel",))
             while "rel" not in a.router.tables.interest["b"]:
                 await asyncio.sleep(0.05)
             await a.close()

@@ -7,9 +7,8 @@ import sys
 
 import pytest
 
-from agent.counters import Counters
 from agent.drivers.base import ClassAdmission, Room, Stats
-from agent.telemetry import Meter
+from agent.telemetry import Counters, Meter
 from apps.telemetry.domain.payload import telemetry_checked
 
 

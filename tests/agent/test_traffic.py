@@ -10,11 +10,11 @@ import nats
 import pytest
 from nats.aio.msg import Msg
 
+from agent import traffic
 from agent.drivers.nats import names
 from agent.drivers.nats.admission import Admission
 from agent.drivers.nats.server_config import PUBLISHER_USER
-from agent.traffic import clients
-from agent.traffic.files import Access, ClassTraffic, FlowTraffic
+from agent.traffic import Access, ClassTraffic, FlowTraffic
 from config.stack import Stack
 from config.stack.parts import brokers
 from tests.nats_server import NatsServer
@@ -41,13 +41,13 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 
 @asynccontextmanager
-async def playing(stack: Stack) -> AsyncIterator[tuple[clients.Clients, Admission]]:
+async def playing(stack: Stack) -> AsyncIterator[tuple[traffic.Clients, Admission]]:
     """Five consumers and a publisher, and what lets them in."""
     site = stack.site
     url = brokers.address_of(site, BROKER)
     admission = Admission(url=url, secrets=brokers.secrets_of(site, BROKER))
     await admission.open()
-    cast = clients.Clients(
+    cast = traffic.Clients(
         Access(
             brokers={BROKER: url},
             publisher=PUBLISHER_USER,
@@ -73,7 +73,7 @@ async def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> No
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clients, "BACK_OFF_S", (0.1, 0.3))
+    monkeypatch.setattr(traffic, "BACK_OFF_S", (0.1, 0.3))
 
 
 @pytest.mark.asyncio
@@ -130,7 +130,7 @@ async def test_everybody_comes_back_after_the_broker_was_killed(stack: Stack) ->
 
 
 def test_number_that_is_missing_or_comes_twice_is_counted() -> None:
-    cast = clients.Clients(Access(brokers={}, publisher="p", client_key="k"))
+    cast = traffic.Clients(Access(brokers={}, publisher="p", client_key="k"))
     last = None
     for payload in (b"a 1", b"a 2", b"a 5", b"a 5", b"b 1", b"b 2", b"not ours"):
         last = cast._check("c", last, payload)
@@ -156,7 +156,7 @@ async def test_a_connection_whose_last_flush_fails_is_noticed(tmp_path: Path) ->
     with NatsServer(tmp_path) as server:
         client = await nats.connect(server.url, allow_reconnect=False, closed_cb=on_closed)
         client._transport.drain = broken
-        waiting = asyncio.create_task(clients._until_lost(client, closed, work()))
+        waiting = asyncio.create_task(traffic._until_lost(client, closed, work()))
         await working.wait()
         client._pending_data_size = 1
         server.kill()

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.traffic.__main__ import main
-from agent.traffic.files import ClassTraffic, FlowTraffic, read_traffic
+from agent.traffic import ClassTraffic, FlowTraffic, main, read_traffic
 
 TRAFFIC: dict[str, Any] = {
     "flows": {"berths": {"broker": "rot-1", "delivery": "reliable", "rate_per_s": 9.6}},

@@ -102,7 +102,7 @@ async def test_what_the_smallest_broker_on_the_way_does_not_take_is_refused(serv
     async with asyncio.timeout(LIMIT_S):
         plane = await Plane("a", server).open()
         spec = FlowSpec(delivery=Delivery.RELIABLE, ingress=True, max_message_bytes=SMALL)
-        await plane.router.ensure_flow("rel", spec)
+        await plane.router.flows.ensure_flow("rel", spec)
         here = await client(server)
         await here.jetstream().publish("weir.in.rel", b"x" * (SMALL - 1_000))
         with pytest.raises(APIError, match="message size exceeds maximum allowed"):

@@ -17,11 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from weir.coordination.applying import applied
 from weir.coordination.coordinator import Limits, decide
-from weir.coordination.decisions import AbortAction, CommitAction, Decision
-from weir.coordination.orders import orders_of
-from weir.coordination.views import ActionView, ExecutionView, Protocol, StepView
+from weir.coordination.decisions import AbortAction, CommitAction, Decision, applied
+from weir.coordination.views import ActionView, ExecutionView, Protocol, StepView, orders_of
 from weir.coordination.wire import (
     ClassSpec,
     Delivery,

@@ -146,7 +146,7 @@ class LivesAudit(Audit):
                 there = world.agents[neighbour].hands
                 if there is None:
                     return f"{neighbour} does not run"
-                asked = interest_towards(name, there.router.local, there.router.tables)
+                asked = interest_towards(name, there.router.flows.local, there.router.tables)
                 if tables.interest.get(neighbour) != asked:
                     return f"{name} does not know what {neighbour} wants"
         # Whoever connects late does not see what was delivered before: that is no loss.
@@ -208,7 +208,7 @@ class LivesAudit(Audit):
             if name in control.classes:
                 shown: float | None = hands.enforcer._limits.get(name)
             else:
-                gates = hands.router.gates
+                gates = hands.router.flows.gates
                 shown = gates[name].rate_per_s if name in gates else None
             if not setting.in_force == setting.desired == shown:
                 self.fail(f"{name}@{broker}: in force {setting.in_force}, shown {shown}")

@@ -155,7 +155,7 @@ MUTANTS |= {
     "drops the link early": _mutant(16, participant=cores._DropsTheLinkEarly, kinds=("links",)),
     "forgets what is behind j": _mutant(2, participant=cores._ForgetsWhatIsBehind),
     "takes interest of any epoch": _mutant(
-        7, patches={"agent.interest_listener.interest_accepted": _takes_old_interest}
+        7, patches={"agent.interest.interest_accepted": _takes_old_interest}
     ),
     "persists too late": _mutant(0, store_class=_PersistsTooLate),
     "commits without all votes": _mutant(1, coordinator=cores._CommitsWithoutAllVotes),

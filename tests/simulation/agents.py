@@ -13,7 +13,6 @@ from weir.coordination import effects as ask
 from weir.coordination.effects import Effect, Mark
 from weir.coordination.order_book import OrderBook
 from weir.coordination.participant import Here, ParticipantState
-from weir.coordination.questions import Answer, Question
 from weir.coordination.reconcile import ClearGate, ClearLimit, SetGate, SetLimit, reconcile
 from weir.coordination.tables import (
     Tables,
@@ -21,6 +20,7 @@ from weir.coordination.tables import (
     interest_accepted,
     interest_towards,
 )
+from weir.coordination.termination import Answer, Question
 from weir.coordination.wire import Document, Observed, Report
 
 if TYPE_CHECKING:

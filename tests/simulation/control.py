@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from tests.simulation import faults
 from tests.simulation.actions import Change, Edge, is_tree
 from tests.simulation.lease import Fenced, Lease
-from weir.coordination.applying import applied
 from weir.coordination.coordinator import UNDER_WAY, Coordinator, Limits
 from weir.coordination.decisions import (
     AbortAction,
@@ -24,9 +23,9 @@ from weir.coordination.decisions import (
     MoveExecution,
     PrepareAction,
     RetryAction,
+    applied,
 )
-from weir.coordination.orders import orders_of
-from weir.coordination.views import ActionView, Direction, ExecutionView, StepView
+from weir.coordination.views import ActionView, Direction, ExecutionView, StepView, orders_of
 from weir.coordination.wire import ClassSpec, Document, Gate, Neighbour, Observed, Order, Report
 from weir.lifecycle.executions import EXECUTIONS, ExecutionCommand, ExecutionState
 from weir.lifecycle.steps import ActionState, StepState

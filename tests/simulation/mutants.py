@@ -11,14 +11,12 @@ from tests.simulation.control import Control, Setting
 from tests.simulation.world import World
 from weir.coordination import effects as ask
 from weir.coordination import removal
-from weir.coordination.carrying import Carrying
 from weir.coordination.coordinator import Coordinator
 from weir.coordination.decisions import CommitAction, Decision
 from weir.coordination.effects import Effect, Mark
 from weir.coordination.order_book import OrderBook
-from weir.coordination.participant import Here, Participant, Phase
-from weir.coordination.questions import Answer, Question, Stance
-from weir.coordination.termination import Termination
+from weir.coordination.participant import Carrying, Here, Participant, Phase
+from weir.coordination.termination import Answer, Question, Stance, Termination
 from weir.coordination.views import ActionView, ExecutionView
 from weir.coordination.wire import Order, OrderPhase, Report, ReportPhase
 

@@ -19,13 +19,13 @@ MARKS = ("compiled", "compiled_inside")
 # Runs as plain Python, where a profiler sees every kernel that is called.
 SEEN = """
 import json, sys
-from weir.warm_up.optimizers import warm_up
+from weir.warm_up import warm_up_optimizers
 called = set()
 def look(frame, event, argument):
     if event == "call":
         called.add((frame.f_code.co_filename, frame.f_code.co_name))
 sys.setprofile(look)
-warm_up()
+warm_up_optimizers()
 sys.setprofile(None)
 print(json.dumps(sorted(called)))
 """

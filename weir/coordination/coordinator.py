@@ -28,11 +28,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from weir.coordination.applying import applied
-from weir.coordination.by_hand import decided_elsewhere
 from weir.coordination.decisions import (
     AbortAction,
     AbortStep,
+    AdoptAction,
     AppendUndoSteps,
     BeginStep,
     BuryAction,
@@ -44,22 +43,28 @@ from weir.coordination.decisions import (
     MoveExecution,
     PrepareAction,
     RetryAction,
+    RevertAction,
     SettleAction,
     SettleStep,
     SkipAction,
     SkipStep,
+    applied,
 )
-from weir.coordination.rollback import roll_back_steps
 from weir.coordination.views import ActionView, Direction, ExecutionView, Protocol, StepView
 from weir.coordination.wire import Report, ReportPhase
 from weir.lifecycle.executions import ExecutionCommand, ExecutionState
 from weir.lifecycle.steps import ActionState, StepState
 
 _E, _S, _A, _P = ExecutionState, StepState, ActionState, ReportPhase
-
 RUNNING_STEP = frozenset({_S.IN_PROGRESS, _S.ABORTING})
 UNDER_WAY = frozenset({_A.PREPARING, _A.COMMITTED, _A.ABORTING})
 ENDED_ACTION = frozenset({_A.DONE, _A.ABORTED, _A.DEAD})
+IN_FORCE = frozenset({ActionState.COMMITTED, ActionState.DONE, ActionState.DEAD})
+"""From the commit on an action's effect is a fact, whether or not every agent has caught up."""
+_NOT_COMMITTED = frozenset(
+    {ActionState.PENDING, ActionState.PREPARING, ActionState.ABORTING, ActionState.ABORTED}
+)
+_COMMITTED = frozenset({ActionState.COMMITTED, ActionState.DEAD})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -365,3 +370,122 @@ def _reason(report: Report) -> str:
 
 def _is(brokers: frozenset[str]) -> str:
     return "is" if len(brokers) == 1 else "are"
+
+
+def roll_back_steps(view: ExecutionView) -> tuple[tuple[str, ...], ...]:
+    """The actions to invert: one entry per undo step, the last step first.
+
+    What an earlier rollback has taken back already is left out; steps that never had an effect
+    give no entry, nor does what has no inverse. Inside a step the order is turned round too.
+    """
+    taken_back = {
+        action.inverts
+        for step in view.steps
+        if step.direction is Direction.UNDO
+        for action in step.actions
+        if action.state in IN_FORCE
+    }
+    undo = []
+    for step in reversed(view.steps):
+        if step.direction is Direction.FORWARD:
+            actions = tuple(
+                action.id
+                for action in reversed(step.actions)
+                if action.state in IN_FORCE and action.id not in taken_back and not action.final
+            )
+            if actions:
+                undo.append(actions)
+    return tuple(undo)
+
+
+def decided_elsewhere(
+    view: ExecutionView, step: StepView, action: ActionView, deadline: float
+) -> tuple[Decision, ...]:
+    """What follows from an outcome that the coordinator did not decide: a person did, at an agent.
+
+    The same holds for a switch that the database has forgotten, because it was restored to a moment
+    before the commit. What agents have done is true; the database follows.
+
+    | the database says | participants say | follows |
+    |---|---|---|
+    | not committed | one has switched | adopt: swap the edge, order the others to switch |
+    | committed | all released by hand | revert: swap the edge back, abort the action |
+    | committed | all released, cannot be undone | dead, and named: who was removed stays so |
+    | committed | one released by hand, one switched | dead, and named: they contradict |
+
+    Nothing for almost all actions. `deadline`: of the others' switches.
+    """
+    if action.protocol is not Protocol.TREE:
+        return ()
+    if action.state in _NOT_COMMITTED:
+        return _adopt(view, step, action, deadline)
+    if action.state in _COMMITTED:
+        return _contradict(view, action)
+    return ()
+
+
+def _adopt(
+    view: ExecutionView, step: StepView, action: ActionView, deadline: float
+) -> tuple[Decision, ...]:
+    switched = _who(action, ReportPhase.SWITCHED)
+    whole = [r for r in switched.values() if r.interests.keys() >= action.voting_roles]
+    if not whole:
+        return ()
+    newest = max(whole, key=lambda report: report.attempt)
+    reason = f"{view.called(switched)} switched {_why(switched)}"
+    adopted = AdoptAction(
+        action=action.id, deadline=deadline, interests=dict(newest.interests), reason=reason
+    )
+    if step.state in RUNNING_STEP:
+        return (adopted,)
+    # Its step has ended: nobody waits for it there, a late answer finishes it.
+    return (adopted, BuryAction(action=action.id, reason=reason))
+
+
+def _contradict(view: ExecutionView, action: ActionView) -> tuple[Decision, ...]:
+    released = {
+        broker: report
+        for broker, report in _who(action, ReportPhase.RELEASED).items()
+        if report.by_hand and report.attempt == action.attempt
+    }
+    if not released:
+        return ()
+    if released.keys() == action.voters and not action.final:
+        reason = f"{view.called(released)} released it {_why(released)}"
+        return (RevertAction(action=action.id, reason=reason),)
+    switched = {
+        broker: report
+        for broker, report in _who(action, ReportPhase.SWITCHED).items()
+        if report.attempt == action.attempt
+    }
+    if action.state is not ActionState.COMMITTED:
+        return ()
+    if switched:
+        reason = (
+            f"{view.called(switched)} switched, {view.called(released)} released it "
+            f"{_why(released)}: the overlay differs there from what is in force"
+        )
+    elif released.keys() == action.voters:
+        reason = (
+            f"{view.called(released)} released it {_why(released)}, and this cannot be rolled "
+            "back: the overlay differs there from what is in force"
+        )
+    else:
+        return ()
+    return (BuryAction(action=action.id, reason=reason),)
+
+
+def _who(action: ActionView, phase: ReportPhase) -> dict[str, Report]:
+    """Broker -> what it said last of this kind, of whatever attempt."""
+    return {
+        broker: max(said, key=lambda report: report.attempt)
+        for broker in action.voters
+        if (said := [r for r in action.reports.get(broker, ()) if r.phase is phase])
+    }
+
+
+def _why(reports: dict[str, Report]) -> str:
+    reasons = sorted({report.by_hand for report in reports.values() if report.by_hand})
+    if reasons:
+        return f"by hand ({'; '.join(reasons)})"
+    return "before the database was set back"

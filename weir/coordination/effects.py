@@ -13,8 +13,8 @@ from weir.coordination.wire import Report
 
 if TYPE_CHECKING:
     from weir.coordination.participant_state import ParticipantState
-    from weir.coordination.questions import Question
     from weir.coordination.tables import Tables
+    from weir.coordination.termination import Question
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,7 @@ from weir.coordination.participant import (
     Phase,
 )
 from weir.coordination.parts import is_known
-from weir.coordination.questions import Answer, Question
-from weir.coordination.termination import Termination
+from weir.coordination.termination import Answer, Question, Termination
 from weir.coordination.wire import Order, OrderPhase, Report, ReportPhase
 
 _EARLY_MARKS = 64

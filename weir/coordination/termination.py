@@ -21,13 +21,13 @@ voted" stays true: no late vote can let the coordinator commit what the asker ha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 from weir.coordination import removal
 from weir.coordination.effects import AskPeer, Effect, Persist
 from weir.coordination.participant import BUSY, Here, Participant, ParticipantState, Phase
-from weir.coordination.questions import Answer, Question, Stance
 from weir.coordination.wire import Order, OrderPhase
 from weir.errors import InvalidProblem
 
@@ -43,12 +43,95 @@ FRESH_S = 5.0
 ABSENCES = 2
 """Documents without the order after which a refusal given to a peer may be forgotten: the request
 for the first may have begun before the refusal, the request for the second began after it."""
-
 BOUND = frozenset({Phase.READY, Phase.FORGOTTEN})
 """Has voted, or may have: only an outcome releases it."""
-
 ENDED_MOST = 256
 """Actions that are over and of which it is remembered, until a restart, how they ended."""
+
+
+class Stance(StrEnum):
+    """Name where an asked participant stands with an attempt."""
+
+    READY = "ready"
+    SWITCHED = "switched"
+    RELEASED = "released"
+    """Released or refused it, or has never voted and now never will."""
+    UNSURE = "unsure"
+    """Its memory was lost: what it voted before, it cannot say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """How do you stand with this attempt? Enough of its order to refuse an attempt unheard of."""
+
+    action: str
+    attempt: int
+    kind: str
+    peers: Mapping[str, str]
+    role: str
+    """Of the participant that is asked."""
+    asker: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Said only after what it says is on the answering agent's disk."""
+
+    action: str
+    attempt: int
+    """The attempt that was asked about."""
+    broker: str
+    stance: Stance
+    interest: tuple[str, ...] = ()
+    """Ready: the flows of its vote."""
+    interests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Switched: those of the commit, so that the asker can switch too."""
+    by_hand: str = ""
+    """Why a person decided, when one did."""
+
+
+def question_to_dict(question: Question) -> dict[str, Any]:
+    """Write the question as a plain dict for a message between agents."""
+    return asdict(question)
+
+
+def question_from_dict(plain: Any) -> Question:
+    """Read a question from a plain dict; raise InvalidProblem where it has another shape."""
+    try:
+        return Question(
+            action=str(plain["action"]),
+            attempt=int(plain["attempt"]),
+            kind=str(plain["kind"]),
+            peers={str(role): str(broker) for role, broker in plain["peers"].items()},
+            role=str(plain["role"]),
+            asker=str(plain["asker"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidProblem("question", f"not a question: {error!r}") from error
+
+
+def answer_to_dict(answer: Answer) -> dict[str, Any]:
+    """Write the answer as a plain dict for a message between agents."""
+    return asdict(answer)
+
+
+def answer_from_dict(plain: Any) -> Answer:
+    """Read an answer from a plain dict; raise InvalidProblem where it has another shape."""
+    try:
+        return Answer(
+            action=str(plain["action"]),
+            attempt=int(plain["attempt"]),
+            broker=str(plain["broker"]),
+            stance=Stance(plain["stance"]),
+            interest=tuple(str(flow) for flow in plain["interest"]),
+            interests={
+                str(role): tuple(str(flow) for flow in flows)
+                for role, flows in plain["interests"].items()
+            },
+            by_hand=str(plain["by_hand"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidProblem("answer", f"not an answer: {error!r}") from error
 
 
 class Outcome(StrEnum):

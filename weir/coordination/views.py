@@ -1,13 +1,16 @@
-"""Define what the coordinator reads: an execution as plain data, read under its row lock."""
+"""Define what the coordinator reads: an execution as plain data, read under its row lock; and what
+documents order of the participants of its tree actions, one rule for every control plane.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 
 from weir.coordination import removal
-from weir.coordination.wire import Report
+from weir.coordination.wire import Order, OrderPhase, Report
 from weir.lifecycle.executions import ExecutionState
 from weir.lifecycle.steps import ActionState, StepState
 
@@ -124,3 +127,47 @@ class ExecutionView:
         back = {each.id for each in self.steps if each.direction is Direction.UNDO}
         alike = [each.id for each in self.steps if (each.id in back) is (step in back)]
         return f"{'Roll back' if step in back else 'Step'} {alike.index(step) + 1}"
+
+
+ORDER_PHASES: Mapping[ActionState, OrderPhase] = {
+    ActionState.PREPARING: OrderPhase.PREPARE,
+    ActionState.COMMITTED: OrderPhase.COMMIT,
+    ActionState.DEAD: OrderPhase.COMMIT,
+    ActionState.ABORTING: OrderPhase.ABORT,
+}
+"""What the documents of a tree action's participants say; in every other state: nothing.
+
+`dead` keeps saying COMMIT: to an agent, a missing order means that it was aborted.
+"""
+
+
+def orders_of(
+    action: ActionView,
+    addresses: Mapping[str, str],
+    keys: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, Order]:
+    """Broker -> the order that its document carries for this action; who is gone gets none.
+
+    Of the view only `id`, `attempt`, `kind`, `protocol`, `state`, `participants` and `interests`
+    are read.
+    """
+    phase = ORDER_PHASES.get(action.state)
+    if action.protocol is not Protocol.TREE or phase is None:
+        return {}
+    peers = dict(action.participants)
+    brokers = sorted(set(peers.values()))
+    return {
+        broker: Order(
+            action=action.id,
+            attempt=action.attempt,
+            kind=action.kind,
+            phase=phase,
+            role=role,
+            peers=peers,
+            addresses={b: addresses[b] for b in brokers if b in addresses},
+            keys={b: keys[b] for b in brokers if keys.get(b)},
+            interests=dict(action.interests) if phase is OrderPhase.COMMIT else {},
+        )
+        for role, broker in peers.items()
+        if not removal.is_gone(role)
+    }

@@ -5,6 +5,10 @@ changed. An agent that missed ten documents loses nothing by reading the elevent
 its only part with a sequence: the one running attempt of each action that concerns the broker.
 Plain forms (`to_dict`, `document_from_dict`, `report_from_dict`) are JSON, read by the types below;
 unknown keys are ignored by agents, so that an older agent survives a newer control plane.
+
+Names: a broker writes them into subjects and names of streams, quoted, because a name may hold any
+character and a token may not. NATS takes 255 bytes in the name of a stream (`JSMaxNameLen` of
+nats-server), of which Weir needs a few for what the stream holds.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
@@ -246,3 +251,43 @@ def _read(plain: object, cls: type[T], path: str) -> T:
         said, _, place = str(error).partition(" - at `$")
         member = f"{path}{place.removesuffix('`')}".removeprefix(".")
         raise InvalidProblem(member or cls.__name__.lower(), said) from error
+
+
+STREAM_NAME_BYTES = 255
+"""The longest name of a stream that NATS takes."""
+
+INGRESS_STREAM = "WEIR_IN_"
+DELIVERY_STREAM = "WEIR_MSG_"
+OUTBOX_STREAM = "WEIR_TO_"
+
+RELIABLE_FLOW_BYTES = STREAM_NAME_BYTES - len(DELIVERY_STREAM)
+"""The longest token of a reliable flow, whose ingress and deliveries are streams."""
+BROKER_BYTES = STREAM_NAME_BYTES - len(OUTBOX_STREAM)
+"""The longest token of a broker, for which its neighbours keep a stream."""
+
+
+def reliable_flow_too_long(name: str) -> str:
+    """Return why no stream can be named after a reliable flow, without the subject of the
+    sentence; empty where one can."""
+    return _too_long(name, RELIABLE_FLOW_BYTES)
+
+
+def broker_too_long(name: str) -> str:
+    """Return why no stream can be named after a broker, as above."""
+    return _too_long(name, BROKER_BYTES)
+
+
+def _too_long(name: str, most: int) -> str:
+    size = len(token(name))
+    if size <= most:
+        return ""
+    return (
+        f"takes {size} bytes in the names of streams, of which brokers take {most} at most "
+        "(characters other than ASCII letters, digits, _ and - take three bytes or more)"
+    )
+
+
+def token(name: str) -> str:
+    """Return a name as one token of a subject, or part of a stream's name: ASCII letters, digits, _
+    and - as they are, every other byte of it in UTF-8 as three characters."""
+    return quote(name, safe="").replace(".", "%2E").replace("~", "%7E")

@@ -14,7 +14,7 @@ action:  pending --prepare--> preparing --commit--> committed --finish--> done
          committed, dead --revert--> aborted
 
 `adopt` and `revert` follow what participants have done by a person's decision, or before the
-database was set back; see `weir.coordination.by_hand`.
+database was set back; see `weir.coordination.coordinator`.
 
 `commit` is the point of no return: before it an action can only end as if it had never been,
 after it only as done. `dead` needs a person: an agent that never answered after the commit.

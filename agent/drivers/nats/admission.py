@@ -35,9 +35,9 @@ from agent.admission import AdmissionBook
 from agent.drivers.base import ClassAdmission, Fenced, Retryable, Unsupported
 from agent.drivers.nats import names
 from agent.drivers.nats.link_access import LinkAccess
-from agent.drivers.nats.login import GUEST, LoginDecider
-from agent.drivers.nats.places import Deliveries, place_of
+from agent.drivers.nats.login import GUEST, LoginDecider, place_of
 from agent.drivers.nats.server_config import ADMISSION_USER, AUTH_TIMEOUT_S, BrokerSecrets
+from agent.drivers.nats.stats import Deliveries
 from agent.drivers.nats.system_account import ServerLoad, SystemAccount, connect, flush, leave
 from agent.drivers.nats.tokens import ConnectRequest, read_request
 from agent.tasks import end

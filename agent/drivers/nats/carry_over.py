@@ -18,8 +18,7 @@ from agent.drivers.nats import jetstream, names, streams
 from agent.drivers.nats.session import Session
 from agent.drivers.nats.stream_reader import Read, Stored, StreamReader
 from agent.drivers.nats.stream_writer import Outgoing, StreamWriter
-from weir.coordination.names import token
-from weir.coordination.wire import Delivery
+from weir.coordination.wire import Delivery, token
 
 OPEN_S = 3.0
 

@@ -29,27 +29,29 @@ from agent.drivers.base import (
     Stats,
     Unsupported,
 )
-from agent.drivers.nats import interests, jetstream, names, streams, wire
+from agent.drivers.nats import jetstream, names, neighbours, streams, wire
 from agent.drivers.nats.carry_over import Carrier
 from agent.drivers.nats.connection import Connection
-from agent.drivers.nats.core_reader import CoreReader
-from agent.drivers.nats.core_writer import CoreWriter
-from agent.drivers.nats.inquiries import inquiries
-from agent.drivers.nats.interests import Declared
-from agent.drivers.nats.keys import LinkKey
+from agent.drivers.nats.core import CoreReader, CoreWriter
 from agent.drivers.nats.link import Link
-from agent.drivers.nats.lives import Lives
-from agent.drivers.nats.losses import INGRESS_FULL, TOO_LARGE, UNREADABLE, Losses
+from agent.drivers.nats.link_access import LinkKey
+from agent.drivers.nats.neighbours import Declared, inquiries
 from agent.drivers.nats.own_server import OPEN_S, OwnServer
 from agent.drivers.nats.server_config import AGENT_USER, BrokerSecrets
 from agent.drivers.nats.set_aside import SetAside
-from agent.drivers.nats.settler import Settler
-from agent.drivers.nats.stats import read_stats
-from agent.drivers.nats.stream_reader import Stored, StreamReader
+from agent.drivers.nats.stats import INGRESS_FULL, TOO_LARGE, UNREADABLE, Losses, read_stats
+from agent.drivers.nats.stream_reader import Settler, Stored, StreamReader
 from agent.drivers.nats.stream_writer import Outgoing, StreamWriter
+from agent.drivers.nats.streams import Lives
 from agent.memory import Memory
-from weir.coordination.names import broker_too_long, reliable_flow_too_long, token
-from weir.coordination.wire import KEEP_S, ClassSpec, Delivery
+from weir.coordination.wire import (
+    KEEP_S,
+    ClassSpec,
+    Delivery,
+    broker_too_long,
+    reliable_flow_too_long,
+    token,
+)
 
 INGRESS_WAITING = 2_000
 """Best-effort messages that may wait before a gate; more are shed."""
@@ -466,7 +468,7 @@ class NatsDriver:
         await self._link(neighbour).declare(Declared(flows, epoch, asks))
 
     async def interests(self) -> AsyncIterator[Mapping[str, Interest]]:
-        async for wanted in interests.read_interests(self._own, self._server.began, self._owned):
+        async for wanted in neighbours.read_interests(self._own, self._server.began, self._owned):
             yield wanted
 
     # --- questions between agents

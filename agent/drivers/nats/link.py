@@ -9,16 +9,15 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from agent.drivers.base import Retryable, Source
-from agent.drivers.nats import interests, jetstream, names
+from agent.drivers.nats import jetstream, names, neighbours
 from agent.drivers.nats.connection import Connection
-from agent.drivers.nats.core_reader import CoreReader
-from agent.drivers.nats.interests import Declared
-from agent.drivers.nats.keys import LinkKey
-from agent.drivers.nats.losses import LINK_FULL, Losses
+from agent.drivers.nats.core import CoreReader
+from agent.drivers.nats.link_access import LinkKey
+from agent.drivers.nats.neighbours import Declared
 from agent.drivers.nats.session import Session
+from agent.drivers.nats.stats import LINK_FULL, Losses
 from agent.memory import Memory
-from weir.coordination.names import token
-from weir.coordination.wire import Delivery
+from weir.coordination.wire import Delivery, token
 
 READY_S = 4.0
 """How long a link may take to be ready. It is longer than the first attempt at a shift waits and
@@ -97,7 +96,7 @@ class Link:
 
     async def _say(self, connection: Connection) -> None:
         if self._declared is not None:
-            await interests.declare(connection, self._own, self._declared, self._incarnation())
+            await neighbours.declare(connection, self._own, self._declared, self._incarnation())
             self._declared_to = str(connection.info.get("server_id", ""))
 
     async def _greet(self, connection: Connection) -> None:

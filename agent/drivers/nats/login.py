@@ -5,6 +5,10 @@ A client can connect in three ways: as a class or as `publisher` with the client
 neighbour's agent with a signature of its key, and, where the system admits unmanaged clients, as
 anybody else in a separate account. The names of Weir's own users are reserved, and a class name
 without the client key is a wrong password, not an unmanaged client.
+
+Inboxes: who may listen to `_INBOX.>` hears every answer that is sent there, messages that others
+fetch of their streams included. So whoever fetches messages has a prefix of its own, which nobody
+else may listen to; below `_INBOX` are only the broker's acknowledgements to publishers.
 """
 
 from __future__ import annotations
@@ -14,10 +18,9 @@ import logging
 import random
 from urllib.parse import unquote
 
-from agent.admission import AdmissionBook, Admitted
-from agent.drivers.nats import permissions
+from agent.admission import AdmissionBook, Admitted, Place
+from agent.drivers.nats import names
 from agent.drivers.nats.link_access import LinkAccess
-from agent.drivers.nats.places import record
 from agent.drivers.nats.server_config import (
     ACCOUNT,
     ADMISSION_USER,
@@ -28,8 +31,7 @@ from agent.drivers.nats.server_config import (
     BrokerSecrets,
 )
 from agent.drivers.nats.tokens import ConnectRequest, Issuer, Permissions
-from weir.coordination.names import token
-from weir.coordination.wire import Unmanaged
+from weir.coordination.wire import Unmanaged, token
 
 log = logging.getLogger("weir.agent.admission")
 
@@ -38,6 +40,84 @@ GUEST = "unmanaged/"
 RESERVED = frozenset({AGENT_USER, ADMISSION_USER, SYSTEM_USER, "link"})
 """Names that Weir's own processes use or used; the server asks only when their password is
 wrong."""
+PUBLISHER = Permissions(publish=(f"{names.IN}.*", "$JS.API.INFO"), subscribe=("_INBOX.>",))
+"""A publisher may publish to every ingress and receive the broker's acknowledgement."""
+UNMANAGED = Permissions(
+    publish_denied=("weir.>", "$JS.>", "$SYS.>"),
+    subscribe_denied=("weir.>", "$JS.>", "$SYS.>"),
+)
+"""An unmanaged client may use all but Weir's subjects, in an account of its own where it can hear
+nothing of Weir's. The denials make the server send an error instead of staying silent."""
+
+
+def consumer_permissions(name: str, flow: str) -> Permissions:
+    """Return the rights of a consumer of class `name`: to listen to one flow, or to read its stream
+    with consumers of its own, whose messages come to the class' own inboxes."""
+    stream = names.delivery_stream(flow)
+    delivered = names.delivery_subject(flow)
+    return Permissions(
+        publish=(
+            "$JS.API.INFO",
+            "$JS.API.STREAM.NAMES",
+            f"$JS.API.STREAM.INFO.{stream}",
+            f"$JS.API.CONSUMER.CREATE.{stream}",
+            f"$JS.API.CONSUMER.CREATE.{stream}.>",
+            f"$JS.API.CONSUMER.DURABLE.CREATE.{stream}.*",
+            f"$JS.API.CONSUMER.INFO.{stream}.*",
+            f"$JS.API.CONSUMER.DELETE.{stream}.*",
+            f"$JS.API.CONSUMER.MSG.NEXT.{stream}.*",
+            f"$JS.ACK.{stream}.>",
+            f"$JS.FC.{stream}.>",
+        ),
+        subscribe=(delivered, f"{delivered}.>", f"{names.class_inbox(name)}.>"),
+    )
+
+
+def link_permissions(neighbour: str) -> Permissions:
+    """Return the rights of a neighbour's agent: to read and settle its own outbox, declare its
+    interest, ask our agent, and nothing else."""
+    stream = names.outbox_stream(neighbour)
+    return Permissions(
+        publish=(
+            names.inquiry_subject(token(neighbour)),
+            names.interest_subject(neighbour),
+            # Its last declaration, so that it does not write after a newer incarnation.
+            f"$JS.API.DIRECT.GET.{names.INTEREST_STREAM}.{names.interest_subject(neighbour)}",
+            f"$JS.API.STREAM.INFO.{stream}",
+            f"$JS.API.STREAM.PURGE.{stream}",
+            f"$JS.API.DIRECT.GET.{stream}",
+            f"$JS.API.DIRECT.GET.{stream}.>",
+            f"$JS.API.CONSUMER.*.{stream}",
+            f"$JS.API.CONSUMER.*.{stream}.>",
+            f"$JS.API.CONSUMER.DURABLE.CREATE.{stream}.*",
+            f"$JS.API.CONSUMER.MSG.NEXT.{stream}.*",
+            f"$JS.ACK.{stream}.>",
+            f"$JS.FC.{stream}.>",
+        ),
+        subscribe=(f"{names.OUT}.{token(neighbour)}.*", f"{names.link_inbox(neighbour)}.>"),
+    )
+
+
+def record(place: Place) -> str:
+    """Return what the server remembers of a place, as the name of the token."""
+    expires = f"{place.expires:.3f}" if place.expires is not None else "-"
+    name, flow = token(place.name), token(place.flow)
+    return f"consumer/{name}/{flow}/{place.since:.3f}/{expires}"
+
+
+def place_of(connection: int, written: str, consumer: str) -> Place | None:
+    """Return the place that `record` describes; None for users that are not consumers."""
+    parts = written.split("/")
+    if len(parts) != 5 or parts[0] != "consumer":
+        return None
+    return Place(
+        connection=connection,
+        name=names.name_of(parts[1]),
+        flow=names.name_of(parts[2]),
+        consumer=consumer or f"#{connection}",
+        since=float(parts[3]),
+        expires=None if parts[4] == "-" else float(parts[4]),
+    )
 
 
 class LoginDecider:
@@ -76,7 +156,7 @@ class LoginDecider:
         if not hmac.compare_digest(_bytes(request.password), self._client_key):
             return self.refuse(request, "wrong client key", now)
         if request.user == PUBLISHER_USER:
-            return self._admit(request, PUBLISHER_USER, permissions.PUBLISHER, now)
+            return self._admit(request, PUBLISHER_USER, PUBLISHER, now)
         return self._consumer(request, name, now)
 
     def _admit(
@@ -106,7 +186,7 @@ class LoginDecider:
             reason = f"class {name} is full ({answer.limit}), {answer.ahead} ahead"
             return self.refuse(request, reason, now)
         place = answer.place
-        rights = permissions.consumer(place.name, place.flow)
+        rights = consumer_permissions(place.name, place.flow)
         return self._admit(request, record(place), rights, now, expires=place.expires)
 
     def _neighbour(self, request: ConnectRequest, now: float) -> bytes:
@@ -117,7 +197,7 @@ class LoginDecider:
             )
             log.info("admission: refused %r: %s", request.name or request.host, reason)
             return self.refuse(request, reason, now)
-        return self._admit(request, self._links.record(neighbour), permissions.link(neighbour), now)
+        return self._admit(request, self._links.record(neighbour), link_permissions(neighbour), now)
 
     def _unmanaged(self, request: ConnectRequest, now: float) -> bytes:
         shown = request.name or request.user or request.host
@@ -126,7 +206,7 @@ class LoginDecider:
             reason = f"{request.user or 'a client without user'} names no class"
             return self.refuse(request, reason, now)
         name = GUEST + token(shown)
-        return self._admit(request, name, permissions.UNMANAGED, now, account=GUEST_ACCOUNT)
+        return self._admit(request, name, UNMANAGED, now, account=GUEST_ACCOUNT)
 
 
 def _bytes(text: str) -> bytes:

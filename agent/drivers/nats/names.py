@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
-from weir.coordination.names import DELIVERY_STREAM, INGRESS_STREAM, OUTBOX_STREAM, token
+from weir.coordination.wire import DELIVERY_STREAM, INGRESS_STREAM, OUTBOX_STREAM, token
 
 IN = "weir.in"
 CLOSED = "weir.closed"

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import nkeys
 
-from agent.drivers.nats.keys import new_seed, public_key
+from agent.drivers.nats.link_access import new_seed, public_key
 
 ACCOUNT = "WEIR"
 """The account of messages and streams."""

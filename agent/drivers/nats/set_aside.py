@@ -16,7 +16,7 @@ from typing import Any
 from agent.drivers.base import Retryable
 from agent.drivers.nats import jetstream, names, wire
 from agent.drivers.nats.connection import Connection
-from agent.drivers.nats.losses import Losses
+from agent.drivers.nats.stats import Losses
 
 log = logging.getLogger("weir.agent")
 

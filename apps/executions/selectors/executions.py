@@ -20,7 +20,7 @@ from apps.systems.models import System
 from apps.telemetry.models import Agent
 from apps.topology.models import OverlayEdge
 from weir.actions import InForce, absent, brokers, edge, protocol
-from weir.coordination.rollback import IN_FORCE
+from weir.coordination.coordinator import IN_FORCE
 from weir.coordination.wire import Observed, ReportPhase, observed_from_dict
 from weir.lifecycle.executions import PERSON_COMMANDS, ExecutionState
 from weir.lifecycle.steps import ActionState

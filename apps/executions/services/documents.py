@@ -25,7 +25,7 @@ from apps.systems.models import System
 from apps.telemetry.models import Agent
 from apps.telemetry.services import is_size
 from weir.coordination import wire
-from weir.coordination.orders import orders_of
+from weir.coordination.views import orders_of
 
 EVERYWHERE = ""
 """Instead of a broker's name: what concerns all of them, such as how a flow is carried."""

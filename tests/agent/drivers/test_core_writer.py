@@ -6,8 +6,8 @@ from typing import Any, cast
 import pytest
 
 from agent.drivers.base import Channel, Message, Place, Retryable
-from agent.drivers.nats.core_writer import CoreWriter
-from agent.drivers.nats.losses import NOT_CONNECTED, Losses
+from agent.drivers.nats.core import CoreWriter
+from agent.drivers.nats.stats import NOT_CONNECTED, Losses
 from weir.coordination.wire import Delivery
 
 TO_B = Channel(place=Place.OUTBOX, delivery=Delivery.BEST_EFFORT, neighbour="b")

@@ -48,27 +48,27 @@ async def test_limits_need_an_auth_callout(server):
 async def test_a_flow_changes_its_class_when_its_last_reliable_message_has_passed(server):
     async with asyncio.timeout(LIMIT_S):
         plane = await Plane("a", server).open()
-        plane.router.set_gate("rel", Gate(rate_per_s=50, burst=5))
+        plane.router.flows.set_gate("rel", Gate(rate_per_s=50, burst=5))
         await flows(plane, ingress=("rel",), local=("rel",))
         here = await client(server)
         numbers = [b"%d" % number for number in range(60)]
         for number in numbers:
             await here.jetstream().publish("weir.in.rel", number)
         with pytest.raises(Retryable, match="have to pass first"):
-            await plane.router.ensure_flow("rel", BEST_EFFORT)
+            await plane.router.flows.ensure_flow("rel", BEST_EFFORT)
         # An agent that dies on the way finds its way.
         await plane.close()
         plane = await Plane("a", server, tables=plane.saved).open()
-        await plane.router.set_local(["rel"])
-        plane.router.set_gate("rel", Gate(rate_per_s=50, burst=5))
+        await plane.router.flows.set_local(["rel"])
+        plane.router.flows.set_gate("rel", Gate(rate_per_s=50, burst=5))
         with pytest.raises(Retryable, match="have to pass first"):
-            await plane.router.ensure_flow("rel", BEST_EFFORT)
-        plane.router.set_gate("rel", None)
+            await plane.router.flows.ensure_flow("rel", BEST_EFFORT)
+        plane.router.flows.set_gate("rel", None)
         while await stored_count(here, "rel") < len(numbers):
             await asyncio.sleep(0.02)
         while True:
             try:
-                await plane.router.ensure_flow("rel", BEST_EFFORT)
+                await plane.router.flows.ensure_flow("rel", BEST_EFFORT)
             except Retryable:
                 await asyncio.sleep(0.05)
             else:
@@ -79,7 +79,7 @@ async def test_a_flow_changes_its_class_when_its_last_reliable_message_has_passe
             await here.publish("weir.in.rel", number)
         await until(lambda: got == numbers, "best effort")
         assert await stored(here, "rel") == numbers
-        await plane.router.ensure_flow("rel", RELIABLE)
+        await plane.router.flows.ensure_flow("rel", RELIABLE)
         await here.jetstream().publish("weir.in.rel", b"last")
         while await stored_count(here, "rel") < len(numbers) + 1:
             await asyncio.sleep(0.02)

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from agent.drivers.base import DriverError, Room
-from agent.drivers.nats import jetstream, settler, wire
+from agent.drivers.nats import jetstream, stream_reader, wire
 from agent.drivers.nats.session import Session
-from agent.drivers.nats.settler import Settler
-from agent.drivers.nats.stream_reader import StreamReader
+from agent.drivers.nats.stream_reader import Settler, StreamReader
 from agent.drivers.nats.stream_writer import BATCH, POSITION, Outgoing, StreamWriter, position_of
 from agent.memory import Memory
 from tests.agent.planes import until
@@ -280,7 +279,7 @@ class Settling:
 
 @pytest.mark.asyncio
 async def test_what_is_settled_goes_once_and_nothing_else(server, monkeypatch):
-    monkeypatch.setattr(settler, "_EVERY_S", 0.001)
+    monkeypatch.setattr(stream_reader, "_EVERY_S", 0.001)
     async with asyncio.timeout(20):
         session = await _session(server)
         writer = StreamWriter(session, "S")
@@ -307,7 +306,7 @@ async def test_what_is_settled_goes_once_and_nothing_else(server, monkeypatch):
 
 @pytest.mark.asyncio
 async def test_a_stream_made_anew_is_purged_from_its_beginning(server, monkeypatch):
-    monkeypatch.setattr(settler, "_EVERY_S", 0.001)
+    monkeypatch.setattr(stream_reader, "_EVERY_S", 0.001)
     async with asyncio.timeout(20):
         session = await _session(server)
         connection = await session.connection(5)
@@ -338,7 +337,7 @@ async def test_a_stream_made_anew_is_purged_from_its_beginning(server, monkeypat
 async def test_what_was_settled_before_a_stream_began_anew_does_not_count_for_it(
     server, monkeypatch
 ):
-    monkeypatch.setattr(settler, "_EVERY_S", 0.001)
+    monkeypatch.setattr(stream_reader, "_EVERY_S", 0.001)
     async with asyncio.timeout(20):
         session = await _session(server)
         here = str((await session.connection(5)).info["server_id"])

@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 
 from agent.drivers.base import Source
 from agent.drivers.nats import names, streams, wire
-from agent.drivers.nats.lives import Lives
 from agent.drivers.nats.stream_reader import Read, Stored
 from agent.drivers.nats.stream_writer import position_of
-from weir.coordination.names import token
-from weir.coordination.wire import Delivery
+from agent.drivers.nats.streams import Lives
+from weir.coordination.wire import Delivery, token
 
 words = st.text(alphabet="abcXYZ019._-%*", min_size=1, max_size=12).map(str.encode)
 payloads = st.binary(max_size=60)

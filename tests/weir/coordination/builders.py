@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from weir.coordination.applying import applied
 from weir.coordination.coordinator import Limits, decide
-from weir.coordination.decisions import AppendUndoSteps, Decision
+from weir.coordination.decisions import AppendUndoSteps, Decision, applied
 from weir.coordination.views import ActionView, Direction, ExecutionView, Protocol, StepView
 from weir.coordination.wire import Order, OrderPhase, Report, ReportPhase
 from weir.lifecycle.executions import ExecutionState

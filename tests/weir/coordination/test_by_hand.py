@@ -14,7 +14,7 @@ from weir.coordination.decisions import (
     RevertAction,
     SettleAction,
 )
-from weir.coordination.orders import orders_of
+from weir.coordination.views import orders_of
 from weir.coordination.wire import OrderPhase, ReportPhase
 from weir.lifecycle.executions import ExecutionState
 from weir.lifecycle.steps import ActionState

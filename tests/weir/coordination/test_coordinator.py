@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.weir.coordination.builders import EVERYBODY, LIMITS, Runner, execution, setting, shift
-from weir.coordination.coordinator import decide
+from weir.coordination.coordinator import decide, roll_back_steps
 from weir.coordination.decisions import (
     AbortAction,
     BuryAction,
@@ -14,9 +14,7 @@ from weir.coordination.decisions import (
     MoveExecution,
     PrepareAction,
 )
-from weir.coordination.orders import orders_of
-from weir.coordination.rollback import roll_back_steps
-from weir.coordination.views import Direction
+from weir.coordination.views import Direction, orders_of
 from weir.coordination.wire import OrderPhase, ReportPhase
 from weir.lifecycle.executions import EXECUTIONS, ExecutionCommand, ExecutionState
 from weir.lifecycle.steps import ActionState, StepState

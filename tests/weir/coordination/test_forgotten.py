@@ -21,9 +21,8 @@ from tests.weir.coordination.test_termination import (
 from weir.coordination.effects import Effect, PauseIntake, Persist, ResumeIntake
 from weir.coordination.order_book import OrderBook
 from weir.coordination.participant import Here, Phase
-from weir.coordination.questions import Stance
 from weir.coordination.tables import Tables
-from weir.coordination.termination import Outcome
+from weir.coordination.termination import Outcome, Stance
 from weir.coordination.wire import ReportPhase
 from weir.errors import InvalidProblem
 

@@ -5,12 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.drivers.nats import names
-from weir.coordination.names import (
-    STREAM_NAME_BYTES,
-    broker_too_long,
-    reliable_flow_too_long,
-    token,
-)
+from weir.coordination.wire import STREAM_NAME_BYTES, broker_too_long, reliable_flow_too_long, token
 
 CJK = "\u677f"  # three bytes of UTF-8, nine characters of a token
 

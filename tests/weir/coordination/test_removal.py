@@ -12,12 +12,10 @@ from weir.coordination.coordinator import DEFAULT_LIMITS
 from weir.coordination.decisions import AdoptAction
 from weir.coordination.effects import Effect
 from weir.coordination.order_book import OrderBook
-from weir.coordination.orders import orders_of
 from weir.coordination.participant import Here, Participant, Phase
-from weir.coordination.questions import Answer, Question, Stance
 from weir.coordination.tables import Tables, tables_after
-from weir.coordination.termination import DOUBT_S, Outcome
-from weir.coordination.views import ActionView, ExecutionView
+from weir.coordination.termination import DOUBT_S, Answer, Outcome, Question, Stance
+from weir.coordination.views import ActionView, ExecutionView, orders_of
 from weir.coordination.wire import Order, OrderPhase, Report, ReportPhase
 from weir.errors import InvalidProblem
 from weir.lifecycle.executions import ExecutionState

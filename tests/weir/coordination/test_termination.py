@@ -12,8 +12,13 @@ from weir.coordination.effects import Effect, Mark
 from weir.coordination.order_book import OrderBook
 from weir.coordination.participant import Here, ParticipantState, Phase
 from weir.coordination.participant_state import state_from_dict, state_to_dict
-from weir.coordination.questions import (
+from weir.coordination.tables import Tables
+from weir.coordination.termination import (
+    ASK_S,
+    DOUBT_S,
+    PATIENCE_S,
     Answer,
+    Outcome,
     Question,
     Stance,
     answer_from_dict,
@@ -21,8 +26,6 @@ from weir.coordination.questions import (
     question_from_dict,
     question_to_dict,
 )
-from weir.coordination.tables import Tables
-from weir.coordination.termination import ASK_S, DOUBT_S, PATIENCE_S, Outcome
 from weir.coordination.wire import OrderPhase, ReportPhase
 from weir.errors import InvalidProblem
 

@@ -349,7 +349,7 @@ LEFT_TO_COMPILE = """
 import importlib, pathlib, pkgutil, sys
 from numba.core.dispatcher import Dispatcher
 import weir.allocation
-from weir.warm_up.optimizers import warm_up
+from weir.warm_up import warm_up_optimizers
 from weir.codec import problem_from_json
 from weir.optimizers import certified
 from weir.stop import never
@@ -360,7 +360,7 @@ def compiled():
     kernels = [item for item in members if isinstance(item, Dispatcher)]
     return {(k.py_func.__module__, k.__name__, str(s)) for k in kernels for s in k.signatures}
 
-warm_up()
+warm_up_optimizers()
 before = compiled()
 problem = problem_from_json(pathlib.Path(sys.argv[1]).read_bytes())
 certified.solve(problem, certified.Params(), stop=never, seed=0)

@@ -8,11 +8,11 @@ import pkgutil
 from numba.core.dispatcher import Dispatcher
 
 from weir.planners import slides as sliding
-from weir.warm_up.slides import warm_up
+from weir.warm_up import warm_up_slides
 
 
 def test_every_kernel_of_the_engine_is_reached() -> None:
-    assert warm_up() > 0
+    assert warm_up_slides() > 0
     kernels = {
         kernel.py_func.__qualname__: kernel
         for module in pkgutil.iter_modules(sliding.__path__)

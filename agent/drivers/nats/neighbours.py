@@ -1,19 +1,22 @@
-"""Store what brokers want of each other at the broker that serves it.
+"""Declare and read interest, which brokers store for each other, and receive neighbours' questions.
 
-A value is written against the sequence of its predecessor and names the incarnation that wrote it,
+Interest is written against the sequence of its predecessor and names the incarnation that wrote it,
 so an agent that was replaced cannot write after its successor, whenever it wakes up. It is written
 again on the first connection to every new process of the neighbour's server, which may have an
-older disk.
+older disk. Questions are requests to our broker, which this agent answers.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import logging
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from agent.drivers.base import Fenced, Interest, Retryable
+from agent.drivers.base import Fenced, Inquiry, Interest, Retryable
 from agent.drivers.nats import jetstream, names, wire
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.session import Session
@@ -21,6 +24,8 @@ from agent.drivers.nats.stream_reader import Stored, StreamReader
 
 log = logging.getLogger("weir.agent")
 
+MOST_INQUIRIES = 256
+"""The number of questions that may wait for their answer; whoever asked more asks again."""
 _EXPECTED = b"Nats-Expected-Last-Subject-Sequence"
 _TRIES = 5
 
@@ -129,3 +134,34 @@ def _incarnation(payload: bytes) -> int:
         return int(json.loads(payload)["incarnation"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return 0
+
+
+async def inquiries(session: Session) -> AsyncIterator[Inquiry]:
+    """Return the questions that arrive at our own broker."""
+    waiting: deque[Inquiry] = deque(maxlen=MOST_INQUIRIES)
+    news = asyncio.Event()
+
+    def arrived(frames: list[wire.Frame]) -> None:
+        for subject, reply, _, payload in frames:
+            if reply:
+                word = subject.decode(errors="replace").rsplit(".", 1)[1]
+                waiting.append(Inquiry(names.name_of(word), payload, reply))
+        news.set()
+
+    while True:
+        connection = await session.connection()
+        connection.on_lost(news.set)
+        sid = 0
+        try:
+            with contextlib.suppress(Retryable):
+                sid = connection.subscribe(names.inquiry_subject("*"), arrived)
+            while connection.alive:
+                while waiting:
+                    yield waiting.popleft()
+                news.clear()
+                if connection.alive and not waiting:
+                    await news.wait()
+        finally:
+            connection.forget(news.set)
+            connection.unsubscribe(sid)
+        waiting.clear()

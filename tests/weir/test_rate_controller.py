@@ -14,9 +14,9 @@ from scipy.optimize import LinearConstraint, minimize
 
 from tests.weir.kernel_strategies import problems
 from weir.codec import problem_from_dict
-from weir.control.rate_controller import Params, Place, RateController
 from weir.errors import InvalidProblem
 from weir.model import Problem, loads
+from weir.rate_controller import Params, Place, RateController
 
 FREE = 1e6
 """A band that leaves only the flows' own bounds."""

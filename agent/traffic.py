@@ -1,26 +1,43 @@
-"""Run publishers that send at a steady rate and consumers that ask for admission."""
+"""Run publishers and consumers for a demo or a trial in one process: `python -m agent.traffic`.
 
+Publishers send numbered messages at a steady rate, whatever the gates do with them. Consumers
+connect as their class, are admitted or refused, and ask again; those of a reliable flow read its
+stream and check that no number is missing, repeated or out of order. Everything survives the death
+of brokers and agents: whoever is cut off comes back after a moment.
+
+`--traffic FILE` says who sends and who wants what, `--access FILE` where and with which key:
+
+    {"flows": {FLOW: {"broker", "delivery", "rate_per_s"}},
+     "classes": {CLASS: {"flow", "broker", "delivery", "consumers"}}}
+    {"brokers": {BROKER: URL}, "publisher": USER, "client_key": PASSWORD}
+"""
+
+import argparse
 import asyncio
+import json
 import logging
 import random
+import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import nats
 import nats.errors
 import nats.js.errors
+import uvloop
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js.api import ConsumerConfig, DeliverPolicy
 
 from agent.drivers.nats import names
 from agent.tasks import end
-from agent.traffic.files import Access, ClassTraffic, FlowTraffic
 
 log = logging.getLogger("weir.traffic")
 
@@ -36,6 +53,92 @@ CHECK_S = 1.0
 TELL_S = 60.0
 LATE_S = 1.0
 """A publisher that is late by more than this does not catch up."""
+
+
+class BadTraffic(ValueError):
+    """Signal that a file lacks an entry or has a wrong one; the message names both."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowTraffic:
+    """Describe the publisher of one flow."""
+
+    name: str
+    broker: str
+    reliable: bool
+    rate_per_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassTraffic:
+    """Describe the consumers of one class, each of which asks for admission."""
+
+    name: str
+    flow: str
+    broker: str
+    reliable: bool
+    consumers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Say where the brokers are and with which key clients connect."""
+
+    brokers: dict[str, str]
+    publisher: str
+    client_key: str
+
+
+def read_traffic(path: Path) -> tuple[list[FlowTraffic], list[ClassTraffic]]:
+    """Read the publishers and consumers. Raises BadTraffic."""
+    plain = _object(path)
+    flows = [
+        FlowTraffic(
+            name=name,
+            broker=_entry(path, f"flows.{name}", row, "broker", str),
+            reliable=_entry(path, f"flows.{name}", row, "delivery", str) == "reliable",
+            rate_per_s=float(_entry(path, f"flows.{name}", row, "rate_per_s", (int, float))),
+        )
+        for name, row in _entry(path, "", plain, "flows", dict).items()
+    ]
+    classes = [
+        ClassTraffic(
+            name=name,
+            flow=_entry(path, f"classes.{name}", row, "flow", str),
+            broker=_entry(path, f"classes.{name}", row, "broker", str),
+            reliable=_entry(path, f"classes.{name}", row, "delivery", str) == "reliable",
+            consumers=_entry(path, f"classes.{name}", row, "consumers", int),
+        )
+        for name, row in _entry(path, "", plain, "classes", dict).items()
+    ]
+    return flows, classes
+
+
+def read_access(path: Path) -> Access:
+    """Read the addresses of brokers and the client key. Raises BadTraffic."""
+    plain = _object(path)
+    return Access(
+        brokers=_entry(path, "", plain, "brokers", dict),
+        publisher=_entry(path, "", plain, "publisher", str),
+        client_key=_entry(path, "", plain, "client_key", str),
+    )
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadTraffic(f"{path}: {error}") from error
+    if not isinstance(plain, dict):
+        raise BadTraffic(f"{path}: must hold an object")
+    return plain
+
+
+def _entry(path: Path, where: str, row: Any, name: str, kind: Any) -> Any:
+    value = row.get(name) if isinstance(row, dict) else None
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise BadTraffic(f"{path}: {where + '.' if where else ''}{name} is missing or malformed")
+    return value
 
 
 @dataclass(slots=True)
@@ -236,3 +339,50 @@ async def _lost(client: Client, closed: asyncio.Event) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(CHECK_S):
                 await closed.wait()
+
+
+async def run_traffic(
+    flows: list[FlowTraffic], classes: list[ClassTraffic], access: Access
+) -> None:
+    """Run all publishers and consumers until SIGTERM or SIGINT."""
+    clients = Clients(access)
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    consumers = [(row, number) for row in classes for number in range(1, row.consumers + 1)]
+    log.info("%d flows, %d consumers", len(flows), len(consumers))
+    work = [
+        *(clients.publish(flow) for flow in flows if flow.rate_per_s > 0),
+        *(clients.consume(row, number) for row, number in consumers),
+        clients.log_counts(),
+    ]
+    tasks = [asyncio.ensure_future(one) for one in work]
+    await stop.wait()
+    await end(*tasks)
+    log.info("%s", clients.tally.line())
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return 0 when asked to stop, 2 for a wrong command line or file."""
+    parser = argparse.ArgumentParser(prog="agent.traffic", description=__doc__.split("\n")[0])
+    parser.add_argument("--traffic", type=Path, required=True, help="who sends, who wants what")
+    parser.add_argument("--access", type=Path, required=True, help="brokers and the client key")
+    options = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    logging.getLogger("nats").setLevel(logging.CRITICAL)
+    try:
+        flows, classes = read_traffic(options.traffic)
+        access = read_access(options.access)
+        brokers = {flow.broker for flow in flows} | {row.broker for row in classes}
+        for broker in sorted(brokers - set(access.brokers)):
+            raise BadTraffic(f"{options.access}: brokers.{broker} is missing")
+    except BadTraffic as error:
+        print(f"traffic: {error}", file=sys.stderr)
+        return 2
+    uvloop.run(run_traffic(flows, classes, access))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,209 @@
+"""Compile every kernel, so that nobody waits for it later: of the parts named, or of all.
+
+`python -m weir.warm_up [optimizers] [overlays]` is run when the product is installed; it keeps
+compiled code on disk. It takes minutes of two cores the first time, then seconds. Small problems of
+each kind walk through all branches that numba compiles apart; what they do not reach is called by
+itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weir.allocation.arrays import to_arrays
+from weir.codec import problem_from_dict
+from weir.codec.evaluation import evaluation_from_dict
+from weir.model.evaluation import EvaluationProblem
+from weir.model.transformation import Move, Options
+from weir.optimizers import annealing, certified
+from weir.planners import exact, slides
+from weir.planners.exact.direct_plan import direct
+from weir.planners.slides.step_planning import improve_steps
+from weir.routing.benefit import Replay
+from weir.routing.cost import routing
+from weir.stop import never
+from weir.topologies import designers
+from weir.transformation.workloads import caterpillars, corridor, paper_workload, star_to_path
+
+if TYPE_CHECKING:
+    from weir.model import Problem
+    from weir.model.transformation import Parallel
+    from weir.planners import PlanProgress
+
+UTILITIES: tuple[dict[str, Any], ...] = (
+    {"kind": "log", "weight": 20},
+    {"kind": "power", "weight": 5, "exponent": 0.5},
+    {"kind": "piecewise", "points": [[0, 0], [50, 40], [100, 60]]},
+)
+
+FEW, MANY = 3, 12
+"""Classes of a flow: what branch and bound can close, and what it leaves alone."""
+
+
+def problem_sample(classes: int) -> dict[str, Any]:
+    """Two flows over one node and one link; one flow with several shapes of utility."""
+    return {
+        "resources": ["cpu"],
+        "nodes": [{"id": "n", "capacity": {"cpu": 9000}}],
+        "links": [{"id": "l", "capacity": 300}],
+        "flows": [
+            {
+                "id": name,
+                "rate_min": 1,
+                "rate_max": 1000,
+                "node_costs": {"n": {"cpu": 3}},
+                "link_costs": {"l": 1},
+            }
+            for name in ("one", "many")
+        ],
+        "classes": [
+            {
+                "id": f"{flow}{at}",
+                "flow": flow,
+                "node": "n",
+                "population_max": 10 + at,
+                "costs": {"cpu": 19},
+                "utility": UTILITIES[at % len(UTILITIES) if flow == "many" else 0],
+            }
+            for flow in ("one", "many")
+            for at in range(classes)
+        ],
+    }
+
+
+def wanted_sample(classes: int) -> dict[str, Any]:
+    """The same where a flow goes over the link only while somebody behind it is admitted."""
+    plain = problem_sample(classes)
+    route = {"n": {"from": "s", "link": "l"}}
+    flows = [{**flow, "source": "s", "route": route} for flow in plain["flows"]]
+    nodes = [{"id": "s", "capacity": {"cpu": 9000}}, *plain["nodes"]]
+    return {**plain, "forwarding": "wanted", "nodes": nodes, "flows": flows}
+
+
+def _reach_parts(problem: Problem) -> None:
+    """The kernel that only problems cut into parts call."""
+    from weir.allocation.layout import class_order, layout
+    from weir.optimizers.certified.partition import class_worths
+
+    arrays = to_arrays(problem)
+    order = class_order(arrays)
+    rates, worth = np.ones(len(arrays.flow_ids)), np.zeros(len(order))
+    class_worths(layout(arrays, order), arrays.class_flow[order], rates, worth)
+
+
+def warm_up_optimizers() -> float:
+    """Solve the samples; their utility, which only says that everything ran."""
+    small, large = (problem_from_dict(problem_sample(classes)) for classes in (FEW, MANY))
+    _reach_parts(small)
+    annealing.solve(small, annealing.Params(steps=1000), stop=never, seed=0)
+    params = certified.Params(max_iterations=8, exact_rounds=2, polish_steps=200)
+    wanted = problem_from_dict(wanted_sample(FEW))
+    return sum(
+        certified.solve(each, params, stop=never, seed=0).utility for each in (small, large, wanted)
+    )
+
+
+def evaluation_sample() -> EvaluationProblem:
+    """A path of five brokers whose ends talk with each other; one has too many links."""
+    return evaluation_from_dict(
+        {
+            "brokers": [{"id": name, "degree_max": 2} for name in "abcdef"],
+            "missing_links": {"latency_s": 0.01},
+            "traffic": [
+                {"topic": "one", "published": {"a": 5}, "interested": {"e": 5, "f": 1}},
+                {"topic": "two", "published": {"e": 3, "c": 1}, "interested": {"a": 5}},
+            ],
+            "today": [["a", "b"], ["b", "c"], ["c", "d"], ["d", "e"], ["b", "f"]],
+            "disruption": {"per_action": 0.001},
+        }
+    )
+
+
+def warm_up_topologies() -> float:
+    """Cost of the sample's trees, which only says that everything ran."""
+    problem = evaluation_sample()
+    total = Replay(problem).held(Move(op="shift", broker="a", source="b", to="c"))
+    for method in designers().values():
+        edges = method.design(problem, method.Params(), stop=never, seed=0)
+        total += routing(problem, edges).cost_per_s
+    return total
+
+
+ROUNDS = 100
+CROWDED = 60
+"""Brokers of a star whose hub has more links than are looked through one by one."""
+
+PARALLEL: tuple[Parallel, ...] = ("broker-disjoint", "paper")
+
+
+def _few_rounds(progress: PlanProgress) -> bool:
+    return progress.round >= 3
+
+
+def _never(progress: PlanProgress) -> bool:
+    return False
+
+
+def _enough(progress: PlanProgress) -> bool:
+    return progress.round >= ROUNDS
+
+
+def warm_up_slides() -> int:
+    """Plan some small problems that reach every kernel; the actions of all, which only says so."""
+    capped = Options(max_degree=7)
+    problems = (
+        corridor(),
+        caterpillars(spine=6, legs=2, options=Options(max_degree=5)),
+        star_to_path(CROWDED),
+        paper_workload(brokers=40, seed=1, keep_degree=True, options=capped),
+    )
+    params = slides.Params()
+    actions = sum(
+        slides.plan(problem, params, objective="actions", stop=_enough, seed=1).actions
+        for problem in problems
+    )
+    small = paper_workload(brokers=30, seed=2)
+    actions += exact.plan(small, exact.Params(), objective="actions", stop=_never, seed=1).actions
+    for parallel in PARALLEL:
+        problem = paper_workload(brokers=20, seed=1, options=Options(parallel=parallel))
+        actions += slides.plan(problem, params, objective="steps", stop=_few_rounds, seed=1).actions
+    return actions
+
+
+def warm_up_steps() -> int:
+    """Plan a small problem in both meanings of parallel; the steps of both, which say it ran."""
+    total = 0
+    for parallel in ("broker-disjoint", "paper"):
+        problem = paper_workload(
+            brokers=40,
+            seed=1,
+            options=Options(parallel=parallel),
+        )
+        total += len(improve_steps(problem, direct(problem), stop=lambda p: p.round > 3, seed=0))
+    return total
+
+
+def warm_up_overlays() -> None:
+    """Warm up the topologies, the slides planner and the steps in turn."""
+    warm_up_topologies()
+    warm_up_slides()
+    warm_up_steps()
+
+
+PARTS = {"optimizers": warm_up_optimizers, "overlays": warm_up_overlays}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m weir.warm_up", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
+    names = parser.parse_args().parts or list(PARTS)
+    for name in names:
+        if name not in PARTS:
+            parser.error(f"no part {name!r}; there are {', '.join(PARTS)}")
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        for done in [pool.submit(PARTS[name]) for name in names]:
+            done.result()
