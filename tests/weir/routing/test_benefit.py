@@ -22,8 +22,7 @@ from weir.routing.benefit import (
     transformation_cost,
 )
 from weir.routing.cost import loads, routing
-from weir.topologies._exchanges import slides
-from weir.transformation.moves import apply, neighbours
+from weir.transformation.moves import apply, neighbours, slides
 
 
 def random_moves(edges, rng, count):
@@ -117,7 +116,7 @@ def test_exchange_as_slides_ends_with_the_link_wanted(brokers, seed):
     sides = [side_of(tree, a), side_of(tree, b)]
     made = tuple(rng.choice(sorted(side)) for side in sides)
     standing = neighbours(p.today)
-    for move in slides(p.today, removed, made):
+    for move in slides(neighbours(p.today), removed, made):
         apply(standing, move)
     edges = {(x, y) for x, others in standing.items() for y in others if x < y}
     assert edges == (p.today - {removed}) | {(min(made), max(made))}
