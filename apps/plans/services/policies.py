@@ -8,7 +8,7 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.audit.services import record
-from apps.common.errors import ApplicationError, FieldError, check_version
+from apps.common.errors import ApplicationError, check_version
 from apps.common.events import publish
 from apps.plans.domain.terms import DEFAULT_TERMS, ApprovalRule, Effect, Terms, Window
 from apps.plans.domain.windows import cron_error, timezone_error
@@ -56,9 +56,13 @@ def policy_update(
     changes = dict(values)
     inherits = changes.pop("inherits", False)
     if inherits and row.system_id is None:
-        raise _refused("inherits", "The installation's default has nothing to inherit from.")
+        raise ApplicationError.of_field(
+            "inherits", "The installation's default has nothing to inherit from."
+        )
     if inherits and changes:
-        raise _refused("inherits", "Either inherit the default, or give values of its own.")
+        raise ApplicationError.of_field(
+            "inherits", "Either inherit the default, or give values of its own."
+        )
     before = _plain(row.inherits, terms_of(row))
     terms = terms_of(row) if not inherits else row.own_terms
     terms = replace(terms, **{name: _typed(name, value) for name, value in changes.items()})
@@ -120,20 +124,16 @@ def _typed(name: str, value: Any) -> Any:
 def _check(terms: Terms) -> None:
     """Check what no constraint of the database can say."""
     if not terms.approval_rules:
-        raise _refused("approval_rules", "At least one rule; it decides what needs approval.")
+        raise ApplicationError.of_field(
+            "approval_rules", "At least one rule; it decides what needs approval."
+        )
     for index, window in enumerate(terms.windows):
         for name, message in (
             ("cron", cron_error(window.cron)),
             ("timezone", timezone_error(window.timezone)),
         ):
             if message:
-                raise _refused(f"windows[{index}].{name}", message)
-
-
-def _refused(field: str, message: str) -> ApplicationError:
-    return ApplicationError(
-        "invalid", f"{field}: {message}", errors=[FieldError(field=field, message=message)]
-    )
+                raise ApplicationError.of_field(f"windows[{index}].{name}", message)
 
 
 def _write(row: Policy, terms: Terms) -> None:
