@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from apps.allocations.domain.proposal import LIMIT, RATE
 from apps.allocations.selectors.in_force import latest_allocation, latest_plan
-from apps.allocations.selectors.routing import routed_problem
+from apps.allocations.selectors.problems import routed_problem
 from apps.common.locks import lock_try
 from apps.executions.models import ACTIVE_NAMES, Execution, Setting
 from apps.executions.services.settings import settings_control

@@ -168,7 +168,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "FitStateEnum": "apps.calibration.models.FIT_STATES",
         "DeliveryEnum": "apps.catalog.models.Delivery.choices",
         "PatternEnum": "apps.catalog.models.Pattern.choices",
-        "QuantityKindEnum": "apps.allocations.selectors.changes.KINDS",
+        "QuantityKindEnum": "apps.allocations.selectors.against.KINDS",
         "PlanStateEnum": "apps.plans.api.serializers.PLAN_STATES",
         "CheckStateEnum": "apps.plans.api.serializers.CHECK_STATES",
         "AgentStateEnum": "apps.telemetry.models.AGENT_STATES",
