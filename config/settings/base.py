@@ -41,6 +41,7 @@ INSTALLED_APPS = [
     "apps.runs",
     "apps.calibration",
     "apps.executions",
+    "apps.policies",
     "apps.plans",
     "apps.allocations",
     "apps.demo",

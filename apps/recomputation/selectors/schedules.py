@@ -8,7 +8,7 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from apps.common.errors import ApplicationError
-from apps.plans.domain.windows import cron_error, timezone_error
+from apps.policies.domain.windows import cron_error, timezone_error
 from apps.recomputation.domain.timing import LEAST_EVERY_S, in_words, upcoming
 from apps.recomputation.models import Firing, Schedule, Trigger
 

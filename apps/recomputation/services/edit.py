@@ -17,7 +17,7 @@ from apps.common.errors import (
     check_version,
 )
 from apps.common.events import publish
-from apps.plans.domain.windows import cron_error, timezone_error
+from apps.policies.domain.windows import cron_error, timezone_error
 from apps.recomputation.domain.timing import next_time
 from apps.recomputation.models import Rule, Schedule, Trigger
 from apps.recomputation.services.beat import beat_forget, beat_sync

@@ -9,9 +9,9 @@ from apps.accounts.api.permissions import granted
 from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import EDIT_ONLY, Amount, command_list
 from apps.common.api.forms import Form
-from apps.plans.domain.terms import EVERY_KIND, Terms
-from apps.plans.domain.windows import cron_error, timezone_error
-from apps.plans.models.policy import (
+from apps.policies.domain.terms import EVERY_KIND, Terms
+from apps.policies.domain.windows import cron_error, timezone_error
+from apps.policies.models import (
     LEAST_SILENCE_S,
     LONGEST_DWELL_S,
     LONGEST_TTL_S,
@@ -20,7 +20,7 @@ from apps.plans.models.policy import (
     Policy,
     WindowEffect,
 )
-from apps.plans.selectors.policies import terms_of
+from apps.policies.selectors import terms_of
 
 
 class _Row(Form[Any]):

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from django.db.models import Q, QuerySet
 
 from apps.accounts.selectors import account_control
-from apps.plans.domain.terms import DEFAULT_TERMS, Terms
-from apps.plans.models import Policy
+from apps.policies.domain.terms import DEFAULT_TERMS, Terms
+from apps.policies.models import Policy
 from apps.systems.models import System
 
 

@@ -1,20 +1,21 @@
 """Create and change policies; each change has a version and an entry in the audit."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any
 
+from django.apps import apps
 from django.db import transaction
+from django.utils.module_loading import import_string
 
 from apps.accounts.models import User
 from apps.audit.services import record
 from apps.common.errors import ApplicationError, check_version
 from apps.common.events import publish
-from apps.plans.domain.terms import DEFAULT_TERMS, ApprovalRule, Effect, Terms, Window
-from apps.plans.domain.windows import cron_error, timezone_error
-from apps.plans.models import Policy, PolicyRule, PolicyWindow
-from apps.plans.selectors.policies import policy_rows, terms_of
-from apps.plans.services.hold import windows_hold
+from apps.policies.domain.terms import DEFAULT_TERMS, ApprovalRule, Effect, Terms, Window
+from apps.policies.domain.windows import cron_error, timezone_error
+from apps.policies.models import Policy, PolicyRule, PolicyWindow
+from apps.policies.selectors import policy_rows, terms_of
 from apps.systems.models import System
 
 LISTS = ("approval_rules", "windows")
@@ -91,9 +92,18 @@ def policy_update(
         reason=reason,
     )
     publish("policy", id=row.public_id, system=row.system.public_id if row.system else None)
-    # Reports of agents may begin the next step before the coordinator looks again.
-    transaction.on_commit(windows_hold, robust=True)
+    for path in followers():
+        transaction.on_commit(import_string(path), robust=True)
     return fresh
+
+
+def followers() -> Iterator[str]:
+    """Return what acts at once on a changed policy: apps above this one name it.
+
+    An `AppConfig` does so as `follows_policies = ("apps.plans.services.windows_hold",)`.
+    """
+    for config in apps.get_app_configs():
+        yield from getattr(config, "follows_policies", ())
 
 
 def _takes_over(row: Policy, actor: User | None) -> User | None:

@@ -12,10 +12,10 @@ from rest_framework.response import Response
 
 from apps.accounts.domain.roles import Permission
 from apps.common.api.forms import parameter
-from apps.plans.api.policy_serializers import PolicySerializer
-from apps.plans.models import Policy
-from apps.plans.selectors.policies import policy_rows
-from apps.plans.services.policies import policy_for, policy_update
+from apps.policies.api.serializers import PolicySerializer
+from apps.policies.models import Policy
+from apps.policies.selectors import policy_rows
+from apps.policies.services import policy_for, policy_update
 from apps.systems.api.entities import IF_MATCH
 from apps.systems.api.settings import SettingsViewSet
 from apps.systems.models import System

@@ -7,10 +7,10 @@ from django.db import IntegrityError, transaction
 
 from apps.accounts.domain.roles import Role
 from apps.audit.models import AuditEntry
-from apps.plans.domain.terms import DEFAULT_TERMS, ApprovalRule, Effect, Terms, Window
-from apps.plans.models import Policy, PolicyRule, PolicyWindow
-from apps.plans.selectors.policies import terms_for, terms_for_systems
-from apps.plans.services.policies import policy_for, policy_update
+from apps.policies.domain.terms import DEFAULT_TERMS, ApprovalRule, Effect, Terms, Window
+from apps.policies.models import Policy, PolicyRule, PolicyWindow
+from apps.policies.selectors import terms_for, terms_for_systems
+from apps.policies.services import policy_for, policy_update
 from apps.systems.models import System
 from apps.systems.services import system_delete
 from tests.factories import make_system

@@ -10,8 +10,8 @@ from cronsim import CronSim
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.plans.domain.terms import Effect, Terms, Window
-from apps.plans.domain.windows import cron_error, timezone_error, window_state
+from apps.policies.domain.terms import Effect, Terms, Window
+from apps.policies.domain.windows import cron_error, timezone_error, window_state
 
 NIGHT = Window(effect=Effect.ALLOW, cron="0 22 * * *", duration_s=8 * 3600, note="night")
 FREEZE = Window(effect=Effect.DENY, cron="0 0 24 12 *", duration_s=3 * 86_400, note="holidays")

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
 
-from apps.plans.domain.terms import Effect, Terms, Window
+from apps.policies.domain.terms import Effect, Terms, Window
 
 HORIZON = timedelta(days=400)
 """How far ahead an opening is looked for; a yearly window is found."""

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from apps.common.formatting import percent
-from apps.plans.domain.terms import EVERY_KIND, ApprovalRule, Terms
+from apps.policies.domain.terms import EVERY_KIND, ApprovalRule, Terms
 from weir import actions
 
 if TYPE_CHECKING:

@@ -1,11 +1,14 @@
-"""Store policies as rows: one per system, and one without a system, the installation's default."""
+"""Store policies as rows: one per system, and one without a system, the installation's default.
+
+The tables are named as when they were a part of the app `plans` (docs/adr/0038).
+"""
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 from apps.common.models import BaseModel
-from apps.plans.domain.terms import (
+from apps.policies.domain.terms import (
     DEFAULT_TERMS,
     EVERY_KIND,
     ApprovalRule,
@@ -64,6 +67,7 @@ class Policy(BaseModel):
     version = models.PositiveIntegerField(default=1, editable=False)
 
     class Meta:
+        db_table = "plans_policy"
         verbose_name_plural = "policies"
         ordering = ["id"]
         constraints = [
@@ -180,6 +184,7 @@ class PolicyRule(models.Model):
     approvals = models.PositiveSmallIntegerField(default=1)
 
     class Meta:
+        db_table = "plans_policyrule"
         ordering = ["position"]
         constraints = [
             models.UniqueConstraint(fields=["policy", "position"], name="policy_rule_place_once"),
@@ -210,6 +215,7 @@ class PolicyWindow(models.Model):
     note = models.CharField(max_length=200, blank=True)
 
     class Meta:
+        db_table = "plans_policywindow"
         ordering = ["position"]
         constraints = [
             models.UniqueConstraint(fields=["policy", "position"], name="policy_window_place_once"),

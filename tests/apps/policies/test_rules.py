@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.plans.domain.rules import (
+from apps.policies.domain.rules import (
     approval_expires_at,
     approvals_needed,
     auto_approves,
     below_enactment_threshold,
 )
-from apps.plans.domain.terms import ApprovalRule, Terms
+from apps.policies.domain.terms import ApprovalRule, Terms
 from weir.model.plan import Action, Plan, Source, Step
 
 
