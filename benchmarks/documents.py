@@ -22,7 +22,7 @@ import django
 
 django.setup()
 
-from apps.executions.services.document_texts import Texts  # noqa: E402
+from apps.executions.services.document_cache import Texts  # noqa: E402
 from apps.executions.services.documents import Facts, document_of  # noqa: E402
 from weir.coordination import wire  # noqa: E402
 

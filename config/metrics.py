@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from apps.executions.selectors import execution_count_by_state
-from apps.plans.selectors.counts import plan_count_by_state
+from apps.plans.selectors.outcomes import plan_count_by_state
 from apps.recomputation.selectors import firing_count_by_rule
 from apps.runs.selectors import run_count_by_state
 from apps.telemetry.domain.backlog import Growth

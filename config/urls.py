@@ -46,8 +46,8 @@ from apps.executions.api.views import ExecutionViewSet
 from apps.overview.api.views import OverviewView
 from apps.plans.api.checklist import ChecklistView
 from apps.plans.api.model_state import ModelStateView
-from apps.plans.api.policies import PolicyViewSet
 from apps.plans.api.views import PlanViewSet
+from apps.policies.api.views import PolicyViewSet
 from apps.rate_control.api.views import FlowStatusView
 from apps.recomputation.api.views import (
     FiringViewSet,

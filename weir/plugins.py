@@ -11,12 +11,13 @@ import pkgutil
 import typing
 from dataclasses import MISSING, fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from weir.errors import InvalidProblem
+from weir.errors import InvalidProblem, UnknownMethod
 from weir.reading import members, number, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
     from dataclasses import Field
     from types import ModuleType
@@ -31,6 +32,32 @@ def discover(package: str) -> dict[str, ModuleType]:
     path = importlib.import_module(package).__path__
     names = sorted(m.name for m in pkgutil.iter_modules(path) if not m.name.startswith("_"))
     return {name: importlib.import_module(f"{package}.{name}") for name in names}
+
+
+class Registry(Generic[T]):
+    """Modules of a package that define a NAME, by that name."""
+
+    def __init__(self, package: str, unknown: str) -> None:
+        """Take how the refusal of an unknown name begins; `{}` stands for the name."""
+        self._package = package
+        self._unknown = unknown
+        self._members: Mapping[str, T] | None = None
+
+    def members(self) -> Mapping[str, T]:
+        """Map the name of every member to its module."""
+        if self._members is None:
+            modules = discover(self._package).values()
+            named = [module for module in modules if hasattr(module, "NAME")]
+            self._members = {module.NAME: cast("T", module) for module in named}
+        return self._members
+
+    def find(self, name: str) -> T:
+        """Return the member of this name; raise UnknownMethod, which lists the known ones."""
+        try:
+            return self.members()[name]
+        except KeyError:
+            known = ", ".join(self.members())
+            raise UnknownMethod(f"{self._unknown.format(name)}; known are {known}") from None
 
 
 def about(

@@ -18,7 +18,7 @@ from apps.accounts.domain.names import display_name_error, username_error
 from apps.accounts.domain.roles import Role
 from apps.accounts.models import AccountGrant, ApiToken, User
 from apps.audit.services import record
-from apps.common.errors import ApplicationError, Conflict, FieldError, check_version
+from apps.common.errors import ApplicationError, Conflict, check_version
 from apps.common.events import publish
 
 TOKEN_PREFIX = "weir_"
@@ -36,10 +36,9 @@ def _check_password(password: str, user: User) -> None:
     try:
         validate_password(password, user)
     except ValidationError as error:
-        raise ApplicationError(
-            "invalid_password",
-            " ".join(error.messages),
-            errors=[FieldError(field="password", message=" ".join(error.messages))],
+        message = " ".join(error.messages)
+        raise ApplicationError.of_field(
+            "password", message, code="invalid_password", detail=message
         ) from error
 
 
@@ -48,9 +47,7 @@ def _check_name_free(username: str, user: User | None = None) -> None:
     others = others.exclude(pk=user.pk if user and user.pk else 0)
     if others.exists():
         message = f'"{username}" is taken; choose another name.'
-        raise Conflict(
-            "username_taken", message, errors=[FieldError(field="username", message=message)]
-        )
+        raise Conflict.of_field("username", message, code="username_taken", detail=message)
 
 
 def _check_names(user: User, changed: Collection[str]) -> None:
@@ -64,11 +61,7 @@ def _check_names(user: User, changed: Collection[str]) -> None:
         wrong[parts[0]] = display_name_error(user.display_name)
     for field, message in wrong.items():
         if message:
-            raise ApplicationError(
-                "invalid_name",
-                f"{field}: {message}",
-                errors=[FieldError(field=field, message=message)],
-            )
+            raise ApplicationError.of_field(field, message, code="invalid_name")
 
 
 def _grant(user: User, giver: User | None, *kinds: str) -> None:
@@ -196,9 +189,7 @@ def password_change(*, user: User, current: str, password: str) -> User:
     row = User.objects.select_for_update().get(pk=user.pk)
     if not row.check_password(current):
         message = "This is not your password."
-        raise ApplicationError(
-            "wrong_password", message, errors=[FieldError(field="current", message=message)]
-        )
+        raise ApplicationError.of_field("current", message, code="wrong_password", detail=message)
     _set_password(row, password)
     row.version += 1
     row.save()
@@ -251,19 +242,13 @@ def token_create(
     excess = sorted(set(roles) - set(owner.roles))
     if excess:
         message = f"You do not have the role {excess[0]} yourself."
-        raise ApplicationError(
-            "roles_exceed_owner", message, errors=[FieldError(field="roles", message=message)]
-        )
+        raise ApplicationError.of_field("roles", message, code="roles_exceed_owner", detail=message)
     if expires_at is not None and expires_at <= timezone.now():
         message = "This time is in the past."
-        raise ApplicationError(
-            "invalid", message, errors=[FieldError(field="expires_at", message=message)]
-        )
+        raise ApplicationError.of_field("expires_at", message, detail=message)
     if ApiToken.objects.filter(owner=owner, name=name).exists():
         message = f'You already have a token "{name}".'
-        raise Conflict(
-            "token_name_taken", message, errors=[FieldError(field="name", message=message)]
-        )
+        raise Conflict.of_field("name", message, code="token_name_taken", detail=message)
     secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
         owner=owner,

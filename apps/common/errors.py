@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
+
+from weir.errors import InvalidProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +40,29 @@ class ApplicationError(Exception):
         self.extra = extra or {}
         if status is not None:
             self.status = status
+
+    @classmethod
+    def of_field(
+        cls,
+        field: str,
+        message: str,
+        *,
+        code: str = "invalid",
+        status: int | None = None,
+        detail: str = "",
+    ) -> Self:
+        """Return the refusal of one field; `detail` is said instead of `field: message`."""
+        return cls(
+            code,
+            detail or (f"{field}: {message}" if field else message),
+            status=status,
+            errors=[FieldError(field=field, message=message)],
+        )
+
+    @classmethod
+    def of_problem(cls, error: InvalidProblem, *, code: str = "invalid_problem") -> Self:
+        """Return the refusal of data that the kernel refuses, with the kernel's field."""
+        return cls.of_field(error.path, error.message, code=code, status=422)
 
 
 class Conflict(ApplicationError):

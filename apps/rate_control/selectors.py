@@ -7,7 +7,7 @@ from apps.allocations.domain.proposal import RATE
 from apps.allocations.selectors.in_force import latest_allocation, latest_plan
 from apps.catalog.models import Topic
 from apps.executions.models import Setting
-from apps.plans.selectors.policies import terms_for
+from apps.policies.selectors import terms_for
 from apps.systems.models import System
 from apps.telemetry.domain.backlog import Backlog
 from apps.telemetry.selectors.backlog import backlogs_of

@@ -22,13 +22,13 @@ from django.utils import timezone
 
 from apps.allocations.domain.proposal import LIMIT, RATE
 from apps.allocations.selectors.in_force import latest_allocation, latest_plan
-from apps.allocations.selectors.routing import routed_problem
+from apps.allocations.selectors.problems import routed_problem
 from apps.common.locks import lock_try
 from apps.executions.models import ACTIVE_NAMES, Execution, Setting
 from apps.executions.services.settings import settings_control
-from apps.plans.domain.terms import Terms
-from apps.plans.domain.windows import window_state
-from apps.plans.selectors.policies import terms_for_systems
+from apps.policies.domain.terms import Terms
+from apps.policies.domain.windows import window_state
+from apps.policies.selectors import terms_for_systems
 from apps.systems.models import System
 from apps.telemetry.selectors.measured import Measured, measured
 from apps.topology.models import Link

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable
 
-from apps.common.errors import Conflict, FieldError
+from apps.common.errors import Conflict
 from apps.common.formatting import counted
 from apps.systems.models import System
 from apps.systems.services import entity_change
@@ -48,17 +48,13 @@ def overlay_edit_check(system: System, overlay: Overlay | None, edited: Collecti
     if count:
         agents = counted(count, "agent is enrolled", "agents are enrolled")
         name = f"{overlay} is in force" if overlay and overlay.in_force else "it would be in force"
-        raise Conflict(
-            "agents_are_enrolled",
-            f"{agents} in {system}, and {name}: an edit would move links that carry messages, "
-            "without a plan. Find a better overlay or name a goal topology, and carry out its "
-            "plan; or revoke the agents first.",
-            errors=[
-                FieldError(
-                    field=moved[0],
-                    message="Changes by a plan while agents are enrolled.",
-                )
-            ],
+        raise Conflict.of_field(
+            moved[0],
+            "Changes by a plan while agents are enrolled.",
+            code="agents_are_enrolled",
+            detail=f"{agents} in {system}, and {name}: an edit would move links that carry "
+            "messages, without a plan. Find a better overlay or name a goal topology, and carry "
+            "out its plan; or revoke the agents first.",
         )
 
 

@@ -1,8 +1,7 @@
 """Compare many goal topologies in two rounds of many small pieces (the shape `evaluate`).
 
 First every method and seed designs a candidate, then every planner and seed plans the way to every
-different one, in a few tasks per core. News goes home in batches while the tasks run (`Outbox`);
-the job's output holds all of it.
+different one, in a few tasks per core.
 """
 
 import json
@@ -16,7 +15,6 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from spark_tasks.io import ANSWER_SCHEMA, read_snapshot, write_answer
 from spark_tasks.order import JobOrder
-from spark_tasks.outbox import Outbox
 from spark_tasks.partitions import cores
 from spark_tasks.progress import Reporter
 from weir import __version__
@@ -35,7 +33,6 @@ from weir.evaluation.portfolio import (
     Unit,
     design,
     designs,
-    evaluate,
     gather,
     named,
     portfolio_from_dict,
@@ -43,7 +40,7 @@ from weir.evaluation.portfolio import (
     solve_unit,
     units,
 )
-from weir.model.evaluation import Candidate, EvaluationProblem, EvaluationResult, PlanRow
+from weir.model.evaluation import EvaluationProblem, EvaluationResult
 from weir.routing.cost import routing
 
 TASKS_PER_CORE = 3
@@ -56,24 +53,6 @@ def build(spark: Any, input_uri: str, output_uri: str, order: JobOrder) -> None:
     answer, error = _spread(spark, input_uri, order)
     row = [(None if answer is None else bytearray(answer), error)]
     write_answer(spark.createDataFrame(row, ANSWER_SCHEMA).coalesce(1), output_uri)
-
-
-def evaluate_payload(payload: bytes, order: JobOrder) -> tuple[bytes | None, str | None]:
-    """Return the answer of a whole evaluation in this process: the one that Spark gives, too."""
-    with _outbox(order) as outbox:
-        try:
-            problem = evaluation_from_json(payload)
-            result = evaluate(
-                problem,
-                portfolio_from_dict(order.parameters),
-                clock=time.monotonic,
-                cancelled=lambda: outbox.told_to_stop,
-                limit_s=order.time_limit_s,
-                on_row=lambda row: outbox.add(_news(row)),
-            )
-        except WeirError as error:
-            return None, str(error)
-    return _answer(problem, result), None
 
 
 def _spread(spark: Any, input_uri: str, order: JobOrder) -> tuple[bytes | None, str | None]:
@@ -94,7 +73,7 @@ def _spread(spark: Any, input_uri: str, order: JobOrder) -> tuple[bytes | None, 
         rows = rounds.pieces("plan", [_unit_to_dict(unit) for unit in work])
     found = [plan_row_from_dict(row) for row in rows]
     result = gather(problem, candidates, found, today=today, objective=portfolio.objective)
-    return _answer(problem, result), None
+    return answer_of(problem, result), None
 
 
 class _Rounds:
@@ -151,36 +130,16 @@ def solve_share(
     limit_s = share_s(order.time_limit_s, share["count"], share["tasks"], part)
     asked = designs(portfolio)
     found = []
-    with _outbox(order) as outbox:
-        context: dict[str, Any] = {
-            "clock": time.monotonic,
-            "cancelled": lambda: outbox.told_to_stop,
-            "limit_s": limit_s,
-        }
-        for at, piece in share["pieces"]:
-            if designing:
-                candidate = design(problem, asked[piece["at"]], **context)
-                found.append((at, candidate_to_dict(candidate)))
-                outbox.add(_news(candidate))
-            else:
-                row = solve_unit(problem, _unit_from_dict(at, piece), **context)
-                found.append((at, plan_row_to_dict(row)))
-                outbox.add(_news(row))
-            if outbox.told_to_stop:  # whoever stopped it knows why and drops the answer
-                break
+    clock = time.monotonic
+    for at, piece in share["pieces"]:
+        if designing:
+            candidate = design(problem, asked[piece["at"]], clock=clock, limit_s=limit_s)
+            found.append((at, candidate_to_dict(candidate)))
+        else:
+            unit = _unit_from_dict(at, piece)
+            row = solve_unit(problem, unit, clock=clock, limit_s=limit_s)
+            found.append((at, plan_row_to_dict(row)))
     return found
-
-
-def _outbox(order: JobOrder) -> Outbox:
-    return Outbox(order.inputs.get("points_url", ""), order.progress_token)
-
-
-def _news(row: Candidate | PlanRow) -> dict[str, Any]:
-    """Return what is posted early: figures; trees and steps are large and travel once, at the
-    end."""
-    if isinstance(row, Candidate):
-        return {"kind": "candidate", **candidate_to_dict(row), "edges": None}
-    return {"kind": "plan", **plan_row_to_dict(row), "plan": None}
 
 
 def _unit_to_dict(unit: Unit) -> dict[str, Any]:
@@ -203,7 +162,7 @@ def _unit_from_dict(index: int, plain: dict[str, Any]) -> Unit:
     )
 
 
-def _answer(problem: EvaluationProblem, result: EvaluationResult) -> bytes:
+def answer_of(problem: EvaluationProblem, result: EvaluationResult) -> bytes:
     """Return the answer in its one spelling; the hash says which problem it belongs to."""
     plain = evaluation_result_to_dict(result)
     stamped = {**plain, "problem_hash": evaluation_hash(problem), "kernel_version": __version__}

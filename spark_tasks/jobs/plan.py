@@ -10,7 +10,6 @@ import pandas as pd
 
 from spark_tasks.io import ANSWER_SCHEMA, read_snapshot, write_answer
 from spark_tasks.order import JobOrder
-from spark_tasks.progress import Reporter
 from weir.codec.transformation import transformation_from_json, transformation_plan_to_dict
 from weir.errors import WeirError
 from weir.planners import DEFAULT, PlanProgress, planner
@@ -35,32 +34,21 @@ def plan_payload(payload: bytes, order: JobOrder) -> tuple[bytes | None, str | N
     it."""
     limit_s = order.time_limit_s
     begin_s = time.monotonic()
-    with Reporter(order.progress_url, order.progress_token) as reporter:
 
-        def stop(progress: PlanProgress) -> bool:
-            reporter.offer(
-                {
-                    "round": progress.round,
-                    "actions": progress.actions,
-                    "steps": progress.steps,
-                    "lower_bound_actions": progress.lower_bound_actions,
-                    "lower_bound_steps": progress.lower_bound_steps,
-                }
-            )
-            late = limit_s is not None and time.monotonic() - begin_s >= limit_s
-            return reporter.told_to_stop or late
+    def stop(_: PlanProgress) -> bool:
+        return limit_s is not None and time.monotonic() - begin_s >= limit_s
 
-        try:
-            chosen = planner(order.method or DEFAULT)
-            found = chosen.plan(
-                transformation_from_json(payload),
-                from_dict(chosen.Params, order.parameters),
-                objective=order.inputs.get("objective", "actions"),
-                stop=stop,
-                seed=order.seed,
-            )
-        except WeirError as error:
-            return None, str(error)
+    try:
+        chosen = planner(order.method or DEFAULT)
+        found = chosen.plan(
+            transformation_from_json(payload),
+            from_dict(chosen.Params, order.parameters),
+            objective=order.inputs.get("objective", "actions"),
+            stop=stop,
+            seed=order.seed,
+        )
+    except WeirError as error:
+        return None, str(error)
     found = replace(found, runtime_s=round(time.monotonic() - begin_s, 6))
     plain = transformation_plan_to_dict(found, priced=True)
     return json.dumps(plain, sort_keys=True).encode(), None

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from apps.executions.api import messages
-from apps.executions.api.pool import pool_close
+from apps.executions.services.pool import pool_close
 from apps.runs.services import progress_token
 from apps.telemetry.services import agent_enrol
 from config import request_guard

@@ -183,7 +183,7 @@ class Loop:
 
     def close(self) -> None:
         """End everything that still waits."""
-        from apps.executions.api.pool import pool_close
+        from apps.executions.services.pool import pool_close
 
         async def end() -> None:
             await self.client.aclose()

@@ -1,5 +1,6 @@
 """A small system whose traffic asks for another tree, and its evaluations, without Spark."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,12 +18,14 @@ from apps.systems.models import System
 from apps.systems.services import entity_create
 from apps.telemetry.models import Agent
 from apps.topology.models import Broker, Link, Overlay
-from spark_tasks.jobs.evaluate import evaluate_payload
-from spark_tasks.order import JobOrder
+from spark_tasks.jobs.evaluate import answer_of
 from tests.factories import make_broker, make_class, make_system, make_topic
 from tests.factories.runs import claim
+from tests.weir.evaluation.whole import evaluate
 from weir import actions
+from weir.codec.evaluation import evaluation_from_json
 from weir.coordination.wire import Report, ReportPhase
+from weir.evaluation.portfolio import portfolio_from_dict
 
 EDGES = ("ab", "bc", "cd", "de")
 """A row of five brokers: what a publishes for e crosses four links."""
@@ -93,15 +96,10 @@ def make_row(name: str = "row", edges: tuple[str, ...] = EDGES) -> Row:
 
 def kernel_answer(run: Run) -> bytes:
     """What the Spark job would answer, computed in this process."""
-    order = JobOrder(
-        method=run.method,
-        parameters=run.parameters,
-        seed=run.seed,
-        time_limit_s=run.time_limit_s,
-    )
-    answer, error = evaluate_payload(bytes(run.snapshot.payload), order)
-    assert answer is not None, error
-    return answer
+    problem = evaluation_from_json(bytes(run.snapshot.payload))
+    portfolio = portfolio_from_dict(run.parameters)
+    result = evaluate(problem, portfolio, clock=time.monotonic, limit_s=run.time_limit_s)
+    return answer_of(problem, result)
 
 
 def make_evaluation(row: Row, actor: User | None = None, **values: Any) -> Evaluation:

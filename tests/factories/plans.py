@@ -9,7 +9,7 @@ from apps.executions.services import executions_tick
 from apps.executions.services.reports import agent_heard, session_open
 from apps.plans.models import Plan
 from apps.plans.services import plan_approve, plan_create, plan_execute, plan_submit, plans_settle
-from apps.plans.services.policies import policy_for, policy_update
+from apps.policies.services import policy_for, policy_update
 from apps.systems.models import System
 from apps.systems.services import entity_update
 from apps.telemetry.models import Agent

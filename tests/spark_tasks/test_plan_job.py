@@ -1,14 +1,15 @@
 """The job `plan`: the kernel's plan, and the kernel's evaluation whoever computes which piece."""
 
 import json
+import time
 
 import pytest
 
 from spark_tasks import entry
-from spark_tasks.jobs.evaluate import evaluate_payload, solve_share
+from spark_tasks.jobs.evaluate import answer_of, solve_share
 from spark_tasks.jobs.plan import plan_payload
-from tests.spark_tasks.house import House
 from tests.spark_tasks.orders import order
+from tests.weir.evaluation.whole import evaluate
 from tests.weir.topologies.instances import problem
 from weir.codec.evaluation import evaluation_bytes, evaluation_hash
 from weir.codec.evaluation_result import evaluation_result_from_dict
@@ -16,6 +17,7 @@ from weir.codec.transformation import (
     transformation_bytes,
     transformation_plan_from_dict,
 )
+from weir.evaluation.portfolio import portfolio_from_dict
 from weir.transformation.validation import check
 from weir.transformation.workloads import paper_workload
 
@@ -48,9 +50,8 @@ def repeatable(answer):
 
 @pytest.fixture(scope="module")
 def here(evaluation):
-    answer, error = evaluate_payload(evaluation_bytes(evaluation), told())
-    assert error is None
-    return repeatable(answer)
+    result = evaluate(evaluation, portfolio_from_dict(ASKED), clock=time.monotonic)
+    return repeatable(answer_of(evaluation, result))
 
 
 def test_plan_is_valid_and_complete(evaluation):
@@ -102,28 +103,6 @@ def test_every_share_of_the_work_together_is_all_of_it(evaluation, here, kind):
         assert [row["plan"]["steps"] for row in rows] == [r["plan"]["steps"] for r in planned]
 
 
-def test_news_comes_home_while_the_task_runs(evaluation, monkeypatch):
-    monkeypatch.setattr("spark_tasks.outbox.EVERY_S", 0.01)
-    with House() as house:
-        parameters = told(points_url=house.url, progress_token="secret")
-        evaluate_payload(evaluation_bytes(evaluation), parameters)
-    assert {row["kind"] for row in house.rows} == {"candidate", "plan"}
-    assert all(row.get("edges") is None and row.get("plan") is None for row in house.rows)
-
-
-@pytest.mark.parametrize(
-    ("payload", "parameters", "words"),
-    [
-        (b"{", told(), "not JSON at line 1"),
-        (None, order(parameters={**ASKED, "seeds": []}), "must hold at least one seed"),
-    ],
-)
-def test_refusal_is_a_sentence(evaluation, payload, parameters, words):
-    answer, error = evaluate_payload(payload or evaluation_bytes(evaluation), parameters)
-    assert answer is None
-    assert words in error
-
-
 @pytest.mark.parametrize(
     ("payload", "parameters", "words"),
     [
@@ -158,16 +137,23 @@ class TestOnSpark:
     def test_evaluation_is_the_same_as_without_spark(
         self, spark_server, evaluation, here, tmp_path
     ):
-        with House() as house:
-            answer = self.run(
-                spark_server,
-                evaluation_bytes(evaluation),
-                tmp_path,
-                told(points_url=house.url, progress_token="x"),
-                job="evaluate",
-            )
+        payload = evaluation_bytes(evaluation)
+        answer = self.run(spark_server, payload, tmp_path, told(), job="evaluate")
         assert repeatable(answer) == here
-        assert len(house.rows) == len(here["candidates"]) + len(here["rows"]) - 1
+
+    @pytest.mark.parametrize(
+        ("payload", "parameters", "words"),
+        [
+            (b"{", told(), "not JSON at line 1"),
+            (None, order(parameters={**ASKED, "seeds": []}), "must hold at least one seed"),
+        ],
+    )
+    def test_refused_evaluation_is_a_job_error(
+        self, spark_server, evaluation, tmp_path, payload, parameters, words
+    ):
+        payload = payload or evaluation_bytes(evaluation)
+        with pytest.raises(entry.JobError, match=words):
+            self.run(spark_server, payload, tmp_path, parameters, job="evaluate")
 
     def test_plan_is_the_same_as_without_spark_and_refusal_is_a_job_error(
         self, spark_server, tmp_path

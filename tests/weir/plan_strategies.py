@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import networkx as nx
 from hypothesis import strategies as st
 
 from weir.actions import Edge, InForce, edge, replay, setting_key
+from weir.codec.plan import plan_bytes
 from weir.model.plan import Action, Bound, Plan, Promise, Source, Step
+
+
+def plan_hash(plan: Plan) -> str:
+    """What an approval is bound to."""
+    return hashlib.sha256(plan_bytes(plan)).hexdigest()
+
 
 names = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), min_size=1).filter(
     str.strip

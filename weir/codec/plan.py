@@ -1,13 +1,12 @@
 """Plans as plain dicts and canonical bytes: the only parser of the plan format (version 1).
 
-`plan_from_dict` refuses what does not fit with one InvalidProblem that names entry and field;
-`plan_hash` is what an approval is bound to. The order of steps and actions is part of the plan,
-the order of keys is not; 10 and 10.0 msg/s are the same rate.
+`plan_from_dict` refuses what does not fit with one InvalidProblem that names entry and field; the
+SHA-256 of `plan_bytes` is what an approval is bound to. The order of steps and actions is part of
+the plan, the order of keys is not; 10 and 10.0 msg/s are the same rate.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,6 @@ __all__ = [
     "inverse_steps",
     "plan_bytes",
     "plan_from_dict",
-    "plan_hash",
     "plan_to_dict",
     "steps_from_list",
     "steps_to_list",
@@ -130,11 +128,6 @@ def plan_bytes(plan: Plan) -> bytes:
         allow_nan=False,
     )
     return text.encode()
-
-
-def plan_hash(plan: Plan) -> str:
-    """SHA-256 of the canonical bytes, in hex."""
-    return hashlib.sha256(plan_bytes(plan)).hexdigest()
 
 
 def plan_from_dict(obj: object) -> Plan:

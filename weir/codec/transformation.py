@@ -6,7 +6,6 @@ names the entry and the next move.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -86,11 +85,6 @@ def transformation_bytes(problem: Transformation) -> bytes:
         transformation_to_dict(problem), sort_keys=True, separators=(",", ":"), ensure_ascii=False
     )
     return text.encode()
-
-
-def transformation_hash(problem: Transformation) -> str:
-    """SHA-256 of the canonical bytes, in hex."""
-    return hashlib.sha256(transformation_bytes(problem)).hexdigest()
 
 
 def move_to_dict(move: Move) -> dict[str, str]:

@@ -24,7 +24,7 @@ from weir.evaluation.request import (
     designs,
     portfolio_from_dict,
 )
-from weir.model.evaluation import Candidate, EvaluationResult, PlanRow
+from weir.model.evaluation import Candidate, PlanRow
 from weir.model.transformation import Transformation
 from weir.planners import planner
 from weir.plugins import from_dict
@@ -50,7 +50,6 @@ __all__ = [
     "Unit",
     "design",
     "designs",
-    "evaluate",
     "gather",
     "named",
     "portfolio_from_dict",
@@ -79,7 +78,6 @@ def design(
     asked: Design,
     *,
     clock: Callable[[], float],
-    cancelled: Callable[[], bool] = lambda: False,
     limit_s: float | None = None,
 ) -> Candidate:
     """The candidate, priced; one without a tree says why."""
@@ -90,7 +88,7 @@ def design(
     def stop(_: object) -> bool:
         nonlocal late
         late = late or (end_s is not None and clock() >= end_s)
-        return late or cancelled()
+        return late
 
     try:
         if asked.method == GOAL:
@@ -160,7 +158,6 @@ def solve_unit(
     unit: Unit,
     *,
     clock: Callable[[], float],
-    cancelled: Callable[[], bool] = lambda: False,
     limit_s: float | None = None,
 ) -> PlanRow:
     """The unit's plan, checked by the independent validator, and what it is worth."""
@@ -178,7 +175,7 @@ def solve_unit(
             asked,
             from_dict(chosen.Params, dict(unit.planner.parameters)),
             objective=unit.objective,
-            stop=lambda _: cancelled() or (limit_s is not None and clock() - begin_s >= limit_s),
+            stop=lambda _: limit_s is not None and clock() - begin_s >= limit_s,
             seed=unit.seed,
         )
         if found.status == "infeasible":
@@ -231,34 +228,3 @@ def _check_spans(problem: EvaluationProblem, edges: frozenset[Edge]) -> None:
     for broker in sorted(spanned ^ set(problem.names)):
         what = "misses" if broker in problem.names else "has"
         raise InvalidProblem("edges", f"the goal {what} broker {broker}")
-
-
-def evaluate(
-    problem: EvaluationProblem,
-    portfolio: Portfolio,
-    *,
-    clock: Callable[[], float],
-    cancelled: Callable[[], bool] = lambda: False,
-    limit_s: float | None = None,
-    on_row: Callable[[Candidate | PlanRow], None] = lambda _: None,
-) -> EvaluationResult:
-    """The whole evaluation, one piece after the other; cut short once `cancelled` says so."""
-    asked = designs(portfolio)
-    piece_s = share_s(limit_s, len(asked), 1, DESIGN_SHARE)
-    made = [
-        design(problem, each, clock=clock, cancelled=cancelled, limit_s=piece_s) for each in asked
-    ]
-    today = routing(problem, problem.today)
-    candidates = named(made, today)
-    for candidate in candidates:
-        on_row(candidate)
-    rows = []
-    work = units(problem, portfolio, candidates)
-    piece_s = share_s(limit_s, len(work), 1, 1 - DESIGN_SHARE)
-    for unit in work:
-        row = solve_unit(problem, unit, clock=clock, cancelled=cancelled, limit_s=piece_s)
-        if cancelled():
-            break
-        rows.append(row)
-        on_row(row)
-    return gather(problem, candidates, rows, today=today, objective=portfolio.objective)

@@ -6,14 +6,12 @@ itself) and `solve(problem, params, *, stop, seed, on_progress=None, start=None)
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
-from weir.errors import UnknownMethod
-from weir.plugins import discover
+from weir.plugins import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from weir.model import Problem, Result, Start
     from weir.stop import Progress
@@ -44,17 +42,6 @@ class Optimizer(Protocol):
         ...
 
 
-@cache
-def methods() -> Mapping[str, Optimizer]:
-    """Map the name of every optimizer to its module."""
-    modules = discover("weir.optimizers").values()
-    return {module.NAME: cast("Optimizer", module) for module in modules}
-
-
-def method(name: str) -> Optimizer:
-    """Return the optimizer of this name; raise UnknownMethod, which lists the known ones."""
-    try:
-        return methods()[name]
-    except KeyError:
-        known = ", ".join(methods())
-        raise UnknownMethod(f'no optimizer "{name}"; known are {known}') from None
+_REGISTRY: Registry[Optimizer] = Registry("weir.optimizers", 'no optimizer "{}"')
+methods = _REGISTRY.members
+method = _REGISTRY.find

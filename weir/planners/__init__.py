@@ -7,14 +7,12 @@ itself) and `plan(problem, params, *, objective, stop, seed, on_progress=None, s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
-from weir.errors import UnknownMethod
-from weir.plugins import discover
+from weir.plugins import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from weir.model.transformation import Objective, Steps, Transformation, TransformationPlan
 
@@ -59,17 +57,6 @@ class Planner(Protocol):
         ...
 
 
-@cache
-def planners() -> Mapping[str, Planner]:
-    """Map the name of every planner to its module."""
-    modules = discover("weir.planners").values()
-    return {module.NAME: cast("Planner", module) for module in modules}
-
-
-def planner(name: str) -> Planner:
-    """Return the planner of this name; raise UnknownMethod, which lists the known ones."""
-    try:
-        return planners()[name]
-    except KeyError:
-        known = ", ".join(planners())
-        raise UnknownMethod(f'no planner "{name}"; known are {known}') from None
+_REGISTRY: Registry[Planner] = Registry("weir.planners", 'no planner "{}"')
+planners = _REGISTRY.members
+planner = _REGISTRY.find

@@ -114,12 +114,6 @@ class Replay:
         self._into[v] += self._down[v]
         self._into[self._parent[v]] += self._up[v]
 
-    def link_load(self, a: str, b: str) -> float:
-        """Return the messages per second over a link of the tree as it is now."""
-        i, j = self._traffic.number[a], self._traffic.number[b]
-        child = i if self._parent[i] == j else j
-        return float(self._up[child] + self._down[child])
-
     @property
     def edges(self) -> frozenset[Edge]:
         """Return the tree as it is now."""

@@ -8,14 +8,13 @@ Files of this folder without a NAME are what the methods share: `cost`, `benefit
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
-from weir.errors import UnknownMethod, WeirError
-from weir.plugins import discover
+from weir.errors import WeirError
+from weir.plugins import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from weir.model.evaluation import EvaluationProblem
     from weir.model.transformation import Edge
@@ -58,18 +57,6 @@ class Designer(Protocol):
         ...
 
 
-@cache
-def designers() -> Mapping[str, Designer]:
-    """Map the name of every method to its module."""
-    modules = discover("weir.topologies").values()
-    members = [module for module in modules if hasattr(module, "NAME")]
-    return {module.NAME: cast("Designer", module) for module in members}
-
-
-def designer(name: str) -> Designer:
-    """Return the method of this name; raise UnknownMethod, which lists the known ones."""
-    try:
-        return designers()[name]
-    except KeyError:
-        known = ", ".join(designers())
-        raise UnknownMethod(f'no method "{name}" for goal topologies; known are {known}') from None
+_REGISTRY: Registry[Designer] = Registry("weir.topologies", 'no method "{}" for goal topologies')
+designers = _REGISTRY.members
+designer = _REGISTRY.find

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 
 from weir.transformation.crossing_bound import crossing_slides
 from weir.transformation.moves import neighbours
-from weir.transformation.path_bound import steps_to_join_all, ways
+from weir.transformation.path_bound import steps_to_join, ways
 from weir.transformation.token_bound import arrivals, never_move
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ def _steps(problem: Transformation, counts: Arrivals, slides: int) -> int:
     if only_slides:
         initial, goal = problem.initial, problem.goal
         fixed = never_move(problem) & initial & goal
-        steps = max(steps, steps_to_join_all(ways(initial, goal - initial, fixed), disjoint))
-        steps = max(steps, steps_to_join_all(ways(goal, initial - goal, fixed), disjoint))
+        steps = max(steps, steps_to_join(ways(initial, goal - initial, fixed), disjoint))
+        steps = max(steps, steps_to_join(ways(goal, initial - goal, fixed), disjoint))
     if disjoint:
         steps = max(steps, _busiest(problem, counts, only_slides))
         taken = (3 if only_slides else 2) * slides + 2 * (len(problem.added) + len(problem.removed))

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from weir.actions import edge
 from weir.errors import InvalidProblem
+from weir.model.transformation import Move
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
 
-    from weir.model.transformation import ActionCosts, Edge, Move
+    from weir.model.transformation import ActionCosts, Edge
 
 Neighbours = dict[str, set[str]]
 """The tree: every broker in it with those it is linked to."""
@@ -60,6 +61,19 @@ def path(tree: Mapping[str, Set[str]], start: str, end: str) -> list[str]:
     while way[-1] != start:
         way.append(came[way[-1]])
     return way[::-1]
+
+
+def slides(
+    tree: Mapping[str, Set[str]], removes: tuple[str, str], makes: tuple[str, str]
+) -> list[Move]:
+    """Shifts by which link a-b becomes c-d, c on the side of a: one end slides to its place along
+    its side, then the other."""
+    (a, b), (c, d) = removes, makes
+    near, far = pairwise(path(tree, a, c)), pairwise(path(tree, b, d))
+    return [
+        *(Move(op="shift", broker=b, source=here, to=there) for here, there in near),
+        *(Move(op="shift", broker=c, source=here, to=there) for here, there in far),
+    ]
 
 
 def change(tree: Mapping[str, Set[str]], move: Move) -> Change:

@@ -65,13 +65,8 @@ class Way(NamedTuple):
     movable: int
 
 
-def steps_to_join(way: Way, disjoint: bool) -> int:
-    """Steps at least until the way is a single link; 0 where nothing on it may move."""
-    return steps_to_join_all((way,), disjoint)
-
-
-def steps_to_join_all(ways: Iterable[Way], disjoint: bool) -> int:
-    """The most that any of the ways takes."""
+def steps_to_join(ways: Iterable[Way], disjoint: bool) -> int:
+    """Steps at least until each way is a single link; one on which nothing may move takes 0."""
     steps = 0
     for way in sorted(set(ways), reverse=True):
         while way.movable and not _within(way, disjoint, steps):

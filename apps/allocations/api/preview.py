@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.domain.roles import Permission
 from apps.allocations.api.serializers import STATUSES
-from apps.allocations.selectors.changes import KINDS
+from apps.allocations.selectors.against import KINDS
 from apps.allocations.services.preview import Preview, PreviewChange, utilities_preview
 from apps.common.api.forms import Form
 from apps.systems.models import System

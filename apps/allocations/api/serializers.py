@@ -9,7 +9,7 @@ from apps.accounts.api.permissions import granted
 from apps.accounts.domain.roles import Permission
 from apps.allocations.domain.causes import ModelChange
 from apps.allocations.models import Allocation, ClassPopulation, FlowRate, ResourceLoad
-from apps.allocations.selectors.changes import KINDS, QuantityChange
+from apps.allocations.selectors.against import KINDS, QuantityChange
 from apps.catalog.api.views import ParameterDescriptionSerializer
 from apps.common.api.fields import choices, command_list
 from apps.common.api.forms import Form

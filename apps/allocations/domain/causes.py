@@ -6,9 +6,6 @@ from typing import Any
 
 Plain = Mapping[str, Any]
 
-ORDER = ("node", "link", "flow", "class")
-"""The order of differences: capacities come first because they most often move prices."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChange:
@@ -31,7 +28,10 @@ class ModelChange:
 
 
 def model_changes(before: Plain, after: Plain) -> list[ModelChange]:
-    """Return every difference between two problems in plain form (docs/formats.md, Allocation)."""
+    """Return every difference between two problems in plain form (docs/formats.md, Allocation).
+
+    Capacities come first because they most often move prices.
+    """
     changes: list[ModelChange] = []
     for what, entries, compare in (
         ("node", "nodes", _node),

@@ -11,7 +11,7 @@ from apps.allocations.domain.proposal import LIMIT, RATE, Proposal, Scarce, Sett
 from apps.allocations.domain.sentences import consumers, number
 from apps.common.formatting import percent
 from apps.plans.domain.naming import listed
-from apps.plans.domain.terms import Terms
+from apps.policies.domain.terms import Terms
 from weir import enactment
 from weir.enactment import Judgement, Kept, Note, Past, Reason, Values, Verdict
 from weir.model import loads

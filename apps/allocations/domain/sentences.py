@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from apps.allocations.domain.proposal import Proposal, Scarce
 from apps.common.formatting import counted, percent
+from apps.plans.domain.envelope import offered_bound
 from apps.plans.domain.naming import listed
 from apps.plans.domain.structure import reasons
 from weir.model.plan import Bound, Promise
@@ -16,13 +18,6 @@ FULL = 0.95
 
 OVERLOAD = 1.0 + 1e-6
 """Above this load what is in force does not fit the model."""
-
-ENVELOPE_BAND = 0.5
-"""Offered rates may leave the measured or assumed ones by this share."""
-
-NOISE = 4.0
-"""Offered rates may also leave them by this many standard deviations of a Poisson count over the
-second of one sample."""
 
 DUST = 1e-9
 """Smaller amounts count as zero in the sentences."""
@@ -202,29 +197,15 @@ def promise(proposal: Proposal) -> tuple[Promise, ...]:
 
 
 def envelope(proposal: Proposal) -> tuple[Bound, ...]:
-    """Return the offered rates between which the promise holds; a bound's name is the flow's.
-
-    Measured flows: from half of what is offered now to half more than the larger of that and the
-    rate the model allows them. Others are assumed to offer what the model allows, or less.
-    """
+    """Return the offered rates between which the promise holds; a bound's name is the flow's."""
     bounds = []
     for flow in sorted(proposal.problem.flows, key=lambda row: row.id):
         if not proposal.sources.get(flow.id):
             continue
         offered = _finite(proposal.offered.get(flow.id))
-        most = max(flow.rate_max, offered or 0.0)
-        low = 0.0
-        if offered is not None:
-            low = max(0.0, (1 - ENVELOPE_BAND) * offered - NOISE * math.sqrt(offered))
-        bounds.append(
-            Bound(
-                name=flow.id,
-                unit="msg/s",
-                low=_finite(low) or 0.0,
-                high=_finite((1 + ENVELOPE_BAND) * most + NOISE * math.sqrt(most)) or 0.0,
-                measured=offered,
-            )
-        )
+        bound = offered_bound(flow.id, measured=offered, assumed=flow.rate_max)
+        low, high = _finite(bound.low) or 0.0, _finite(bound.high) or 0.0
+        bounds.append(replace(bound, low=low, high=high))
     return tuple(bounds)
 
 

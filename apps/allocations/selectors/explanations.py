@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.allocations.models import Allocation, ClassPopulation, Place, ResourceLoad
-from apps.allocations.selectors.snapshots import snapshot_plain
+from apps.allocations.selectors.problems import snapshot_plain
 from apps.common.errors import ApplicationError
 from weir.allocation.explanation import Explanation, explain
 from weir.codec import problem_from_dict

@@ -9,8 +9,7 @@ from apps.allocations.domain.proposal import LIMIT, RATE, Proposal, Scarce
 from apps.allocations.domain.worth import Functions, functions_of
 from apps.allocations.models import Allocation, Place
 from apps.allocations.selectors.in_force import latest_allocation, latest_plan
-from apps.allocations.selectors.routing import routed_problem
-from apps.allocations.selectors.snapshots import snapshot_plain
+from apps.allocations.selectors.problems import routed_problem, snapshot_plain
 from apps.catalog.models import Topic
 from apps.executions.models import Setting
 from apps.executions.selectors import in_force

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.allocations.models import Allocation
-from apps.common.errors import ApplicationError, Conflict, FieldError
+from apps.common.errors import ApplicationError, Conflict
 from apps.runs.models import Run
 from apps.runs.selectors import run_rows
 from apps.runs.services.computations import computation_start
@@ -100,8 +100,9 @@ def allocation_compare(
     for at, name in enumerate(names):
         if name not in known:
             message = f'no optimizer "{name}"; known are {", ".join(known)}'
-            field = FieldError(field=f"methods[{at}]", message=message)
-            raise ApplicationError("unknown_method", message, errors=[field])
+            raise ApplicationError.of_field(
+                f"methods[{at}]", message, code="unknown_method", detail=message
+            )
     # Two people who click at once must not start everything twice.
     Run.objects.select_for_update().get(pk=allocation.run_id)
     runs = _runs(allocation)

@@ -8,6 +8,7 @@ from apps.allocations.models import Allocation, FlowRate, ResourceLoad
 from apps.allocations.services.propose import allocation_plan
 from apps.allocations.services.store import store_rows
 from apps.calibration.selectors import calibrated_problem
+from apps.common.computing import params_of
 from apps.common.errors import ApplicationError, FieldError
 from apps.plans.models import Plan
 from apps.plans.selectors.routes import routes_of
@@ -22,10 +23,9 @@ from weir.codec import (
     start_of,
     start_to_dict,
 )
-from weir.errors import InvalidProblem, UnknownMethod
+from weir.errors import InvalidProblem
 from weir.model import Problem
 from weir.optimizers import method as find_method
-from weir.plugins import from_dict
 
 KIND = "allocation"
 DEFAULT_METHOD = "certified"
@@ -34,34 +34,11 @@ NAME_LENGTH = FlowRate._meta.get_field("flow").max_length or 0
 RESOURCE_LENGTH = ResourceLoad._meta.get_field("resource").max_length or 0
 
 
-def _checked_method(method: str, parameters: dict[str, Any]) -> None:
-    try:
-        optimizer = find_method(method)
-    except UnknownMethod as error:
-        raise ApplicationError(
-            "unknown_method", str(error), errors=[FieldError(field="method", message=str(error))]
-        ) from error
-    try:
-        from_dict(optimizer.Params, parameters)
-    except InvalidProblem as error:
-        field = f"parameters.{error.path}" if error.path else "parameters"
-        raise ApplicationError(
-            "invalid",
-            f"{field}: {error.message}",
-            errors=[FieldError(field=field, message=error.message)],
-        ) from error
-
-
 def _problem(plain: object) -> Problem:
     try:
         return problem_from_dict(plain)
     except InvalidProblem as error:
-        raise ApplicationError(
-            "invalid_problem",
-            str(error),
-            status=422,
-            errors=[FieldError(field=error.path, message=error.message)],
-        ) from error
+        raise ApplicationError.of_problem(error) from error
 
 
 def _storable(problem: Problem) -> None:
@@ -81,12 +58,7 @@ def _storable(problem: Problem) -> None:
     for path, name, length in names:
         if len(name) > length:
             message = f"longer than {length} characters; shorten it or use manage.py allocate"
-            raise ApplicationError(
-                "invalid_problem",
-                f"{path}: {message}",
-                status=422,
-                errors=[FieldError(field=path, message=message)],
-            )
+            raise ApplicationError.of_field(path, message, code="invalid_problem", status=422)
 
 
 def _modelled(system: System) -> Problem:
@@ -145,7 +117,7 @@ def freeze(
     On a system's model it begins where the last allocation by the same method left off, or else
     the last by any, unless it is asked to begin `cold`.
     """
-    _checked_method(method, parameters or {})
+    params_of(find_method, method, parameters or {})
     start = None
     if snapshot is not None:
         payload: bytes | Snapshot = snapshot

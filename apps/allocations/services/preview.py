@@ -5,10 +5,8 @@ with the draft, so that the draft causes every difference, not the method or the
 """
 
 import json
-import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -17,8 +15,10 @@ from apps.allocations.domain.worth import functions_of, worth
 from apps.allocations.models import Allocation
 from apps.allocations.services import DEFAULT_METHOD
 from apps.calibration.selectors import calibrated_problem
+from apps.catalog.domain.curves import field_of
 from apps.catalog.models import ConsumerClass, Topic, UtilityFunction
-from apps.common.errors import ApplicationError, FieldError
+from apps.common.computing import Queue, turn
+from apps.common.errors import ApplicationError
 from apps.systems.models import System
 from weir.codec import problem_from_dict, result_from_dict, start_of
 from weir.errors import InvalidProblem
@@ -33,15 +33,12 @@ MOST_ROWS = 5000
 SOLVE_S = 0.45
 """The time limit of each of the two solutions: the page waits about a second."""
 
-WAIT_S = 2.0
-"""How long a request waits for its turn; each process computes one preview at a time."""
-
 NOISE = 5e-4
 """Smaller relative changes of rates and prices are rounding of the method."""
 
 MOST_CHANGES = 40
 
-_turn = threading.BoundedSemaphore(1)
+PREVIEWS = Queue("Another preview is being computed. Try again in a second.")
 
 Drafts = Mapping[UUID, Mapping[str, Any]]
 
@@ -104,21 +101,8 @@ def utilities_preview(*, system: System, drafts: Drafts) -> Preview:
         raise ApplicationError(
             "nothing_to_optimize", f"{system} has no topics yet; nothing changes.", status=409
         )
-    with turn():
+    with turn(PREVIEWS):
         return _computed(system, drafts, names)
-
-
-@contextmanager
-def turn() -> Iterator[None]:
-    """Let one request at a time compute while a page waits. Raises ApplicationError when busy."""
-    if not _turn.acquire(timeout=WAIT_S):
-        raise ApplicationError(
-            "busy", "Another preview is being computed. Try again in a second.", status=429
-        )
-    try:
-        yield
-    finally:
-        _turn.release()
 
 
 def _checked(system: System, drafts: Drafts) -> dict[UUID, str]:
@@ -132,19 +116,14 @@ def _checked(system: System, drafts: Drafts) -> dict[UUID, str]:
         path = f"utilities.{public_id}"
         if public_id not in known:
             message = "No utility function of this system."
-            raise ApplicationError(
-                "invalid", message, errors=[FieldError(field=path, message=message)]
-            )
+            raise ApplicationError.of_field(path, message, detail=message)
         try:
             utility_from_dict({"kind": draft["kind"], **draft["parameters"]}, "")
         except InvalidProblem as error:
-            where = error.path.lstrip(".")
-            field = f"{path}.kind" if where == "kind" else f"{path}.parameters"
-            field = f"{field}.{where}" if where not in ("", "kind") else field
-            raise ApplicationError(
-                "invalid",
-                f"{known[public_id]}: {error.message}",
-                errors=[FieldError(field=field, message=error.message)],
+            raise ApplicationError.of_field(
+                f"{path}.{field_of(error)}",
+                error.message,
+                detail=f"{known[public_id]}: {error.message}",
             ) from error
     return known
 

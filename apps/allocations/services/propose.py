@@ -11,12 +11,12 @@ from apps.allocations.domain.steps import plan_steps
 from apps.allocations.models import Allocation
 from apps.allocations.selectors.proposed import proposal_of
 from apps.common.errors import Conflict
-from apps.plans.domain.rules import below_enactment_threshold
 from apps.plans.domain.structure import counted
-from apps.plans.domain.terms import Terms
 from apps.plans.models import Plan
-from apps.plans.selectors.policies import terms_for
 from apps.plans.services import plan_create
+from apps.policies.domain.rules import below_enactment_threshold
+from apps.policies.domain.terms import Terms
+from apps.policies.selectors import terms_for
 from apps.systems.models import System
 from weir.model.plan import Plan as Document
 from weir.model.plan import Source, Step

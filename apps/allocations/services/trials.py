@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from apps.allocations.models import Allocation
 from apps.allocations.selectors.explanations import class_explanation
-from apps.allocations.selectors.snapshots import snapshot_plain
+from apps.allocations.selectors.problems import snapshot_plain
 from apps.allocations.services import DEFAULT_METHOD, preview
+from apps.common.computing import turn
 from apps.common.errors import ApplicationError
 from weir.codec import problem_from_dict, result_from_dict, start_of
 from weir.model import Problem, Result
@@ -52,7 +53,7 @@ def admission_trials(allocation: Allocation, consumer_class: str) -> Trials:
         limit = time_limit(preview.SOLVE_S, time.monotonic)
         return optimizer.solve(changed, optimizer.Params(), stop=limit, seed=0, start=start)
 
-    with preview.turn():
+    with turn(preview.PREVIEWS):
         as_it_is = solve(problem)
         end_s = time.monotonic() + ALL_S
         tried = trials(

@@ -20,7 +20,7 @@ from apps.audit.services import record
 from apps.calibration.models import Coefficient, Fit
 from apps.calibration.services.reset import corrections_reset
 from apps.catalog.models import ConsumerClass, ConsumerClassCost, Topic, TopicNodeCost
-from apps.common.errors import ApplicationError, Conflict, FieldError, check_version
+from apps.common.errors import ApplicationError, Conflict, check_version
 from apps.common.events import publish
 from apps.systems.models import System
 from apps.systems.services import entity_update, one_edit
@@ -59,16 +59,10 @@ def fit_apply(
     for index, key in enumerate(coefficients):
         if key not in chosen or chosen[key].kind == "idle":
             message = "No coefficient of this fit that the model could hold."
-            raise ApplicationError(
-                "invalid",
-                f"coefficients[{index}]: {message}",
-                errors=[FieldError(field=f"coefficients[{index}]", message=message)],
-            )
+            raise ApplicationError.of_field(f"coefficients[{index}]", message)
     if not chosen:
         message = "Choose at least one coefficient."
-        raise ApplicationError(
-            "invalid", message, errors=[FieldError(field="coefficients", message=message)]
-        )
+        raise ApplicationError.of_field("coefficients", message, detail=message)
     rows = sorted(chosen.values(), key=lambda found: found.pk)
     _write(
         row,

@@ -9,7 +9,7 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.audit.services import record
 from apps.calibration.models import CalibrationSettings
-from apps.common.errors import ApplicationError, FieldError, check_version
+from apps.common.errors import ApplicationError, check_version
 from apps.common.events import publish
 from apps.systems.models import System
 
@@ -48,9 +48,7 @@ def settings_update(
     except ValidationError as error:
         message = "; ".join(error.messages)
         field = next(iter(values), "")
-        raise ApplicationError(
-            "invalid", message, errors=[FieldError(field=field, message=message)]
-        ) from error
+        raise ApplicationError.of_field(field, message, detail=message) from error
     row.save()
     record(
         actor=actor,

@@ -58,10 +58,14 @@ class DrawnCurve:
     derived: RateRange | None
 
 
-def _field_error(error: InvalidProblem) -> FieldError:
+def field_of(error: InvalidProblem) -> str:
+    """Return the field of a utility function that the kernel refuses."""
     where = error.path.lstrip(".")
-    field = "kind" if where == "kind" else f"parameters.{where}" if where else "parameters"
-    return FieldError(field=field, message=error.message)
+    return "kind" if where == "kind" else f"parameters.{where}" if where else "parameters"
+
+
+def _field_error(error: InvalidProblem) -> FieldError:
+    return FieldError(field=field_of(error), message=error.message)
 
 
 def _finite(value: float) -> float | None:

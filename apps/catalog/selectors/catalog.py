@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from typing import Any
 
+from apps.catalog.domain.curves import field_of
 from apps.catalog.models import (
     ConsumerClass,
     ConsumerClassCost,
@@ -11,7 +12,7 @@ from apps.catalog.models import (
     TopicLinkCost,
     TopicNodeCost,
 )
-from apps.common.errors import ApplicationError, FieldError
+from apps.common.errors import ApplicationError
 from apps.systems.models import System
 from apps.topology.models import Broker, BrokerCapacity, Link
 from weir.errors import InvalidProblem
@@ -39,21 +40,13 @@ def utility_curve(
     try:
         utility = utility_from_dict({"kind": kind, **parameters}, "")
     except InvalidProblem as error:
-        where = error.path.lstrip(".")
-        field = "kind" if where == "kind" else f"parameters.{where}" if where else "parameters"
-        raise ApplicationError(
-            "invalid",
-            f"{field}: {error.message}",
-            errors=[FieldError(field=field, message=error.message)],
-        ) from error
+        raise ApplicationError.of_field(field_of(error), error.message) from error
     values = [float(utility.value(rate)) for rate in rates]
     derivatives = [float(utility.derivative(rate)) for rate in rates]
     for index, pair in enumerate(zip(values, derivatives, strict=True)):
         if not all(math.isfinite(number) for number in pair):
             message = "The utility or its slope is infinite here; ask for a rate above 0."
-            raise ApplicationError(
-                "invalid", message, errors=[FieldError(field=f"rates[{index}]", message=message)]
-            )
+            raise ApplicationError.of_field(f"rates[{index}]", message, detail=message)
     return {"rates": rates, "values": values, "derivatives": derivatives}
 
 

@@ -5,14 +5,13 @@ Both are left out where they would take longer than a page or the end of a run c
 
 import math
 from collections.abc import Hashable, Iterable, Mapping
-from itertools import pairwise
 from typing import Any, TypeVar
 
 from weir.actions import edge
 from weir.model.evaluation import EvaluationProblem
 from weir.model.transformation import Edge, Move, Steps
 from weir.routing.cost import Loads, loads, routing_of
-from weir.transformation.moves import Neighbours, apply, change, neighbours, path
+from weir.transformation.moves import Neighbours, apply, change, neighbours, slides
 
 MOST_FIGURES = 400_000
 """The product of brokers, topics and steps up to which every step gets its figures."""
@@ -156,19 +155,13 @@ def expanded(tree: Neighbours, moves: Iterable[Move]) -> list[Move]:
     """
     plain: list[Move] = []
     for move in moves:
-        singles = [move] if move.op not in ("move", "exchange") else list(_shifts(tree, move))
+        singles = [move]
+        if move.op in ("move", "exchange"):
+            assert move.source is not None
+            assert move.to is not None
+            removes, makes = (move.broker, move.source), (move.at or move.broker, move.to)
+            singles = slides(tree, removes, makes)
         for single in singles:
             apply(tree, single)
         plain += singles
     return plain
-
-
-def _shifts(tree: Neighbours, move: Move) -> Iterable[Move]:
-    assert move.source is not None
-    assert move.to is not None
-    near = path(tree, move.broker, move.at or move.broker)
-    far = path(tree, move.source, move.to)
-    for here, there in pairwise(near):
-        yield Move(op="shift", broker=move.source, source=here, to=there)
-    for here, there in pairwise(far):
-        yield Move(op="shift", broker=near[-1], source=here, to=there)

@@ -1,24 +1,17 @@
 """Write the sentences of an overlay plan: its reasons, promises, assumptions and effects."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from apps.common.formatting import counted, figure, percent
 from apps.evaluations.domain.figures import MOST_FIGURES
+from apps.plans.domain.envelope import offered_bound
 from weir.actions import edge
 from weir.model.evaluation import EvaluationProblem, Routing
 from weir.model.plan import LONGEST_PAUSE, Action, Bound, Promise, Step
 from weir.model.transformation import Move, Steps
 from weir.routing.cost import loads, routing
 from weir.transformation.moves import Neighbours, apply, change, neighbours
-
-ENVELOPE_BAND = 0.5
-"""Offered rates may leave those of the evaluation by this share."""
-
-NOISE = 4.0
-"""Offered rates may also leave them by this many standard deviations of a Poisson count over the
-second of one sample."""
 
 KINDS = {"shift": "shift_link", "append": "append_broker", "detach": "detach_broker"}
 
@@ -151,19 +144,7 @@ def envelope(problem: EvaluationProblem, offered: Mapping[str, float]) -> tuple[
         measured = offered.get(row.topic)
         if not expected and not measured:
             continue
-        most = max(expected, measured or 0.0)
-        low = 0.0
-        if measured is not None:
-            low = max(0.0, (1 - ENVELOPE_BAND) * measured - NOISE * math.sqrt(measured))
-        bounds.append(
-            Bound(
-                name=row.topic,
-                unit="msg/s",
-                low=low,
-                high=(1 + ENVELOPE_BAND) * most + NOISE * math.sqrt(most),
-                measured=measured,
-            )
-        )
+        bounds.append(offered_bound(row.topic, measured=measured, assumed=expected))
     return tuple(bounds)
 
 

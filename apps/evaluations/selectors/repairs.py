@@ -7,7 +7,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from apps.executions.selectors import edges_in_force
-from apps.plans.selectors.policies import terms_for
+from apps.policies.selectors import terms_for
 from apps.systems.models import System
 from apps.telemetry.selectors.silence import held_last, silences
 from apps.topology.models import Broker

@@ -5,12 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from apps.accounts.models import User
-from apps.common.errors import Conflict
+from apps.common.errors import ApplicationError, Conflict
 from apps.evaluations.models import Candidate, CandidateKind, Evaluation, Objective
 from apps.evaluations.selectors.problem import evaluation_problem, known_links
 from apps.evaluations.selectors.traffic import DEFAULT_WINDOW_S, traffic_now
 from apps.evaluations.services.propose import candidate_plan
-from apps.evaluations.services.refusal import refused
 from apps.evaluations.services.store import candidate_values
 from apps.executions.selectors import measured_pauses
 from apps.plans.models import Plan
@@ -136,10 +135,12 @@ def _checked(
         try:
             from_dict(find(row["name"]).Params, row.get("parameters", {}))
         except UnknownMethod as error:
-            raise refused("unknown_method", f"{path}.name", str(error), status=400) from error
+            raise ApplicationError.of_field(
+                f"{path}.name", str(error), code="unknown_method"
+            ) from error
         except InvalidProblem as error:
             where = f"{path}.parameters" + (f".{error.path}" if error.path else "")
-            raise refused("invalid", where, error.message, status=400) from error
+            raise ApplicationError.of_field(where, error.message) from error
     return [{"name": row["name"], "parameters": dict(row.get("parameters", {}))} for row in rows]
 
 
@@ -159,15 +160,18 @@ def _check_goals(
         try:
             transformation_from_dict(plain)
         except InvalidProblem as error:
-            raise refused("invalid_problem", f"goals[{index}]", f"{name}: {error}") from error
+            raise ApplicationError.of_field(
+                f"goals[{index}]", f"{name}: {error}", code="invalid_problem", status=422
+            ) from error
         first = first or name
         other = _spanned({name: edges}) ^ _spanned({first: trees[first]})
         if other:
-            raise refused(
-                "goals_differ",
+            raise ApplicationError.of_field(
                 f"goals[{index}]",
                 f"{name} and {first} do not span the same brokers ({min(other)}); "
                 "evaluate them one after the other",
+                code="goals_differ",
+                status=422,
             )
 
 
@@ -175,7 +179,7 @@ def _problem(**asked: Any) -> EvaluationProblem:
     try:
         return evaluation_problem(**asked)
     except InvalidProblem as error:
-        raise refused("invalid_problem", error.path, error.message) from error
+        raise ApplicationError.of_problem(error) from error
 
 
 def _goals(evaluation: Evaluation) -> dict[str, int]:

@@ -6,7 +6,7 @@ from typing import Any, cast
 from django.db import transaction
 
 from apps.accounts.models import User
-from apps.common.errors import Conflict
+from apps.common.errors import ApplicationError, Conflict
 from apps.common.formatting import counted
 from apps.evaluations.domain import sentences
 from apps.evaluations.domain.executable_plans import executable, transformation_of, tree_plan_of
@@ -14,7 +14,6 @@ from apps.evaluations.models import Candidate, Evaluation
 from apps.evaluations.selectors.problem import evaluation_problem
 from apps.evaluations.selectors.readings import SOURCE, candidates_in_full
 from apps.evaluations.selectors.traffic import traffic_now
-from apps.evaluations.services.refusal import refused
 from apps.evaluations.services.transform import planned
 from apps.executions.models import ACTIVE_NAMES, Execution
 from apps.plans.models import Plan
@@ -154,7 +153,7 @@ def plan_again_from_here(
         )
         transformation = transformation_of(problem, goal)
     except InvalidProblem as error:
-        raise refused("invalid_problem", error.path, error.message) from error
+        raise ApplicationError.of_problem(error) from error
     result = planned(
         transformation,
         method=DEFAULT,

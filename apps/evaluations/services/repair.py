@@ -12,8 +12,8 @@ from apps.common.errors import Conflict
 from apps.common.formatting import figure
 from apps.evaluations.selectors.traffic import traffic_now
 from apps.plans.models import Plan
-from apps.plans.selectors.policies import terms_for
 from apps.plans.services import plan_create
+from apps.policies.selectors import terms_for
 from apps.systems.models import System
 from apps.telemetry.selectors.silence import Silence, held_last, silences
 from apps.topology.models import Broker

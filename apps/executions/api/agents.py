@@ -16,11 +16,11 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from apps.common.api.problems import exception_handler
-from apps.common.errors import ApplicationError, FieldError
+from apps.common.errors import ApplicationError
 from apps.executions.api import messages
-from apps.executions.api.desk import SystemGone, desk_of
-from apps.executions.api.pool import in_pool
+from apps.executions.services.document_cache import SystemGone, desk_of
 from apps.executions.services.documents import Stamp, stamp_of
+from apps.executions.services.pool import in_pool
 from apps.executions.services.reports import agent_ahead, agent_heard, document_serve, session_open
 from apps.executions.services.restored import restored_text
 from apps.telemetry.domain.payload import telemetry_checked
@@ -43,8 +43,7 @@ AgentView = Callable[[HttpRequest, str], Coroutine[Any, Any, HttpResponse]]
 def _refusal(error: Exception) -> HttpResponse:
     """Return the problem document for an error."""
     if isinstance(error, InvalidProblem):
-        where = FieldError(field=error.path, message=error.message)
-        error = ApplicationError("invalid", f"{error.path}: {error.message}", errors=[where])
+        error = ApplicationError.of_field(error.path, error.message)
     if isinstance(error, RequestDataTooBig):
         error = ApplicationError(
             "too_large", f"A report may hold {messages.MAX_BODY_BYTES} bytes; split it.", status=413

@@ -11,7 +11,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.common.errors import ApplicationError, Conflict, FieldError
+from apps.common.errors import ApplicationError, Conflict
 from apps.executions.models import ACTIVE_NAMES, Direction, Execution
 from apps.executions.selectors import in_force, overtaken_by
 from apps.executions.services.advance import dead_advance, execution_advance
@@ -184,9 +184,7 @@ def execution_resume(
     said = reason.strip()
     if override_window and not said:
         message = "Say why it cannot wait for the window."
-        raise ApplicationError(
-            "invalid", f"reason: {message}", errors=[FieldError(field="reason", message=message)]
-        )
+        raise ApplicationError.of_field("reason", message)
 
     def check(row: Execution) -> None:
         if not is_on_hold(row, timezone.now()):

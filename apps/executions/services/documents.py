@@ -20,12 +20,13 @@ from django.db.models.functions import Coalesce
 
 from apps.executions.models import UNDER_WAY_NAMES, ExecutionAction, Revision, Setting
 from apps.executions.selectors import edges_in_force
-from apps.executions.services.action_view import action_view
 from apps.systems.models import System
 from apps.telemetry.models import Agent
 from apps.telemetry.services import is_size
+from weir import actions as kinds
 from weir.coordination import wire
-from weir.coordination.views import orders_of
+from weir.coordination.views import ActionView, Protocol, orders_of
+from weir.lifecycle.steps import ActionState
 
 EVERYWHERE = ""
 """Instead of a broker's name: what concerns all of them, such as how a flow is carried."""
@@ -265,4 +266,25 @@ def _orders(
     ).order_by("id")
     return tuple(
         order for row in running for order in orders_of(action_view(row), addresses, keys).values()
+    )
+
+
+def action_view(row: ExecutionAction) -> ActionView:
+    """Return the action as far as its own row says: without what agents have reported and
+    observed."""
+    action = row.action
+    protocol = Protocol(kinds.protocol(action))
+    return ActionView(
+        id=str(row.public_id),
+        protocol=protocol,
+        kind=row.kind,
+        state=ActionState(row.state),
+        participants=dict(kinds.roles(action)) if protocol is Protocol.TREE else {},
+        attempt=row.attempt,
+        deadline=None if row.deadline_at is None else row.deadline_at.timestamp(),
+        interests={role: tuple(flows) for role, flows in row.interests.items()},
+        final=kinds.is_final(action),
+        title=kinds.title(action),
+        detail=row.detail,
+        by_hand=row.by_hand,
     )

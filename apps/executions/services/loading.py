@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import F, Q
 
 from apps.executions.models import ActionReport, Execution, ExecutionAction, ExecutionStep
-from apps.executions.services.action_view import action_view
+from apps.executions.services.documents import action_view
 from apps.executions.services.settings import asks_of, failure, shows
 from apps.telemetry.selectors import agents_of, removed_brokers
 from weir import actions as kinds

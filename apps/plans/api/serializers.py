@@ -9,7 +9,7 @@ from apps.common.api.forms import Form
 from apps.executions.api.serializers import EXECUTION_STATES, SettingMemberField
 from apps.plans.domain.verdicts import Judged
 from apps.plans.models import Decision, Plan
-from apps.plans.selectors.commands import ACCEPT_OVERLOAD, DRY_RUN, NEEDS, ROLL_BACK
+from apps.plans.selectors.approvals import ACCEPT_OVERLOAD, DRY_RUN, NEEDS, ROLL_BACK
 from apps.systems.api.entities import Reference
 from apps.systems.models import System
 from weir.enactment.terms import Reason

@@ -12,14 +12,15 @@ from apps.common.formatting import counted
 from apps.executions.models import ACTIVE_NAMES, Execution, Setting
 from apps.executions.selectors import in_force, observed_of
 from apps.executions.services.settings import asks_of, shows
+from apps.plans.domain.envelope import Measured
 from apps.plans.models import Plan
 from apps.plans.selectors.approvals import enough, valid_approvals
-from apps.plans.selectors.envelope import Measured, measured_envelope
 from apps.plans.selectors.intermediate import TOLERANCE, Heaviest, NoModel, heaviest_state
 from apps.plans.selectors.rules import Ruling
 from apps.plans.selectors.staleness import has_moved, moved_because
 from apps.telemetry.models import AgentState
 from apps.telemetry.selectors import agents_of
+from apps.telemetry.selectors.measured import measured
 from apps.telemetry.selectors.silence import silences
 from weir import actions
 from weir.actions import InForce
@@ -101,6 +102,23 @@ def _before(plan: Plan, found: InForce) -> Check:
             said = f"{what}{error.message}".removesuffix("; plan again")
             return _check(BEFORE, title, FAIL, f"{actions.title(action)}: {said}")
     return _check(BEFORE, title, PASS, f"{len(every)} of {counted(len(every), 'action')}")
+
+
+def measured_envelope(plan: Plan) -> list[Measured]:
+    """Return every bound of the plan with what publishers offer now; a bound is named as its
+    flow."""
+    bounds = plan.content.envelope
+    now = measured(plan.system).offered if bounds else {}
+    return [
+        Measured(
+            name=bound.name,
+            unit=bound.unit,
+            low=bound.low,
+            high=bound.high,
+            measured=now.get(bound.name),
+        )
+        for bound in bounds
+    ]
 
 
 def _envelope(rows: list[Measured]) -> Check:

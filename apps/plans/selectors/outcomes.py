@@ -1,8 +1,10 @@
-"""Compare what executed plans promised with what was measured before and after, and give the
-verdict."""
+"""Tell what became of plans: how many stand in each state, and whether those that were executed
+brought what they promised."""
 
 from dataclasses import dataclass
 from datetime import datetime
+
+from django.db.models import Count
 
 from apps.executions.models import Execution
 from apps.plans.domain.verdicts import (
@@ -116,3 +118,8 @@ def disturbance(plan: Plan) -> Verdict | None:
             f"{other.subject_name} was begun before the effect of this plan was measured"
         )
     return None
+
+
+def plan_count_by_state() -> dict[str, int]:
+    """Return how many plans stand in each state, for metrics."""
+    return dict(Plan.objects.values_list("state").annotate(n=Count("id")).order_by())

@@ -17,11 +17,10 @@ from apps.accounts.models import User
 from apps.accounts.selectors import AccountControl, account_control
 from apps.executions.models import Execution
 from apps.executions.selectors import executions_counted, in_force
+from apps.plans.domain.envelope import Measured
 from apps.plans.models import Approval, Plan, PlanEvent
-from apps.plans.selectors.approvals import counted_approvals, invalid_because
-from apps.plans.selectors.checks import Check, checks
-from apps.plans.selectors.commands import allowed_commands
-from apps.plans.selectors.envelope import Measured, measured_envelope
+from apps.plans.selectors.approvals import allowed_commands, counted_approvals, invalid_because
+from apps.plans.selectors.checks import Check, checks, measured_envelope
 from apps.plans.selectors.history import Asked, history
 from apps.plans.selectors.hurt import Hurt, hurt_of, limited_now
 from apps.plans.selectors.overload import roll_back_overload

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from apps.plans.domain.rules import approval_expires_at, approvals_needed, auto_approves
-from apps.plans.domain.terms import Terms
-from apps.plans.domain.windows import WindowState, window_state
 from apps.plans.models import Plan
-from apps.plans.selectors.policies import in_force
+from apps.policies.domain.rules import approval_expires_at, approvals_needed, auto_approves
+from apps.policies.domain.terms import Terms
+from apps.policies.domain.windows import WindowState, window_state
+from apps.policies.selectors import in_force
 
 HOLDS = "The maintenance window has closed."
 

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.common.errors import ApplicationError, Conflict, FieldError
+from apps.common.errors import ApplicationError, Conflict
 from apps.plans.models import UNSETTLED_NAMES, Plan
 from apps.plans.selectors.approvals import valid_approvals
 from apps.plans.selectors.blast_radius import blast_radius
@@ -103,12 +103,7 @@ def _check(document: Document, system: System) -> None:
 
 
 def _invalid(field: str, message: str) -> ApplicationError:
-    return ApplicationError(
-        "invalid_plan",
-        f"{field}: {message}" if field else message,
-        status=422,
-        errors=[FieldError(field=field, message=message)],
-    )
+    return ApplicationError.of_field(field, message, code="invalid_plan", status=422)
 
 
 def _uuid(text: str) -> uuid.UUID | None:

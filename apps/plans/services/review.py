@@ -4,7 +4,7 @@ from datetime import datetime
 
 from apps.accounts.models import User
 from apps.accounts.selectors import account_control
-from apps.common.errors import ApplicationError, Conflict, FieldError
+from apps.common.errors import ApplicationError, Conflict
 from apps.plans.models import Approval, Decision, Plan
 from apps.plans.selectors.approvals import (
     approved_by_same,
@@ -78,11 +78,12 @@ def plan_approve(*, plan: Plan, actor: User, content_hash: str, comment: str = "
         _judge(row, actor, PlanCommand.APPROVE)
         _be_independent(row, actor, now)
         if content_hash != row.content_hash:
-            raise Conflict(
-                "content_changed",
-                f"You approve {content_hash[:8]}, but {row} is {row.content_hash[:8]}. "
+            raise Conflict.of_field(
+                "content_hash",
+                "Is not the plan's.",
+                code="content_changed",
+                detail=f"You approve {content_hash[:8]}, but {row} is {row.content_hash[:8]}. "
                 "Read it again.",
-                errors=[FieldError(field="content_hash", message="Is not the plan's.")],
             )
         if any(approval.person_id == actor.pk for approval in valid_approvals(row, now)):
             raise Conflict("already_decided", f"You have approved {row} already.")
@@ -108,9 +109,7 @@ def plan_reject(*, plan: Plan, actor: User, comment: str) -> Plan:
     said = comment.strip()
     if not said:
         message = "Say what is missing."
-        raise ApplicationError(
-            "invalid", f"comment: {message}", errors=[FieldError(field="comment", message=message)]
-        )
+        raise ApplicationError.of_field("comment", message)
 
     def command(row: Plan, now: datetime) -> Plan:
         _judge(row, actor, PlanCommand.REJECT)

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.common.errors import ApplicationError, Conflict, FieldError
+from apps.common.errors import ApplicationError, Conflict
 from apps.executions.selectors import in_force
 from apps.plans.models import ROLLED_BACK, Plan, PlanEvent
 from apps.plans.selectors.overload import plan_overload
@@ -128,9 +128,4 @@ def _accept(row: Plan, actor: User, overload: str, reason: str) -> None:
 
 
 def _reason_needed() -> ApplicationError:
-    return ApplicationError(
-        "reason_needed",
-        f"reason: {NEEDS_REASON}",
-        status=422,
-        errors=[FieldError(field="reason", message=NEEDS_REASON)],
-    )
+    return ApplicationError.of_field("reason", NEEDS_REASON, code="reason_needed", status=422)

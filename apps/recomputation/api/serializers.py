@@ -9,7 +9,7 @@ from apps.accounts.api.permissions import granted
 from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import Amount, choices, command_list
 from apps.common.api.forms import Form
-from apps.plans.domain.windows import cron_error, timezone_error
+from apps.policies.domain.windows import cron_error, timezone_error
 from apps.recomputation.domain.timing import LEAST_EVERY_S, LONGEST_EVERY_S, in_words
 from apps.recomputation.models import LONGEST_WAIT_S, Firing, Kind, Outcome, Schedule, Then
 from apps.runs.selectors import computations

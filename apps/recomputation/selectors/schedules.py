@@ -7,8 +7,8 @@ from typing import Any
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
-from apps.common.errors import ApplicationError, FieldError
-from apps.plans.domain.windows import cron_error, timezone_error
+from apps.common.errors import ApplicationError
+from apps.policies.domain.windows import cron_error, timezone_error
 from apps.recomputation.domain.timing import LEAST_EVERY_S, in_words, upcoming
 from apps.recomputation.models import Firing, Schedule, Trigger
 
@@ -64,9 +64,7 @@ def preview(
     elif timezone_error(zone):
         message, field = timezone_error(zone), "timezone"
     if message:
-        raise ApplicationError(
-            "invalid", f"{field}: {message}", errors=[FieldError(field=field, message=message)]
-        )
+        raise ApplicationError.of_field(field, message)
     times = upcoming(every_s=every_s, cron=cron, timezone=zone, after=after or timezone.now())
     return {
         "text": in_words(every_s=every_s, cron=cron, timezone=zone),

@@ -9,8 +9,11 @@ from apps.recomputation.services.edit import (
 )
 from apps.recomputation.services.evaluate_triggers import triggers_evaluate
 from apps.recomputation.services.fire import schedule_due, schedule_run, schedules_catch_up
-from apps.recomputation.services.settle import firings_settle, firings_start
-from apps.recomputation.services.tick import recomputation_tick
+from apps.recomputation.services.settle import (
+    firings_settle,
+    firings_start,
+    recomputation_tick,
+)
 
 __all__ = [
     "firings_settle",

@@ -13,12 +13,11 @@ from apps.audit.services import record
 from apps.common.errors import (
     ApplicationError,
     Conflict,
-    FieldError,
     PreconditionFailed,
     check_version,
 )
 from apps.common.events import publish
-from apps.plans.domain.windows import cron_error, timezone_error
+from apps.policies.domain.windows import cron_error, timezone_error
 from apps.recomputation.domain.timing import next_time
 from apps.recomputation.models import Rule, Schedule, Trigger
 from apps.recomputation.services.beat import beat_forget, beat_sync
@@ -153,16 +152,16 @@ def _rewind(row: Schedule) -> None:
         else None
     )
     if row.enabled and row.next_at is None:
-        raise _refused("cron", "This expression never comes true.")
+        raise ApplicationError.of_field("cron", "This expression never comes true.")
 
 
 def _check_time(row: Schedule) -> None:
     if (row.every_s is None) == (not row.cron):
-        raise _refused("every_s", "Give either an interval or a cron expression.")
+        raise ApplicationError.of_field("every_s", "Give either an interval or a cron expression.")
     if row.cron and (message := cron_error(row.cron)):
-        raise _refused("cron", message)
+        raise ApplicationError.of_field("cron", message)
     if message := timezone_error(row.timezone):
-        raise _refused("timezone", message)
+        raise ApplicationError.of_field("timezone", message)
 
 
 def _save(row: Rule, actor: User, *, takes_over: bool = False) -> None:
@@ -174,32 +173,27 @@ def _save(row: Rule, actor: User, *, takes_over: bool = False) -> None:
             f"{computation.title} have no net benefit to weigh. Leave this at 0; the policy "
             "says which of their changes become a plan."
         )
-        raise _refused("least_benefit", message)
+        raise ApplicationError.of_field("least_benefit", message)
     try:
         if row.method and computation.find_method is not None:
             computation.find_method(row.method)
     except UnknownMethod as error:
-        raise _refused("method", str(error)) from error
+        raise ApplicationError.of_field("method", str(error)) from error
     if row.pk is None or takes_over:
         row.answerable = actor
     row.shaped_by = sorted({*row.shaped_by, actor.pk})
     same = type(row)._default_manager.filter(system=row.system, name=row.name).exclude(pk=row.pk)
     if same.exists():
         message = f'"{row.name}" is taken; choose another name.'
-        raise Conflict("name_taken", message, errors=[FieldError(field="name", message=message)])
+        raise Conflict.of_field("name", message, code="name_taken", detail=message)
     try:
         others = {field.name for field in row._meta.fields} - set(FIELDS[type(row)])
         row.clean_fields(exclude=others)
         row.validate_constraints(exclude={"system", "next_at"} & others)
     except ValidationError as error:
         field, messages = next(iter(error.message_dict.items()))
-        raise _refused("" if field == "__all__" else field, messages[0]) from error
+        raise ApplicationError.of_field("" if field == "__all__" else field, messages[0]) from error
     row.save()
-
-
-def _refused(field: str, message: str) -> ApplicationError:
-    text = f"{field}: {message}" if field else message
-    return ApplicationError("invalid", text, errors=[FieldError(field=field, message=message)])
 
 
 def _plain(row: Rule) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from apps.common.errors import ApplicationError, Conflict
 from apps.plans.models import Plan
 from apps.plans.services import plan_shaped, plan_submit
 from apps.recomputation.models import Firing, Outcome, Then
-from apps.recomputation.services.fire import lock_system, move
+from apps.recomputation.services.evaluate_triggers import triggers_evaluate
+from apps.recomputation.services.fire import lock_system, move, schedules_catch_up
 from apps.runs.models import ENDED_NAMES, Run
 from apps.runs.selectors import Again, computation_of
 from apps.runs.services.computations import computation_start
@@ -32,6 +33,14 @@ REFUSED = {
     "plan_is_stale": Outcome.STALE,
 }
 """The reasons for which a plan may be refused, and the firing's outcome for each."""
+
+
+def recomputation_tick() -> int:
+    """Fire triggers and missed schedules, settle what ended, and start what waits.
+
+    Any number of processes may call it at once.
+    """
+    return schedules_catch_up() + triggers_evaluate() + firings_settle() + firings_start()
 
 
 def firings_start() -> int:

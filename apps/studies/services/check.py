@@ -5,7 +5,7 @@ from typing import Any
 
 from apps.allocations.models import Allocation
 from apps.calibration.selectors import calibrated_problem
-from apps.common.errors import ApplicationError, FieldError
+from apps.common.errors import ApplicationError
 from apps.runs.models import Snapshot
 from apps.studies.selectors import study_estimate_s
 from apps.systems.models import System
@@ -21,33 +21,19 @@ def study_asked(spec: object, problem: Problem) -> Asked:
     try:
         study = study_from_dict(spec, "spec")
     except InvalidProblem as error:
-        raise _refusal(error) from error
+        raise ApplicationError.of_problem(error, code="invalid_study") from error
     try:
         check(study, problem)
     except InvalidProblem as error:
-        raise _refusal(error.below("spec")) from error
+        raise ApplicationError.of_problem(error.below("spec"), code="invalid_study") from error
     return study
-
-
-def _refusal(error: InvalidProblem) -> ApplicationError:
-    return ApplicationError(
-        "invalid_study",
-        str(error),
-        status=422,
-        errors=[FieldError(field=error.path, message=error.message)],
-    )
 
 
 def _frozen_model(system: System) -> Problem:
     try:
         problem = problem_from_dict(calibrated_problem(system))
     except InvalidProblem as error:
-        raise ApplicationError(
-            "invalid_problem",
-            str(error),
-            status=422,
-            errors=[FieldError(field=error.path, message=error.message)],
-        ) from error
+        raise ApplicationError.of_problem(error) from error
     if not problem.flows:
         raise ApplicationError(
             "nothing_to_optimize",
@@ -65,9 +51,7 @@ def studied_problem(
         return _frozen_model(system), None
     if allocation.system_id != system.pk:
         message = f"{allocation} is not an allocation of {system}."
-        raise ApplicationError(
-            "invalid", message, errors=[FieldError(field="allocation", message=message)]
-        )
+        raise ApplicationError.of_field("allocation", message, detail=message)
     snapshot = allocation.run.snapshot
     return problem_from_json(bytes(snapshot.payload)), snapshot
 

@@ -16,8 +16,12 @@ from apps.common.api.filters import CreatedFilter, NameSearch, Ordering
 from apps.common.api.forms import Form, ModelForm, changes
 from apps.common.api.preconditions import etag, expected_version, once
 from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH, REASON, object_commands, reason_of
-from apps.systems.api.retention import RetentionSerializer
-from apps.systems.models import System, UnmanagedAccess
+from apps.systems.models import (
+    LEAST_RETENTION_S,
+    MOST_RETENTION_S,
+    System,
+    UnmanagedAccess,
+)
 from apps.systems.services import (
     retention_set,
     system_create,
@@ -81,6 +85,18 @@ class SystemSerializer(ModelForm[System]):
         if len(set(value)) != len(value):
             raise serializers.ValidationError("A resource is named twice.")
         return value
+
+
+class RetentionSerializer(Form[dict[str, Any]]):
+    """Read how long brokers keep delivered reliable messages."""
+
+    retention_s = serializers.IntegerField(
+        min_value=LEAST_RETENTION_S, max_value=MOST_RETENTION_S, help_text="In seconds."
+    )
+    confirm = serializers.BooleanField(
+        default=False, help_text="Needed for what is shorter than the present retention."
+    )
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=500, default="")
 
 
 class AccessSerializer(Form[dict[str, Any]]):

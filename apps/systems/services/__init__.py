@@ -1,6 +1,5 @@
 """Edit systems and what belongs to them: one transaction, a new model version, an audit entry."""
 
-from apps.systems.services.access import unmanaged_set
 from apps.systems.services.edit import one_edit
 from apps.systems.services.entities import (
     Change,
@@ -10,7 +9,7 @@ from apps.systems.services.entities import (
     entity_update,
 )
 from apps.systems.services.many import Drafts, entities_create
-from apps.systems.services.retention import retention_set
+from apps.systems.services.settings import retention_set, unmanaged_set
 from apps.systems.services.systems import system_create, system_delete, system_update
 
 __all__ = [

@@ -7,7 +7,7 @@ rename what is in force, nor delete a broker beside which an agent runs.
 
 from django.db.models import Q
 
-from apps.common.errors import Conflict, FieldError
+from apps.common.errors import Conflict
 from apps.common.formatting import counted
 from apps.systems.models import Entity, System
 from weir.lifecycle.executions import ACTIVE
@@ -36,12 +36,8 @@ def refuse_rename(row: Entity, name: str) -> None:
     if row.enforced_as and name != row.name:
         what = _in_force(row)
         if what:
-            message = f"{row} keeps its name: {what}."
-            raise Conflict(
-                "in_force",
-                f"{message} {NEXT[row.enforced_as]}",
-                errors=[FieldError(field="name", message=f"{message} {NEXT[row.enforced_as]}")],
-            )
+            message = f"{row} keeps its name: {what}. {NEXT[row.enforced_as]}"
+            raise Conflict.of_field("name", message, code="in_force", detail=message)
 
 
 def refuse_delete(row: Entity) -> None:
@@ -85,9 +81,7 @@ def refuse_system_rename(system: System, name: str) -> None:
     count = system.agents.filter(revoked_at=None).count()
     if name != system.name and count:
         message = f"{_agents(count)} {system} by this name. Revoke {_them(count)} first."
-        raise Conflict(
-            "agents_are_enrolled", message, errors=[FieldError(field="name", message=message)]
-        )
+        raise Conflict.of_field("name", message, code="agents_are_enrolled", detail=message)
 
 
 def refuse_system_delete(system: System) -> None:

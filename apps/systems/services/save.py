@@ -127,7 +127,7 @@ def _blame_children(instance: Entity, name: str, rows: Sequence[Mapping[str, Any
         key = tuple(row.get(part) for part in instance.children[name])
         if key in seen:
             what = ", ".join(str(part) for part in key)
-            raise _bad_child(f"{name}[{index}]", f"{what} is named twice.")
+            raise ApplicationError.of_field(f"{name}[{index}]", f"{what} is named twice.")
         seen.add(key)
         child = model(**{parent: instance}, **row)
         try:
@@ -136,10 +136,4 @@ def _blame_children(instance: Entity, name: str, rows: Sequence[Mapping[str, Any
         except ValidationError as error:
             first = _field_errors(error)[0]
             field = f"{name}[{index}]" + (f".{first.field}" if first.field else "")
-            raise _bad_child(field, first.message) from error
-
-
-def _bad_child(field: str, message: str) -> ApplicationError:
-    return ApplicationError(
-        "invalid", f"{field}: {message}", errors=[FieldError(field=field, message=message)]
-    )
+            raise ApplicationError.of_field(field, first.message) from error

@@ -8,7 +8,7 @@ from django.db import models, transaction
 
 from apps.accounts.models import User
 from apps.audit.services import record
-from apps.common.errors import Conflict, FieldError, check_version
+from apps.common.errors import Conflict, check_version
 from apps.common.events import publish
 from apps.systems.models import Entity, System
 from apps.systems.services.edit import advance, difference, lock
@@ -101,11 +101,7 @@ def _check_resources_unused(system: System, removed: set[str]) -> None:
                 message = (
                     f'"{used.resource}" is still used by {getattr(used, parent)}; remove it there.'
                 )
-                raise Conflict(
-                    "still_in_use",
-                    f"resources: {message}",
-                    errors=[FieldError(field="resources", message=message)],
-                )
+                raise Conflict.of_field("resources", message, code="still_in_use")
 
 
 @transaction.atomic

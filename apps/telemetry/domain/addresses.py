@@ -3,7 +3,7 @@ agent."""
 
 from urllib.parse import quote, urlsplit
 
-from apps.common.errors import ApplicationError, FieldError
+from apps.common.errors import ApplicationError
 
 SCHEMES = ("nats", "tls", "sim")
 LONGEST = 300
@@ -47,6 +47,5 @@ def address_checked(text: str) -> str:
     """Return the address, if it is valid. Raises ApplicationError naming the field."""
     fault = address_fault(text)
     if fault:
-        field = FieldError(field="address", message=fault)
-        raise ApplicationError("invalid", f"address: {fault}", errors=[field])
+        raise ApplicationError.of_field("address", fault)
     return text

@@ -63,7 +63,7 @@ def test_unknown_class_is_404_and_a_missing_name_400(api, world: World):
 
 def test_a_model_too_large_to_read_says_so(api, world: World, monkeypatch):
     allocation = make_allocation(world.system)
-    monkeypatch.setattr("apps.allocations.selectors.snapshots.LARGEST_BYTES", 10)
+    monkeypatch.setattr("apps.allocations.selectors.problems.LARGEST_BYTES", 10)
     answer = ask(api, allocation, "world-class")
     assert (answer.status_code, answer.json()["code"]) == (409, "too_large_to_explain")
 
@@ -123,7 +123,7 @@ def test_causes_of_models_too_large_are_said_to_be_unknown(api, world: World, mo
         instance=world.consumers, actor=None, expected_version=1, values={"population_max": 5}
     )
     after = make_allocation(world.system)
-    monkeypatch.setattr("apps.allocations.selectors.snapshots.LARGEST_BYTES", 10)
+    monkeypatch.setattr("apps.allocations.selectors.problems.LARGEST_BYTES", 10)
     body = api.get(f"/api/v1/allocations/{after.public_id}/comparison").json()
     assert (body["causes"], body["causes_known"]) == ([], False)
 

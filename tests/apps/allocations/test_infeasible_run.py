@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from apps.allocations.selectors.routing import routed_problem
+from apps.allocations.selectors.problems import routed_problem
 from apps.allocations.services import allocation_request_for_problem
 from apps.runs.services.computations import run_store
 from apps.topology.models import Broker, Link

@@ -15,7 +15,8 @@ from apps.plans.selectors.export import plan_as_text
 from apps.plans.selectors.readings import Caller, plan_reading, plan_rows
 from tests.factories.plans import make_policy
 from tests.factories.runs import make_allocation
-from weir.codec.plan import plan_from_dict, plan_hash, plan_to_dict
+from tests.weir.plan_strategies import plan_hash
+from weir.codec.plan import plan_from_dict, plan_to_dict
 
 pytestmark = pytest.mark.django_db
 

@@ -16,8 +16,8 @@ from apps.systems.models import System
 from apps.systems.services import entity_update
 from tests.factories.plans import make_policy
 from tests.factories.runs import claim, golden_problem, kernel_answer, make_allocation
+from tests.weir.plan_strategies import plan_hash
 from weir.actions import InForce, replay, target_key
-from weir.codec.plan import plan_hash
 
 pytestmark = pytest.mark.django_db
 

@@ -1,12 +1,11 @@
 """What a draft of a utility function would change: computed, never stored."""
 
-import threading
-
 import pytest
 
 from apps.allocations.models import Allocation
 from apps.allocations.services import preview as module
 from apps.catalog.models import UtilityFunction
+from apps.common import computing
 from apps.runs.models import Run, Snapshot
 from tests.conftest import client_of
 from tests.factories import make_system, make_user, make_utility
@@ -120,11 +119,9 @@ def test_large_models_take_a_run(api, world: World, monkeypatch):
 
 
 def test_one_preview_at_a_time(api, world: World, monkeypatch):
-    taken = threading.BoundedSemaphore(1)
-    taken.acquire()
-    monkeypatch.setattr(module, "_turn", taken)
-    monkeypatch.setattr(module, "WAIT_S", 0.01)
-    answer = ask(api, world.system, draft_of(world.utility))
+    monkeypatch.setattr(computing, "WAIT_S", 0.01)
+    with computing.turn(module.PREVIEWS):
+        answer = ask(api, world.system, draft_of(world.utility))
     assert (answer.status_code, answer.json()["code"]) == (429, "busy")
 
 

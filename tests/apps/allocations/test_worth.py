@@ -59,7 +59,7 @@ def test_models_too_large_to_read_are_not_compared(
     make_allocation(quay.system)
     weigh(quay.system, 20.0)
     second = make_allocation(quay.system)
-    monkeypatch.setattr("apps.allocations.selectors.snapshots.LARGEST_BYTES", 10)
+    monkeypatch.setattr("apps.allocations.selectors.problems.LARGEST_BYTES", 10)
     body = compared(api, second)
     assert body["utility"] == {"name": "utility", "before": None, "after": second.utility}
     assert body["utility_by_other"] is None

@@ -8,8 +8,9 @@ import pytest
 from django.test import Client
 
 from apps.executions.api import agents as views
-from apps.executions.api import desk, messages
+from apps.executions.api import messages
 from apps.executions.models import ActionReport
+from apps.executions.services import document_cache as desk
 from apps.systems.models import System
 from apps.systems.services import system_delete
 from apps.telemetry.models import Agent, Sample

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from apps.executions.api import desk
+from apps.executions.services import document_cache as desk
 from tests.factories.fleet import shift, start
 
 pytestmark = pytest.mark.slow

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.executions.api import desk as desks
-from apps.executions.api.desk import Desk, SystemGone
-from apps.executions.services.document_texts import Texts
+from apps.executions.services import document_cache as desks
+from apps.executions.services.document_cache import Desk, SystemGone, Texts
 from apps.executions.services.documents import Facts, Stamp, document_of
 from weir.coordination import wire
 

@@ -12,8 +12,8 @@ from apps.accounts.domain.roles import Role
 from apps.audit.models import AuditEntry
 from apps.common.errors import Conflict
 from apps.executions.api import agents as views
-from apps.executions.api import desk
 from apps.executions.models import ActionReport, ExecutionAction, Revision
+from apps.executions.services import document_cache as desk
 from apps.executions.services.advance import execution_advance
 from apps.systems.services import retention_set
 from apps.telemetry.models import Agent

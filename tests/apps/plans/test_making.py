@@ -11,7 +11,8 @@ from apps.plans.models import Plan
 from apps.plans.services import plan_create
 from tests.factories.fleet import Harbour, make_harbour, population, rate, shift
 from tests.factories.plans import approved, edit_model, make_document, make_plan
-from weir.codec.plan import plan_bytes, plan_hash
+from tests.weir.plan_strategies import plan_hash
+from weir.codec.plan import plan_bytes
 
 
 def test_keeps_the_canonical_bytes_under_their_hash(plan: Plan, harbour: Harbour) -> None:

@@ -10,7 +10,8 @@ from tests.factories.plans import (
     envelope,
     make_plan,
 )
-from weir.codec.plan import plan_from_dict, plan_hash
+from tests.weir.plan_strategies import plan_hash
+from weir.codec.plan import plan_from_dict
 
 
 def at(plan: Plan, command: str = "") -> str:

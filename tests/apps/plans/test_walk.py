@@ -25,7 +25,7 @@ from apps.executions.models import ExecutionAction
 from apps.executions.services.documents import document_of, facts_of
 from apps.plans.models import Plan
 from apps.plans.services import plan_execute
-from apps.plans.services.policies import policy_for
+from apps.policies.services import policy_for
 from apps.recomputation.services import schedule_create, trigger_create
 from apps.systems.services import Drafts, entities_create
 from apps.topology.models import Link

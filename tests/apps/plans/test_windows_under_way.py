@@ -17,9 +17,9 @@ from apps.executions.services import (
     execution_roll_back,
     executions_tick,
 )
-from apps.plans.domain.terms import Effect, Terms, Window
-from apps.plans.domain.windows import window_state
 from apps.plans.services import plan_execute, windows_hold
+from apps.policies.domain.terms import Effect, Terms, Window
+from apps.policies.domain.windows import window_state
 from apps.telemetry.models import Agent
 from tests.conftest import client_of
 from tests.factories import make_user

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from apps.executions.models import Setting
-from apps.plans.selectors.policies import terms_for
 from apps.plans.services import plan_execute
+from apps.policies.selectors import terms_for
 from apps.rate_control import services as rate_control
 from apps.rate_control.services import rates_control, system_control
 from apps.systems.services import entity_update

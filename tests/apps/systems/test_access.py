@@ -5,7 +5,7 @@ import pytest
 from apps.accounts.domain.roles import Role
 from apps.audit.models import AuditEntry
 from apps.systems.models import UnmanagedAccess
-from apps.systems.services.access import CONSEQUENCES, OPENNESS
+from apps.systems.services.settings import CONSEQUENCES, OPENNESS
 from tests.factories import make_system
 from weir.coordination.wire import Unmanaged
 

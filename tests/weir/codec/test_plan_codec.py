@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.weir.plan_strategies import plans
-from weir.codec.plan import plan_bytes, plan_from_dict, plan_hash, plan_to_dict
+from tests.weir.plan_strategies import plan_hash, plans
+from weir.codec.plan import plan_bytes, plan_from_dict, plan_to_dict
 from weir.errors import InvalidProblem
 from weir.model.plan import Plan
 

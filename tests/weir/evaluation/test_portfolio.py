@@ -8,6 +8,7 @@ import random
 
 import pytest
 
+from tests.weir.evaluation.whole import evaluate
 from tests.weir.topologies.instances import problem
 from weir.codec.evaluation import evaluation_from_dict, evaluation_to_dict
 from weir.codec.evaluation_result import evaluation_result_from_dict, evaluation_result_to_dict
@@ -15,7 +16,6 @@ from weir.errors import InvalidProblem
 from weir.evaluation.portfolio import (
     design,
     designs,
-    evaluate,
     gather,
     named,
     portfolio_from_dict,
@@ -176,18 +176,6 @@ def test_brokers_that_come_and_go_are_planned(asked):
         ops = {move.op for step in row.plan.steps for move in step}
         assert {"append", "detach"} <= ops
     assert {row.candidate for row in result.rows} == {"keep_today", "topic_connected"}
-
-
-def test_cancelled_evaluation_ends_early(asked):
-    seen = []
-    evaluate(
-        asked,
-        portfolio_from_dict(SMALL),
-        clock=still,
-        cancelled=lambda: len(seen) > 6,
-        on_row=seen.append,
-    )
-    assert len(seen) == 7
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_more_links_never_make_a_way_quicker_to_join(disjoint: bool) -> None:
     for one, other, inner, movable in sizes:
         if one < other:
             continue
-        steps = steps_to_join(Way(one, other, inner, movable), disjoint)
+        steps = steps_to_join([Way(one, other, inner, movable)], disjoint)
         more = [Way(one + 1, other, inner, movable), Way(one, other, inner + 1, movable)]
         if other < one:
             more.append(Way(one, other + 1, inner, movable))
@@ -111,7 +111,7 @@ def test_more_links_never_make_a_way_quicker_to_join(disjoint: bool) -> None:
             longer = sorted((one + 1 + inner, other), reverse=True)
             more = [way for way in more if way.movable > 1 or not way.inner]
             more.append(Way(longer[0], longer[1], 0, 1))
-        assert all(steps <= steps_to_join(way, disjoint) for way in more)
+        assert all(steps <= steps_to_join([way], disjoint) for way in more)
 
 
 def test_a_broker_far_from_every_link_that_may_move_takes_that_many_steps() -> None:

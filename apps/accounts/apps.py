@@ -1,7 +1,0 @@
-from django.apps import AppConfig
-
-
-class AccountsConfig(AppConfig):
-    """Manage people, roles and API tokens."""
-
-    name = "apps.accounts"

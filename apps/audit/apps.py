@@ -1,7 +1,0 @@
-from django.apps import AppConfig
-
-
-class AuditConfig(AppConfig):
-    """Keep an append-only record of who did what, when and why."""
-
-    name = "apps.audit"

@@ -1,7 +1,0 @@
-from django.apps import AppConfig
-
-
-class TopologyConfig(AppConfig):
-    """Manage brokers, links, overlays and goal topologies."""
-
-    name = "apps.topology"
