@@ -172,7 +172,7 @@ logs: ## the end of every log (PART=web: one; FOLLOW=1: go on)
 # What needs nothing of each other runs side by side, two at a time; what `pip` installs comes first,
 # beside what npm does: no Python may run while its environment changes. The front end's tests come
 # last, because they fill both cores by themselves. Each pytest worker has servers of its own
-# (tests/embedded.py); browser journeys and the chaos runs start systems of their own, one at a time
+# (tests/embedded.py); browser journeys and the chaos run start systems of their own, one at a time
 # (tests/suites.py).
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs 2 --output-sync=$(if $(filter up,$(MAKECMDGOALS)),none,target)
 
@@ -217,7 +217,7 @@ e2e: install dev chromium ## the whole system: browser journeys, kills
 	WEIR_TEST_SERVERS=off $(BIN)/python -m pytest tests/e2e
 
 test-unit: compiled dev ## fast tests: no server but those of the database tests
-	$(BIN)/python -m pytest -m "not spark and not stack and not e2e and not chaos and not slow"
+	$(BIN)/python -m pytest -m "not spark and not stack and not e2e and not slow"
 
 test-stack: package dev ## tests that start and kill embedded servers
 	$(BIN)/python -m pytest tests/stack

@@ -163,7 +163,11 @@ def write(path: Path, plain: dict[str, str]) -> None:
 def sentence(wait: Wait, now: float) -> str:
     """Say which agents wait for which, and what a person can do."""
     waited = duration(now - wait.since)
-    if not wait.silent:
+    if not wait.silent and not wait.voted:
+        # Who removes a broker as its only neighbour has no peer to ask.
+        others = "only the control plane knows the outcome"
+        help_ = "Bring it back"
+    elif not wait.silent:
         others = (
             f"the agents of {_list(wait.voted)} wait too, and none of them knows the outcome; "
             "only the control plane knows it"

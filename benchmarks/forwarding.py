@@ -20,9 +20,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
 from agent.drivers.nats import jetstream, streams, wire
 from agent.drivers.nats.connection import Connection
@@ -30,12 +30,11 @@ from agent.drivers.nats.driver import NatsDriver
 from agent.drivers.nats.session import Session
 from agent.drivers.nats.stream_writer import POSITION, Outgoing, StreamWriter
 from agent.router import Router
+from benchmarks.fleet.fleet import Fleet
+from benchmarks.fleet.six_brokers import system, under_load
 from tests.nats_server import NatsServer
 from weir.coordination.tables import Tables
 from weir.coordination.wire import Delivery, FlowSpec, Gate
-
-if TYPE_CHECKING:
-    from tests.chaos.fleet import Fleet
 
 PAYLOAD = b"x" * 100
 WINDOW = 1_000
@@ -324,11 +323,8 @@ async def _passing(router: Router, flow: str) -> tuple[float, int]:
 
 def fleet(directory: Path, shifts: int) -> None:
     """Pause per shift with and without load, and aborts, on six brokers and agents."""
-    from tests.chaos.fleet import Fleet
-    from tests.chaos.scenario import Scenario, Size, system
-
     print("\npause per shift and broker                     p50       p99   shifts")
-    with Fleet(directory / "idle", system(1_000.0)) as idle:
+    with Fleet(directory / "idle", system(Delivery.RELIABLE)) as idle:
         _to_and_fro(idle, shifts)
         _pauses("idle", idle.state()["pauses_s"], shifts)
         stopped = idle.agents["e"]
@@ -342,71 +338,24 @@ def fleet(directory: Path, shifts: int) -> None:
             stopped.go_on()
         state = idle.ended("aborted", 60)
         decided_s, released_s, _ = idle.state()["aborts"][0]
-    _pauses("core, 400 messages/s in, 1,600/s out", core_pauses(directory / "core", shifts), shifts)
-    size = Size(deliveries=shifts * 1_000, shifts=shifts, kills=0, rate_per_s=100)
-    outcome = Scenario(directory / "fleet", size).run()
-    _pauses("reliable, 400 messages/s in, 1,600/s out", outcome.pauses_s, shifts)
-    for problem in outcome.problems:
-        print(f"problem: {problem}")
+    for name, delivery in (("core", Delivery.BEST_EFFORT), ("reliable", Delivery.RELIABLE)):
+        with Fleet(directory / name, system(delivery)) as loaded:
+            verdict = under_load(loaded, delivery, partial(_to_and_fro, loaded, shifts))
+            pauses_s = loaded.state()["pauses_s"]
+        _pauses(f"{name}, 400 messages/s in, 1,600/s out", pauses_s, shifts)
+        if verdict.phantom or (delivery is Delivery.RELIABLE and not verdict.clean):
+            print(f"problem: {verdict}")
     print(
         f"a participant that does not answer: called off after {decided_s:.2f} s, carried out by "
         f"whoever lives after {released_s:.2f} s; when it is back, the shift has {state}"
     )
 
 
-def core_pauses(directory: Path, shifts: int) -> list[float]:
-    """Pause of each shift where every flow is best effort, under the load of the reliable run."""
-    from tests.chaos.fleet import Fleet
-    from tests.chaos.scenario import INGRESS, READERS, system
-    from tests.chaos.traffic import Published, Recorded, publish_best_effort, record_best_effort
-
-    wanted = system(400.0)
-    for flow in INGRESS:
-        wanted["flows"][flow]["delivery"] = "best_effort"
-
-    async def under_load(fleet: Fleet) -> None:
-        url = {name: broker.url for name, broker in fleet.brokers.items()}
-        done = asyncio.Event()
-        traffic = [
-            publish_best_effort(
-                url[broker], fleet.client_key, Published(flow), rate_per_s=100, enough=done.is_set
-            )
-            for flow, broker in INGRESS.items()
-        ]
-        traffic += [
-            record_best_effort(
-                url[broker],
-                fleet.client_key,
-                Recorded(f"{flow}@{broker}", flow),
-                consumer=f"{flow}@{broker}#1",
-            )
-            for flow, brokers in READERS.items()
-            for broker in brokers
-        ]
-        running = [asyncio.create_task(each) for each in traffic]
-        await asyncio.sleep(2.0)
-        try:
-            await asyncio.to_thread(_to_and_fro, fleet, shifts)
-        finally:
-            done.set()
-            for task in running:
-                task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
-
-    with Fleet(directory, wanted) as fleet:
-        asyncio.run(under_load(fleet))
-        return list(fleet.state()["pauses_s"])
-
-
 def _to_and_fro(fleet: Fleet, shifts: int) -> None:
     """The link of d from c to b and back."""
-    from tests.chaos.scenario import EDGES
-
-    edges = {frozenset(edge) for edge in EDGES}
     for number in range(shifts):
-        i, j, k = ("d", "c", "b") if frozenset("dc") in edges else ("d", "b", "c")
-        edges = edges - {frozenset({i, j})} | {frozenset({i, k})}
-        fleet.shift(f"s{number}", i, j, k)
+        j, k = ("c", "b") if number % 2 == 0 else ("b", "c")
+        fleet.shift(f"s{number}", "d", j, k)
         fleet.ended(f"s{number}", 30)
         fleet.settle(30)
 

@@ -1,7 +1,7 @@
 """Run every suite of tests and print what each took beside its budget: `python -m tests.suites`.
 
-A stage that fails ends the run; suites of one stage run side by side. Budgets are for two cores of
-a quiet machine; in `make test` a suite over its budget is something to look at, no failure.
+A suite that fails ends the run. Budgets are for two cores of a quiet machine; in `make test` a
+suite over its budget is something to look at, no failure.
 `--thorough` runs the long parts as well, whatever fails, and a suite over its budget fails there.
 """
 
@@ -13,7 +13,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TypeVar
 from xml.etree import ElementTree
 
@@ -42,24 +41,19 @@ class Suite:
     """A module that Python runs, and its arguments."""
     budget_s: int | None = None
     """None: it takes as long as it takes."""
-    stage: int = 0
-    """Suites of one stage run side by side."""
     servers: bool = False
     """Whether each of its processes gets Postgres and Valkey of its own (tests/embedded.py)."""
     thorough: bool = False
     """Whether its tests try all that there is time for (`effort`)."""
 
 
-OF_OTHERS = tuple(
-    f"--ignore=tests/{room}" for room in ("weir", "simulation", "lives", "chaos", "e2e")
-)
+OF_OTHERS = tuple(f"--ignore=tests/{room}" for room in ("weir", "lives", "e2e"))
 SUITES = (
     Suite(
         "kernels",
-        "algorithms, and the simulation of agents and coordinator",
-        ("pytest", "tests/weir", "tests/simulation", "tests/lives", "-n2"),
+        "algorithms, and agents and coordinator in virtual time",
+        ("pytest", "tests/weir", "tests/lives", "-n2"),
         180,
-        stage=1,
     ),
     # Its tests wait for brokers and processes about a quarter of their time.
     Suite(
@@ -67,7 +61,6 @@ SUITES = (
         "Django, agents on real brokers, Spark, set-up, documentation",
         ("pytest", *OF_OTHERS, "-n3", "--dist=loadfile"),
         300,
-        stage=2,
         servers=True,
     ),
     Suite(
@@ -75,16 +68,8 @@ SUITES = (
         "the whole system in a browser, and each process killed",
         ("pytest", "tests/e2e", "--ignore=tests/e2e/test_chaos.py"),
         240,
-        stage=3,
     ),
-    Suite("chaos", "agents and brokers killed under load", ("pytest", "tests/chaos"), 60, stage=4),
-    Suite(
-        "whole chaos",
-        "the whole system killed under load",
-        ("pytest", "tests/e2e/test_chaos.py"),
-        60,
-        stage=4,
-    ),
+    Suite("chaos", "the whole system killed under load", ("pytest", "tests/e2e/test_chaos.py"), 60),
 )
 LONG = (
     Suite(
@@ -107,32 +92,17 @@ LONG = (
         thorough=True,
     ),
     Suite(
-        "simulation",
-        "100,000 simulated runs of the protocol",
-        ("tests.simulation", "--seeds", "100000", "--jobs", CORES),
-    ),
-    Suite(
         "lives",
         "100,000 simulated lives of production agents",
         ("tests.lives", "--seeds", "100000", "--jobs", CORES),
     ),
     Suite(
-        "protocol-variants",
-        "at which seed each broken protocol is caught",
-        ("tests.simulation", "--mutants"),
-    ),
-    Suite(
-        "agent-variants",
-        "at which seed each broken agent is caught",
+        "variants",
+        "at which seed each broken variant is caught",
         ("tests.lives", "--mutants", "--jobs", CORES),
     ),
     Suite(
         "long-chaos",
-        "a million messages on killed brokers",
-        ("tests.chaos", "--deliveries", "1000000", "--shifts", "50", "--kills", "20"),
-    ),
-    Suite(
-        "long-whole-chaos",
         "a million messages on the whole system",
         ("tests.e2e.chaos", "--deliveries", "1000000"),
     ),
@@ -157,51 +127,20 @@ class Outcome:
         return self.suite.budget_s is not None and self.seconds > self.suite.budget_s
 
 
-def stages(suites: Sequence[Suite]) -> list[list[Suite]]:
-    """Return the suites that run side by side, stage after stage; those of stage 0 run alone."""
-    rows: list[list[Suite]] = []
-    for suite in suites:
-        if rows and suite.stage and rows[-1][0].stage == suite.stage:
-            rows[-1].append(suite)
-        else:
-            rows.append([suite])
-    return rows
-
-
-def run_stage(suites: Sequence[Suite]) -> list[Outcome]:
-    """Run suites side by side. What the first prints is seen at once, the others' output later."""
+def run_suite(suite: Suite) -> Outcome:
+    """Run a suite; what it prints is seen at once."""
     REPORTS.mkdir(parents=True, exist_ok=True)
+    _report(suite).unlink(missing_ok=True)
     began = time.monotonic()
-    running = []
-    for place, suite in enumerate(suites):
-        _report(suite).unlink(missing_ok=True)
-        output = TemporaryFile() if place else None  # noqa: SIM115  # closed when it was printed
-        process = subprocess.Popen(
-            _command(suite), cwd=ROOT, env=_environment(suite), stdout=output, stderr=output
-        )
-        running.append((suite, process, output))
-    took: dict[str, float] = {}
-    while len(took) < len(running):
-        for suite, process, _ in running:
-            if process.poll() is not None:
-                took.setdefault(suite.name, time.monotonic() - began)
-        time.sleep(0.1)
-    outcomes = []
-    for suite, process, output in running:
-        if output is not None:
-            output.seek(0)
-            print(output.read().decode(errors="replace"), flush=True)
-            output.close()
-        seconds = took[suite.name]
-        print(f"  {suite.name:<44} {seconds:6.1f} s", flush=True)
-        tests = sorted(durations(_report(suite)), reverse=True)
-        slowest = tuple(tests[:SLOWEST])
-        outcomes.append(Outcome(suite, seconds, process.returncode, len(tests), slowest))
-    return outcomes
+    ended = subprocess.run(_command(suite), cwd=ROOT, env=_environment(suite), check=False)
+    seconds = time.monotonic() - began
+    print(f"  {suite.name:<44} {seconds:6.1f} s", flush=True)
+    tests = sorted(durations(_report(suite)), reverse=True)
+    return Outcome(suite, seconds, ended.returncode, len(tests), tuple(tests[:SLOWEST]))
 
 
 def _report(suite: Suite) -> Path:
-    return REPORTS / f"{suite.name.replace(' ', '-')}.xml"
+    return REPORTS / f"{suite.name}.xml"
 
 
 def _command(suite: Suite) -> list[str]:
@@ -253,9 +192,9 @@ def run(suites: Sequence[Suite], *, to_the_end: bool) -> int:
     nothing, and a suite over its budget is one."""
     began = time.monotonic()
     outcomes: list[Outcome] = []
-    for stage in stages(suites):
-        outcomes += run_stage(stage)
-        if not to_the_end and any(outcome.status for outcome in outcomes):
+    for suite in suites:
+        outcomes.append(run_suite(suite))
+        if outcomes[-1].status and not to_the_end:
             break
     print(f"\n{table(outcomes, time.monotonic() - began)}", flush=True)
     failed = next((outcome.status for outcome in outcomes if outcome.status), 0)

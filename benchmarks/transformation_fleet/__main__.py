@@ -5,9 +5,9 @@
 A plan of the paper's baseline (best-first search, one shift per step) and Weir's own (parallel
 steps) to the same goal are carried out in turn under load; in between the fleet goes back. The
 protocol, the brokers and the agents are the real ones (the agents share one process); the control
-plane is the small one of the chaos run, whose decisions are the real coordinator's. Every message
-is audited. Printed, and written to FOLDER/figure-6.txt, are medians over the repeats; the picture
-is FOLDER/figure-6.png.
+plane is the small one of `benchmarks.fleet`, whose decisions are the real coordinator's. Every
+message is audited. Printed, and written to FOLDER/figure-6.txt, are medians over the repeats; the
+picture is FOLDER/figure-6.png.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import uvloop
 
+from benchmarks.fleet.fleet import Fleet
 from benchmarks.transformation_fleet import measure, plans
 from benchmarks.transformation_fleet.load import Load
 from benchmarks.transformation_fleet.measure import Point
 from benchmarks.transformation_fleet.picture import draw
 from benchmarks.transformation_fleet.workload import ROOT, Workload, workload
-from tests.chaos.fleet import Fleet
 
 if TYPE_CHECKING:
     from weir.model.transformation import Steps

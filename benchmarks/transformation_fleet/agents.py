@@ -2,7 +2,7 @@
 
     python -m benchmarks.transformation_fleet.agents --control-plane URL --fleet FOLDER
 
-The folder is that of `tests.chaos.fleet`. Every 10 ms a line of `queues.csv` says how many
+The folder is that of `benchmarks.fleet.fleet`. Every 10 ms a line of `queues.csv` says how many
 best-effort messages wait at each broker's agent: seconds since the epoch, then one number each.
 """
 

@@ -50,7 +50,7 @@ class Workload:
     subscribers: tuple[Subscriber, ...]
 
     def system(self) -> dict[str, Any]:
-        """As `tests.chaos.control` wants it: nobody is limited, no gate."""
+        """As `benchmarks.fleet.control` wants it: nobody is limited, no gate."""
         return {
             "brokers": list(self.brokers),
             "edges": [list(link) for link in self.links],

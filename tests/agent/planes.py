@@ -131,3 +131,16 @@ async def stored_count(connection: Any, flow: str) -> int:
     """How many messages a flow's delivery stream holds."""
     info = await connection.jetstream().stream_info(f"WEIR_MSG_{flow}")
     return int(info.state.messages)
+
+
+def excess(times: Sequence[float], rate_per_s: float, burst: float) -> float:
+    """The most by which any interval holds more than burst + rate * length; times ascend.
+
+    Over all pairs s <= t: count(s..t) - (b + r (t - s)), in one pass: the count up to t minus r t
+    may rise above its least earlier value by at most b.
+    """
+    least, most = float("inf"), float("-inf")
+    for index, moment in enumerate(times):
+        least = min(least, index - rate_per_s * moment)
+        most = max(most, index + 1 - rate_per_s * moment - least)
+    return most - burst

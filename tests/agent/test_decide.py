@@ -9,10 +9,10 @@ import pytest
 
 from agent import decide as command
 from agent.__main__ import main
-from agent.outcomes import DECIDE, DECIDED, carry_out_decision, write
+from agent.outcomes import DECIDE, DECIDED, carry_out_decision, sentence, write
 from agent.store import Store
 from weir.coordination.participant import ParticipantState, Phase
-from weir.coordination.termination import Outcome
+from weir.coordination.termination import Outcome, Wait
 from weir.errors import InvalidProblem
 
 
@@ -122,3 +122,10 @@ def test_a_file_that_is_no_decision_is_answered_and_removed(tmp_path: Path, text
     assert said["error"]
     assert json.dumps(said)
     assert not (tmp_path / DECIDE).exists()
+
+
+def test_the_only_neighbour_of_a_removed_broker_says_what_it_waits_for() -> None:
+    wait = Wait(action="a-1", attempt=1, kind="remove_broker", since=0.0, voted=(), silent=())
+    said = sentence(wait, 30.0)
+    assert "only the control plane knows the outcome" in said
+    assert "weir-agent decide --action a-1" in said

@@ -8,8 +8,16 @@ from pathlib import Path
 import pytest
 
 from agent.drivers.base import Channel, DriverError, Message, Place
-from tests.agent.planes import Plane, TimedDriver, client, flows, listen, stored_count, until
-from tests.chaos.audit import excess
+from tests.agent.planes import (
+    Plane,
+    TimedDriver,
+    client,
+    excess,
+    flows,
+    listen,
+    stored_count,
+    until,
+)
 from tests.nats_server import NatsServer
 from weir.coordination.wire import Gate
 

@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any
 
 from config.stack.parts import brokers
-from tests.chaos.audit import Verdict, judge
-from tests.chaos.traffic import Published, Recorded, publish_reliable, record_reliable
+from tests.e2e.chaos.audit import Verdict, judge
+from tests.e2e.chaos.traffic import Published, Recorded, publish_reliable, record_reliable
 from tests.e2e.fleet import Fleet
 
 ARRIVE_S = 60.0

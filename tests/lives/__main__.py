@@ -17,9 +17,8 @@ from functools import partial
 
 from tests.lives.faults import FAULTS
 from tests.lives.mutants import MUTANTS
-from tests.lives.runs import run_seed
+from tests.lives.runs import caught_at, run_seed
 from tests.lives.world import World
-from tests.simulation.runs import caught_at
 
 GIVE_UP = 5
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from agent.drivers.base import BrokerFacts, Driver, DriverError
 from agent.runtime import Components, Runtime
 from agent.store import Store, StoreError
-from tests.lives.control import Line
 from tests.lives.disk import SimDisk, SimPath
 from tests.lives.driver import ModelDriver
+from tests.lives.line import Line
 from tests.lives.loop import PROCESS, Killed, Process
 from tests.lives.network import WORLD
 from weir.coordination.participant_state import ParticipantState
 from weir.coordination.tables import Tables
+from weir.coordination.termination import Answer, Question
 
 if TYPE_CHECKING:
     from tests.lives.world import World
@@ -23,15 +25,33 @@ if TYPE_CHECKING:
 RESTART_S = 1.0
 """After which a supervisor starts an agent again that has ended by itself."""
 
+ANSWERED_S = 0.2
+"""Until then an answer has left."""
+BACK_S = 0.1
+
 
 class LivesRuntime(Runtime):
     """Lets the audit see what the runtime has in its hands."""
 
     hands: Components | None = None
+    on_answered: Callable[[Answer], None]
 
     async def _begin(self, driver: Driver, facts: BrokerFacts) -> Components:
-        self.hands = await super()._begin(driver, facts)
-        return self.hands
+        self.hands = hands = await super()._begin(driver, facts)
+        answer = hands.shifts.on_question
+
+        async def answered(question: Question) -> Answer | None:
+            said = await answer(question)
+            if said is not None:
+                self.on_answered(said)
+            return said
+
+        hands.shifts.on_question = answered  # type: ignore[method-assign]
+        return hands
+
+    async def _shut_down(self, components: Components) -> None:
+        self.hands = None
+        await super()._shut_down(components)
 
 
 class Agent:
@@ -51,6 +71,7 @@ class Agent:
         self.stop: asyncio.Event | None = None
         self.retired = False
         """Nobody starts it again."""
+        self.dies_answering = False
 
     def now(self) -> float:
         """The wall clock of this machine."""
@@ -93,6 +114,7 @@ class Agent:
                     clock=world.loop.time,
                     wall=self.now,
                 )
+                self.runtime.on_answered = self._answered
                 await self.runtime.run(self.stop)
                 why = "asked to"
             finally:
@@ -119,6 +141,14 @@ class Agent:
             self.world.audit.persisted(self.name, state)
 
         store.persist = persisted  # type: ignore[method-assign]
+
+    def _answered(self, said: Answer) -> None:
+        """A peer that asked for an outcome is about to be answered."""
+        world = self.world
+        world.counts[f"answered_{said.stance}"] += 1
+        if self.dies_answering:
+            self.dies_answering = False
+            world.loop.call_later(ANSWERED_S, self.kill, "having answered", BACK_S, context=WORLD)
 
     def _driver(self, broker: str) -> ModelDriver:
         world = self.world

@@ -154,6 +154,8 @@ class ModelBroker:
     """Who answers questions to the agent of this broker."""
     set_aside: dict[str, int] = field(default_factory=dict)
     """Flow -> messages that cannot be carried."""
+    carried: int = 0
+    """Copies of what waited for neighbours that were gone."""
     on_delivered: Callable[[ModelBroker, str, list[Message]], None] = lambda *_: None
     """Told of whatever a delivery stream or subject takes."""
     on_closed: Callable[[str, str], None] = lambda *_: None

@@ -1,15 +1,28 @@
-"""Clients of the model brokers: publishers that count what was acknowledged, consumers."""
+"""Consumers of the model brokers: who wants to be admitted, and who is."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from tests.simulation.consumers import ConsumerClass
 
 if TYPE_CHECKING:
     from tests.lives.world import World
 
 KNOCK_S = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerClass:
+    """Consumers of one flow at one broker."""
+
+    name: str
+    broker: str
+    flow: str
+    consumers: tuple[str, ...]
+    everybody: bool
+    """No limit at any time: whoever connects is admitted and must receive everything."""
+    steady: bool
+    """Never closed by a plan, at a broker that stays: no gap inside a connection."""
 
 
 class Consumers:
@@ -54,7 +67,7 @@ class Consumers:
                 if consumer not in admitted and broker.ask(name, consumer, self.world.loop.time()):
                     admitted.add(consumer)
                     self.world.counts["admitted"] += 1
-                    self.world.audit.admitted(consumer, consumer_class.flow)
+                    self.world.audit.connected(consumer, consumer_class.flow)
                     self.world.audit.admission(consumer_class, len(admitted))
         self.world.clock.after(KNOCK_S, self.knock)
 
@@ -64,6 +77,8 @@ class Consumers:
             book = self.world.brokers[consumer_class.broker].book
             waiting = set(consumer_class.consumers) - self.admitted[name]
             limit = book.classes[name].limit if name in book.classes else 0
+            if consumer_class.broker in self.world.gone.out:
+                continue
             if waiting and (limit is None or book.admitted(name) < limit):
                 return f"{min(waiting)} is about to be admitted"
         return ""

@@ -231,6 +231,7 @@ class ModelDriver:
                 return None
             held = [message for _, message in stream.waiting if not message.mark]
             broker.append(there, held)
+            broker.carried += len(held)
             return len(held)
 
         copied = cast("int | None", await self._own(copy, f"carry over to {to}"))

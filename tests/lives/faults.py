@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tests.lives import gone
 from tests.lives.broker import Data
-from tests.lives.control import CONTROL
 from tests.lives.disk import SimDisk
+from tests.lives.network import CONTROL
 
 if TYPE_CHECKING:
     from tests.lives.agents import Agent
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 KINDS = (
     *("kill", "die", "broker", "cut", "control", "links", "power", "freeze"),
     *("full", "sync", "slow", "clock", "control clock", "oversize", "strange"),
-    *("lost", "restored", "twin", "erased"),
+    *("lost", "restored", "twin", "erased", "silence", "answer", "destroyed", "away"),
 )
 """Those of every life. A broker's disk that is set back to what it was seconds ago is played by
 `--fault "set back"`: several of them within seconds can still cost a message."""
@@ -51,19 +52,24 @@ def _die(world: World, agent: Agent, length: float) -> None:
 
 
 def _stop_broker(world: World, agent: Agent, length: float) -> None:
-    broker = world.brokers[agent.name]
+    _stop(world, agent.name, length / 2)
+
+
+def _stop(world: World, name: str, seconds: float) -> None:
+    broker = world.brokers[name]
     if not broker.up:
         return
-    world.say("broker %s stops", agent.name)
+    world.say("broker %s stops", name)
     world.counts["broker_crashes"] += 1
     broker.stop()
-    world.consumers.disconnect(agent.name)
-    world.clock.after(length / 2, _start_broker, world, agent.name)
+    world.consumers.disconnect(name)
+    world.clock.after(seconds, _start_broker, world, name)
 
 
 def _start_broker(world: World, name: str) -> None:
-    world.say("broker %s is back", name)
-    world.brokers[name].start()
+    if name not in world.gone.destroyed:
+        world.say("broker %s is back", name)
+        world.brokers[name].start()
 
 
 def _cut(world: World, agent: Agent, length: float) -> None:
@@ -78,11 +84,28 @@ def _cut(world: World, agent: Agent, length: float) -> None:
 
 
 def _stop_control(world: World, agent: Agent, length: float) -> None:
+    stop_control(world, length / 2)
+
+
+def stop_control(world: World, seconds: float) -> None:
+    """Nobody is answered for a while."""
     if world.control.up:
         world.say("control plane stops")
         world.counts["control_crashes"] += 1
         world.control.stop()
-        world.clock.after(length / 2, world.control.start)
+        world.clock.after(seconds, world.control.start)
+
+
+def _silence(world: World, agent: Agent, length: float) -> None:
+    """The control plane stops before a report that comes soon, for longer than agents wait
+    without asking each other."""
+    world.control.reports_to_live = world.rng.randrange(6)
+    world.control.outage_s = world.rng.uniform(8.0, 30.0)
+
+
+def _answer(world: World, agent: Agent, length: float) -> None:
+    """An agent dies when it has answered a peer that asked for an outcome, and is back at once."""
+    agent.dies_answering = True
 
 
 def _power(world: World, agent: Agent, length: float) -> None:
@@ -125,6 +148,7 @@ def _slow(world: World, agent: Agent, length: float) -> None:
 def _lost_state(world: World, agent: Agent, length: float) -> None:
     world.say("the directory of %s is lost", agent.name)
     world.counts["lost_directories"] += 1
+    world.audit.forgetful.add(agent.name)
     agent.kill("its directory is lost", length)
     agent.disk.restore({})
 
@@ -136,6 +160,7 @@ def _restored_state(world: World, agent: Agent, length: float) -> None:
     def restore() -> None:
         world.say("the directory of %s is what it was once", agent.name)
         world.counts["restored_directories"] += 1
+        world.audit.forgetful.add(agent.name)
         agent.kill("its directory is restored", 0.3)
         agent.disk.restore(snapshot)
 
@@ -144,9 +169,10 @@ def _restored_state(world: World, agent: Agent, length: float) -> None:
 
 def _twin(world: World, agent: Agent, length: float) -> None:
     """Somebody starts a second agent elsewhere, since the first does not answer; it lives."""
-    if any(twin.name == agent.name for twin in world.twins):
+    if agent.retired or any(twin.name == agent.name for twin in world.twins):
         return
     world.counts["twins"] += 1
+    world.audit.forgetful.add(agent.name)
     _cut(world, agent, length)
     disk = SimDisk(world.rng)
     if world.rng.random() < 0.5:
@@ -210,6 +236,27 @@ def _set_back(world: World, agent: Agent, length: float) -> None:
     world.clock.after(length, restore)
 
 
+def _destroyed(world: World, agent: Agent, length: float) -> None:
+    """A broker and its agent are destroyed with their disks, for good; a second one only beside
+    the first. Two neighbours of one agent that go apart from each other can neither be removed
+    before the other, if that agent has started anew and heard of neither: it does not vote."""
+    name, out = agent.name, world.gone.out
+    linked = any(name in edge and edge & out for edge in world.control.edges)
+    if name not in out and len(out) < gone.MOST and (linked or not out):
+        world.gone.destroy(name)
+
+
+def _away(world: World, agent: Agent, length: float) -> None:
+    """Broker and agent are away for longer than people wait; their disks stay."""
+    if agent.retired:
+        return
+    away_s = world.rng.uniform(6.0, 20.0)
+    world.say("%s is away for %.1f s", agent.name, away_s)
+    world.counts["away"] += 1
+    agent.kill("away", away_s)
+    _stop(world, agent.name, away_s)
+
+
 def _oversize(world: World, agent: Agent, length: float) -> None:
     flows = [flow for flow, source in world.ingress.items() if source == agent.name]
     if flows:
@@ -225,12 +272,12 @@ def _strange(world: World, agent: Agent, length: float) -> None:
     control = world.control
     control.strange.add(agent.name)
     control.revision += 1
-    control._tell()
+    control.tell()
 
     def end() -> None:
         control.strange.discard(agent.name)
         control.revision += 1
-        control._tell()
+        control.tell()
 
     world.clock.after(length, end)
 
@@ -266,4 +313,8 @@ FAULTS: dict[str, Callable[[World, Agent, float], None]] = {
     "set back": _set_back,
     "oversize": _oversize,
     "strange": _strange,
+    "silence": _silence,
+    "answer": _answer,
+    "destroyed": _destroyed,
+    "away": _away,
 }

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 ANSWER_S = 2.0
 """How long a driver waits for a broker's answer."""
+CONTROL = "control plane"
+"""Its place on the paths; agents and brokers have their names."""
 WORLD = Context()
 """What happens outside of all processes."""
 

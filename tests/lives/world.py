@@ -18,24 +18,25 @@ from agent.drivers.base import Channel, Interest, Place
 from agent.store import Store
 from tests.lives import faults
 from tests.lives.agents import Agent, Listener, LivesRuntime
-from tests.lives.audit import LivesAudit
+from tests.lives.audit import Audit, Violation
 from tests.lives.broker import MAX_PAYLOAD, ModelBroker
-from tests.lives.consumers import Consumers
-from tests.lives.control import LivesControl
+from tests.lives.consumers import ConsumerClass, Consumers
+from tests.lives.control import Control, Setting
 from tests.lives.disk import SimDisk, SimPath, simulated_directories
 from tests.lives.driver import ModelDriver
+from tests.lives.gone import Gone
 from tests.lives.loop import Process, VirtualLoop
 from tests.lives.network import WORLD, Network
-from tests.simulation.audit import Violation
-from tests.simulation.consumers import ConsumerClass
-from tests.simulation.control import Setting
-from tests.simulation.scenario import Scenario, make_scenario
+from tests.lives.scenario import Scenario, make_scenario
 from weir.coordination.tables import Tables
+from weir.coordination.termination import DOUBT_S, Termination
 from weir.coordination.wire import Delivery, Document
 from weir.lifecycle.executions import ExecutionCommand, ExecutionState
 
 TROUBLE_S = 8.0
 """Faults and publishers begin within this time."""
+REMOVED_S = 40.0
+"""Publishers go on until then while somebody who is destroyed is not removed."""
 PATIENCE_S = 300.0
 """Everything has come to rest by then, or the life fails."""
 LOOK_S = 0.5
@@ -51,7 +52,7 @@ LISTENER = Listener()
 
 
 class Clock:
-    """Virtual time, as the parts of `tests.simulation` see it."""
+    """Virtual time outside of all processes, as the control plane's clock shows it."""
 
     def __init__(self, loop: VirtualLoop, rng: Random) -> None:
         self._loop = loop
@@ -74,7 +75,7 @@ class World:
 
     runtime_class: type[LivesRuntime] = LivesRuntime
     driver_class: type[ModelDriver] = ModelDriver
-    control_class: type[LivesControl] = LivesControl
+    control_class: type[Control] = Control
     consumers_class: type[Consumers] = Consumers
     book_class: type[AdmissionBook] = AdmissionBook
     store_class: type[Store] = Store
@@ -83,9 +84,14 @@ class World:
     """What may go wrong."""
     broker_class: type[ModelBroker] = ModelBroker
     tree_share = 0.75
+    """Of the actions: those that change the tree."""
+    append_share = 0.13
+    """Of those: appends and detaches."""
     buries_after_s: tuple[float, ...] = (3.0, 60.0)
-    rough = False
-    """Always the worst path to the control plane."""
+    """How long the coordinator waits for the silent after a commit: one of these."""
+    doubts_s: tuple[float, ...] = (0.5, 3.0, DOUBT_S)
+    """After how much silence agents ask their peers: one of these. Less than between two answers of
+    the control plane: they ask although all is well. That is slow, and has to be safe."""
     patches: Mapping[str, object] = {}
     """Names of production and what a broken variant has in their place."""
     cold_share = 0.15
@@ -106,13 +112,14 @@ class World:
         self.loss = 0.0 if self.quiet else rng.choice((0.0, 0.0, 0.02, 0.1))
         self.repeat = 0.0 if self.quiet else rng.choice((0.0, 0.1))
         self.delay_s = rng.choice((0.02, 0.1)) if self.quiet else rng.choice((0.02, 0.1, 0.4))
-        if self.rough:
-            self.loss, self.repeat, self.delay_s = 0.15, 0.5, 0.6
         self.hop_s = rng.choice((0.005, 0.02, 0.05))
         self.bury_after_s = rng.choice(self.buries_after_s)
+        self.doubt_s = DOUBT_S if self.quiet else Random(f"doubt {seed}").choice(self.doubts_s)
         self.cold = rng.random() < self.cold_share
         self.network = Network(self.loop, rng, hop_s=self.hop_s)
-        self.scenario: Scenario = make_scenario(rng, largest=5, tree_share=self.tree_share)
+        self.scenario: Scenario = make_scenario(
+            rng, tree_share=self.tree_share, append_share=self.append_share
+        )
         self.names = self.scenario.names
         self.ingress = self.scenario.ingress
         self.deliveries = {
@@ -126,7 +133,8 @@ class World:
         self.twins: list[Agent] = []
         """Second agents, each beside one that lives."""
         self.brokers = {name: self.broker_class(name) for name in self.names}
-        self.audit = LivesAudit(self)
+        self.audit = Audit(self)
+        self.gone = Gone(self)
         self.consumers = self.consumers_class(self)
         self.agents: dict[str, Agent] = {
             name: self.agents_class(self, name, SimDisk(rng)) for name in self.names
@@ -157,12 +165,6 @@ class World:
 
     def _set_up(self, scenario: Scenario) -> None:
         for plan in scenario.classes:
-            consumer_class = ConsumerClass(
-                plan.name,
-                plan.broker,
-                plan.flow,
-                [f"{plan.name}.{n}" for n in range(plan.consumers)],
-            )
             loose = plan.broker in scenario.loose
             closed = plan.limit == 0 or any(
                 change.key == (plan.broker, plan.name) and 0 in (change.before, change.after)
@@ -171,9 +173,16 @@ class World:
                 for change in step
             )
             reliable = self.deliveries[plan.flow] is Delivery.RELIABLE
-            consumer_class.everybody = plan.limit is None and not loose and reliable
-            consumer_class.steady = not closed and not loose and reliable
-            self.consumers.add(consumer_class)
+            self.consumers.add(
+                ConsumerClass(
+                    name=plan.name,
+                    broker=plan.broker,
+                    flow=plan.flow,
+                    consumers=tuple(f"{plan.name}.{n}" for n in range(plan.consumers)),
+                    everybody=plan.limit is None and not loose and reliable,
+                    steady=not closed and not loose and reliable,
+                )
+            )
         settings = {(c.broker, c.name): Setting(c.limit, c.limit) for c in scenario.classes}
         settings |= {(b, f): Setting(None, None) for f, b in scenario.ingress.items()}
         self.control = self.control_class(self, scenario.edges, settings)
@@ -224,6 +233,7 @@ class World:
             with simulated_directories(), ExitStack() as stack:
                 for name, instead in self.patches.items():
                     stack.enter_context(patch(name, instead))
+                stack.enter_context(patch.object(Termination, "doubt_s", self.doubt_s))
                 self.loop.run_until_complete(self._live())
         finally:
             LISTENER.world = None
@@ -235,6 +245,7 @@ class World:
             gc.enable()
             # Tasks of many lives in one table of asyncio would find their places slowly.
             gc.collect()
+        self.counts["carried_over"] += sum(broker.carried for broker in self.brokers.values())
         self.counts["turns"] += self.loop.turns
         self.counts["virtual_seconds"] += int(self.loop.time())
         if self.violation is not None:
@@ -242,7 +253,9 @@ class World:
         return self.counts
 
     async def _live(self) -> None:
-        if not self.cold:
+        if self.cold:
+            self.audit.forgetful.update(self.names)
+        else:
             await self._furnish()
         for agent in self.agents.values():
             agent.start()
@@ -251,6 +264,9 @@ class World:
             clock.after(rng.random() * 0.3, self._publish, flow, rng.choice((0.08, 0.2, 0.5)))
         self.consumers.knock()
         self.control.tick()
+        self.audit.doubts()
+        if not {"destroyed", "away"}.isdisjoint(self.kinds):
+            self.gone.look()
         clock.after(rng.random(), self._next_plan, 0)
         if not self.quiet:
             faults.schedule(self, TROUBLE_S)
@@ -292,13 +308,16 @@ class World:
             await process.bury()
 
     def _publish(self, flow: str, gap_s: float) -> None:
-        if self.loop.time() < TROUBLE_S:
+        removing = self.gone.destroyed - self.control.removed
+        if self.loop.time() < (REMOVED_S if removing else TROUBLE_S):
             self._publish_one(flow)
             self.clock.after(self.rng.random() * 2 * gap_s, self._publish, flow, gap_s)
 
     def _publish_one(self, flow: str) -> None:
         """A publisher counts what the broker has acknowledged."""
         broker = self.brokers[self.ingress[flow]]
+        if broker.name in self.gone.out:
+            return
         number = self.published[flow] + 1
         payload = b"%d" % number
         if flow in self.oversize:
@@ -312,7 +331,7 @@ class World:
         self.plans_to_come = len(self.scenario.plans) - number
         if number >= len(self.scenario.plans):
             return
-        ready = len(self.control.addresses) == len(self.names)
+        ready = self.control.addresses.keys() | self.gone.out >= set(self.names)
         if not self.control.up or not self.control.idle or not ready:
             self.clock.after(0.5, self._next_plan, number)
             return

@@ -15,7 +15,7 @@ from tests.mutants.sample import ROOMS
 
 SUITES = (
     *("tests/weir/coordination", "tests/weir/lifecycle", "tests/weir/actions"),
-    *("tests/simulation", "tests/agent"),
+    *("tests/lives", "tests/agent"),
     *("tests/apps/executions", "tests/apps/plans", "tests/apps/accounts", "tests/apps/telemetry"),
 )
 MOST_S = 120.0

@@ -19,8 +19,8 @@ import httpx
 from config.stack import Stack
 from config.stack.parts import brokers
 from config.stack.site import ROOT
-from tests.chaos.audit import Verdict, is_tree
 from tests.e2e.auditing import AuditedLoad
+from tests.e2e.chaos.audit import Verdict, is_tree
 from tests.e2e.chaos.faults import Faults
 from tests.e2e.fleet import Fleet
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from tests.simulation.actions import Change, Edge
+from tests.lives.actions import Change, Edge
+
+LARGEST = 5
+"""Brokers in the overlay."""
 
 
 @dataclass(slots=True)
@@ -37,12 +40,10 @@ class Scenario:
     """Actions of one step share brokers: the order they end up in may not fit."""
 
 
-def make_scenario(
-    rng: Random, *, tree_share: float = 0.75, append_share: float = 0.13, largest: int = 6
-) -> Scenario:
+def make_scenario(rng: Random, *, tree_share: float, append_share: float) -> Scenario:
     """A random system with one or two plans; `tree_share` of the actions change the tree, of
     those `append_share` append or detach a broker."""
-    size = rng.randint(3, largest)
+    size = rng.randint(3, LARGEST)
     names = [f"b{i}" for i in range(size + rng.randint(0, 1))]
     members, spare = names[:size], names[size:]
     edges = {frozenset((b, rng.choice(members[:i]))) for i, b in enumerate(members) if i}

@@ -1,24 +1,34 @@
-"""A control plane small enough to be killed at will: the real `decide` over the real protocol.
+"""A control plane in memory behind HTTP: measurements' `/test/*`, agents' `/agent/v1/*`.
 
-One process, one state file, written and flushed before anybody is told. It plays what the Django
-executor does in Postgres. `tests.chaos.control_server` serves it.
+    python -m benchmarks.fleet.control --port PORT --system FILE
+
+The coordinator and the documents' types are those of production. A process of its own, so that
+its work is not that of whoever measures.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
-import os
-import pickle
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from weir.coordination.coordinator import Limits, decide
-from weir.coordination.decisions import AbortAction, CommitAction, Decision, applied
+from weir.coordination.decisions import (
+    AbortAction,
+    CommitAction,
+    Decision,
+    FinishAction,
+    PrepareAction,
+    SettleAction,
+    applied,
+)
 from weir.coordination.views import ActionView, ExecutionView, Protocol, StepView, orders_of
 from weir.coordination.wire import (
     ClassSpec,
@@ -34,7 +44,7 @@ from weir.coordination.wire import (
 from weir.lifecycle.executions import ACTIVE, ExecutionState
 from weir.lifecycle.steps import ActionState, StepState
 
-LEASE_S, POLL_S = 3.0, 5.0
+LEASE_S, POLL_S, TICK_S = 3.0, 5.0, 0.1
 LIMITS = Limits(prepare_timeout_s=2.5, max_attempts=20)
 
 
@@ -47,81 +57,39 @@ class Agent:
     incarnation: int = 0
     lease_until: float = 0.0
     observed: dict[str, Any] = field(default_factory=dict)
-    telemetry: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class State:
-    """Everything, in one piece, as Postgres would hold it."""
-
-    system: dict[str, Any]
-    edges: set[frozenset[str]]
-    agents: dict[str, Agent]
-    executions: dict[str, ExecutionView] = field(default_factory=dict)
-    pauses_s: list[float] = field(default_factory=list)
-    """Of every participant that switched."""
-    aborts: list[tuple[float, float, str]] = field(default_factory=list)
-    """(seconds from the attempt's begin to the abort, to its end, why)."""
-    began: dict[str, float] = field(default_factory=dict)
-    ended: dict[str, float] = field(default_factory=dict)
-    """Action -> when its last attempt was prepared, and when it was done."""
-    aborted_at: dict[str, float] = field(default_factory=dict)
 
 
 class Control:
-    """The state, one change at a time."""
+    """Agents, overlay and executions, one change at a time."""
 
-    def __init__(self, path: Path, system: dict[str, Any]) -> None:
-        self._path = path
+    def __init__(self, system: dict[str, Any]) -> None:
         self._changed = threading.Condition()
         self._standing: dict[str, tuple[Document, str]] = {}
-        self._over_path = path.with_suffix(".over")
+        self._system = system
+        self._edges = {frozenset(edge) for edge in system["edges"]}
+        self._agents = {name: Agent() for name in system["brokers"]}
+        self._executions: dict[str, ExecutionView] = {}
         self._over: dict[str, ExecutionView] = {}
-        """Executions of which nothing more comes: written once, not with every change."""
-        if path.exists():
-            self.state: State = pickle.loads(path.read_bytes())
-            # Whoever is in both was being put away when the process was killed.
-            self._over = {
-                name: view
-                for name, view in _put_away(self._over_path)
-                if name not in self.state.executions
-            }
-        else:
-            self.state = State(
-                system=system,
-                edges={frozenset(edge) for edge in system["edges"]},
-                agents={name: Agent() for name in system["brokers"]},
-            )
-            self._save()
-
-    def _save(self) -> None:
-        new = self._path.with_suffix(".new")
-        with new.open("wb") as file:
-            pickle.dump(self.state, file)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self._path)
-
-    def _put_away(self, name: str, view: ExecutionView) -> None:
-        with self._over_path.open("ab") as file:
-            pickle.dump((name, view), file)
-            file.flush()
-            os.fsync(file.fileno())
-        self._over[name] = view
-        del self.state.executions[name]
+        """Executions of which nothing more comes."""
+        self._pauses_s: list[float] = []
+        """Of every participant that switched."""
+        self._aborts: list[tuple[float, float, str]] = []
+        """(seconds from the attempt's begin to the abort, to its end, why)."""
+        self._began: dict[str, float] = {}
+        self._ended: dict[str, float] = {}
+        """Action -> when its last attempt was prepared, and when it was done."""
 
     # --- agents
 
     def session(self, broker: str, address: str, key: str) -> dict[str, Any]:
         with self._changed:
-            agent = self.state.agents[broker]
+            agent = self._agents[broker]
             agent.incarnation += 1
             agent.address, agent.key = address, key
             agent.lease_until = time.time() + LEASE_S
-            self._save()
             self._changed.notify_all()
             return {
-                "system": "chaos",
+                "system": "measured",
                 "broker": broker,
                 "incarnation": agent.incarnation,
                 "lease_s": LEASE_S,
@@ -129,7 +97,7 @@ class Control:
             }
 
     def fenced(self, broker: str, incarnation: int) -> bool:
-        return self.state.agents[broker].incarnation != incarnation
+        return self._agents[broker].incarnation != incarnation
 
     def document(self, broker: str, seen: str) -> Document | None:
         until = time.monotonic() + POLL_S
@@ -144,25 +112,24 @@ class Control:
                 self._changed.wait(left)
 
     def _document(self, broker: str) -> Document:
-        state = self.state
         if broker not in self._standing:
-            standing = _standing(state.system, broker)
+            standing = _standing(self._system, broker)
             self._standing[broker] = standing, _hash(to_dict(standing))
         standing, standing_version = self._standing[broker]
-        addresses = {name: a.address for name, a in state.agents.items() if a.address}
-        keys = {name: agent.key for name, agent in state.agents.items()}
+        addresses = {name: a.address for name, a in self._agents.items() if a.address}
+        keys = {name: agent.key for name, agent in self._agents.items()}
         document = replace(
             standing,
             neighbours={
                 # Also where nobody has come yet: what is for it has to wait.
                 other: Neighbour(address=addresses.get(other, ""), key=keys.get(other, ""))
-                for edge in state.edges
+                for edge in self._edges
                 if broker in edge
                 for other in edge - {broker}
             },
             orders=tuple(
                 order
-                for view in state.executions.values()
+                for view in self._executions.values()
                 for step in view.steps
                 for action in step.actions
                 if (order := orders_of(action, addresses, keys).get(broker)) is not None
@@ -173,10 +140,9 @@ class Control:
 
     def report(self, broker: str, body: dict[str, Any]) -> None:
         with self._changed:
-            agent = self.state.agents[broker]
+            agent = self._agents[broker]
             agent.lease_until = time.time() + LEASE_S
             agent.observed = body.get("observed") or agent.observed
-            agent.telemetry = body.get("telemetry") or agent.telemetry
             reports = [report_from_dict(plain) for plain in body.get("reports") or ()]
             for report in reports:
                 self._map_action(
@@ -193,8 +159,8 @@ class Control:
                 self._advance()
 
     def _map_action(self, action: str, change: Any) -> None:
-        for name, view in self.state.executions.items():
-            self.state.executions[name] = replace(
+        for name, view in self._executions.items():
+            self._executions[name] = replace(
                 view,
                 steps=tuple(
                     replace(
@@ -211,8 +177,8 @@ class Control:
         """Carry out steps of shifts, each given as role -> broker; the same name again changes
         nothing."""
         with self._changed:
-            if name not in self.state.executions and name not in self._over:
-                self.state.executions[name] = ExecutionView(
+            if name not in self._executions and name not in self._over:
+                self._executions[name] = ExecutionView(
                     state=ExecutionState.PENDING,
                     steps=tuple(
                         StepView(
@@ -231,99 +197,81 @@ class Control:
 
     def tick(self) -> None:
         with self._changed:
-            if any(view.state in ACTIVE for view in self.state.executions.values()):
+            if any(view.state in ACTIVE for view in self._executions.values()):
                 self._advance()
 
     def _advance(self) -> None:
         now = time.time()
-        live = frozenset(n for n, a in self.state.agents.items() if a.lease_until > now)
+        live = frozenset(n for n, a in self._agents.items() if a.lease_until > now)
         changed = False
-        for name, view in list(self.state.executions.items()):
+        for name, view in list(self._executions.items()):
             view = replace(view, live=live)
             for decision in decide(view, now, LIMITS):
                 self._effect(view, decision, now)
                 view = applied(view, decision, now)
                 changed = True
-            self.state.executions[name] = view
-            if not _under_way(view):
-                self._put_away(name, view)
-        self._save()
+            if _under_way(view):
+                self._executions[name] = view
+            else:
+                self._over[name] = view
+                del self._executions[name]
         if changed:
             self._changed.notify_all()
 
     def _effect(self, view: ExecutionView, decision: Decision, now: float) -> None:
         actions = {a.id: a for step in view.steps for a in step.actions}
-        match type(decision).__name__:
-            case "PrepareAction":
-                self.state.began[decision.action] = now
-            case "AbortAction":
-                assert isinstance(decision, AbortAction)
-                self.state.aborted_at[decision.action] = now
-                took = now - self.state.began[decision.action]
-                self.state.aborts.append((took, 0.0, decision.reason))
-            case "SettleAction":
-                took, _, why = self.state.aborts[-1]
-                self.state.aborts[-1] = (took, now - self.state.began[decision.action], why)
-            case "CommitAction":
-                assert isinstance(decision, CommitAction)
-                peers = actions[decision.action].participants
+        match decision:
+            case PrepareAction(action=action):
+                self._began[action] = now
+            case AbortAction(action=action):
+                self._aborts.append((now - self._began[action], 0.0, decision.reason))
+            case SettleAction(action=action):
+                took, _, why = self._aborts[-1]
+                self._aborts[-1] = (took, now - self._began[action], why)
+            case CommitAction(action=action):
+                peers = actions[action].participants
                 i, j, k = peers["i"], peers["j"], peers["k"]
-                assert frozenset({i, j}) in self.state.edges
-                self.state.edges -= {frozenset({i, j})}
-                self.state.edges |= {frozenset({i, k})}
-            case "FinishAction":
-                self.state.ended[decision.action] = now
-                action = actions[decision.action]
-                for said in action.reports.values():
-                    for report in said:
-                        if report.phase == "switched" and report.pause_s is not None:
-                            self.state.pauses_s.append(report.pause_s)
+                assert frozenset({i, j}) in self._edges
+                self._edges -= {frozenset({i, j})}
+                self._edges |= {frozenset({i, k})}
+            case FinishAction(action=action):
+                self._ended[action] = now
+                self._pauses_s += [
+                    report.pause_s
+                    for reports in actions[action].reports.values()
+                    for report in reports
+                    if report.phase == "switched" and report.pause_s is not None
+                ]
 
     def shown(self, execution: str = "") -> dict[str, Any]:
         """Everything; of the executions only one, if it is named."""
         with self._changed:
-            state, now = self.state, time.time()
+            now = time.time()
             return {
-                "edges": sorted(sorted(edge) for edge in state.edges),
+                "edges": sorted(sorted(edge) for edge in self._edges),
                 "agents": {
-                    name: {
-                        "live": a.lease_until > now,
-                        "incarnation": a.incarnation,
-                        "observed": a.observed,
-                        "telemetry": a.telemetry,
-                    }
-                    for name, a in state.agents.items()
+                    name: {"live": a.lease_until > now, "observed": a.observed}
+                    for name, a in self._agents.items()
                 },
                 "executions": {
                     name: {
                         "state": view.state,
-                        "actions": [a.state for s in view.steps for a in s.actions],
                         "times": [
                             {
                                 "brokers": sorted(a.participants.values()),
                                 "attempts": a.attempt,
-                                "began": state.began.get(a.id),
-                                "ended": state.ended.get(a.id),
+                                "began": self._began.get(a.id),
+                                "ended": self._ended.get(a.id),
                             }
                             for s in view.steps
                             for a in s.actions
                         ],
-                        "attempts": max(a.attempt for s in view.steps for a in s.actions),
-                        "phases": sorted(
-                            {
-                                (b, r.attempt, r.phase)
-                                for s in view.steps
-                                for a in s.actions
-                                for b, said in a.reports.items()
-                                for r in said
-                            }
-                        ),
                     }
-                    for name, view in (self._over | state.executions).items()
+                    for name, view in (self._over | self._executions).items()
                     if name == (execution or name)
                 },
-                "pauses_s": state.pauses_s,
-                "aborts": state.aborts,
+                "pauses_s": self._pauses_s,
+                "aborts": self._aborts,
             }
 
 
@@ -332,7 +280,6 @@ def _with(said: tuple[Report, ...], report: Report) -> tuple[Report, ...]:
 
 
 def _under_way(view: ExecutionView) -> bool:
-    """Whether anything may still come of it: of many that have ended, nobody is asked."""
     return view.state in ACTIVE or any(
         action.state is ActionState.DEAD for step in view.steps for action in step.actions
     )
@@ -341,7 +288,7 @@ def _under_way(view: ExecutionView) -> bool:
 def _standing(system: dict[str, Any], broker: str) -> Document:
     """What no execution changes at a broker: flows, gates, classes."""
     return Document(
-        system="chaos",
+        system="measured",
         broker=broker,
         version="",
         flows={
@@ -363,18 +310,6 @@ def _standing(system: dict[str, Any], broker: str) -> Document:
     )
 
 
-def _put_away(path: Path) -> Iterator[tuple[str, ExecutionView]]:
-    """Those written whole; a kill may have cut the last one off."""
-    if not path.exists():
-        return
-    with path.open("rb") as file:
-        try:
-            while True:
-                yield pickle.load(file)
-        except (EOFError, pickle.UnpicklingError):
-            return
-
-
 def _hash(plain: Any) -> str:
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
@@ -388,3 +323,82 @@ def _shift(name: str, roles: dict[str, str]) -> ActionView:
         participants=roles,
         title=f"shift {roles}",
     )
+
+
+def _handler(control: Control) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        # Answers in one packet, at once: pauses of shifts are measured through them.
+        wbufsize = -1
+        disable_nagle_algorithm = True
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def _answer(self, code: int, body: Any = None) -> None:
+            data = b"" if body is None else json.dumps(body).encode()
+            self.send_response(code)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        @property
+        def _broker(self) -> str:
+            return self.headers["Authorization"].removeprefix("Bearer ")
+
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+            if parts.path == "/test/state":
+                self._answer(200, control.shown(query.get("execution", "")))
+                return
+            if control.fenced(self._broker, int(query["incarnation"])):
+                self._answer(409, {"code": "fenced", "detail": "a newer agent acts"})
+                return
+            document = control.document(self._broker, query.get("seen", ""))
+            if document is None:
+                self._answer(204)
+            else:
+                self._answer(200, to_dict(document))
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if self.path == "/test/plan":
+                control.plan(body["name"], body["steps"])
+                self._answer(200, {})
+            elif self.path == "/agent/v1/session":
+                session = control.session(self._broker, body["address"], body["key"])
+                self._answer(200, session)
+            elif control.fenced(self._broker, body["incarnation"]):
+                self._answer(409, {"code": "fenced", "detail": "a newer agent acts"})
+            else:
+                control.report(self._broker, body)
+                self._answer(200, {"lease_s": LEASE_S})
+
+    return Handler
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Whoever hung up has hung up."""
+
+
+def main() -> None:
+    """Serve until killed."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--system", type=Path, required=True)
+    options = parser.parse_args()
+    control = Control(json.loads(options.system.read_text()))
+    server = _Server(("127.0.0.1", options.port), _handler(control))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    while True:
+        time.sleep(TICK_S)
+        control.tick()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,8 +1,7 @@
-"""The processes of a chaos run: brokers, agents, the control plane; killed and started again."""
+"""The processes of a measurement: brokers, agents, the control plane."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -14,8 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from agent.drivers.nats.server_config import BrokerSecrets
 from tests.agent.brokers import Broker
 from tests.nats_server import free_port
@@ -25,7 +22,7 @@ READY_S = 60.0
 
 
 class Process:
-    """A child that can be killed and started again."""
+    """A child that can be stopped and frozen."""
 
     def __init__(self, command: list[str], log: Path) -> None:
         self._command = command
@@ -44,13 +41,17 @@ class Process:
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
             )
 
-    def kill(self) -> None:
-        """-9."""
-        self._end(signal.SIGKILL)
-
     def stop(self) -> None:
         """Ask it to end, then make it."""
-        self._end(signal.SIGTERM)
+        child, self._child = self._child, None
+        if child is None:
+            return
+        child.terminate()
+        try:
+            child.wait(8)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait(5)
 
     def pause(self) -> None:
         """It answers nobody, and does not know."""
@@ -64,38 +65,13 @@ class Process:
         assert self._child is not None
         self._child.send_signal(number)
 
-    @property
-    def ended(self) -> bool:
-        """By itself, which it should not have."""
-        return self._child is not None and self._child.poll() is not None
-
-    def cpu_s(self) -> float:
-        """Processor time so far."""
-        assert self._child is not None
-        times = psutil.Process(self._child.pid).cpu_times()
-        return times.user + times.system
-
-    def _end(self, how: signal.Signals) -> None:
-        child, self._child = self._child, None
-        if child is None:
-            return
-        child.send_signal(how)
-        try:
-            child.wait(8)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait(5)
-
 
 class Fleet:
-    """A system (`tests.chaos.system`) on real processes. Use as a context manager."""
+    """A system on real processes. Use as a context manager."""
 
-    def __init__(
-        self, directory: Path, system: dict[str, Any], *, without: str = "", together: str = ""
-    ) -> None:
-        """`without`: a safeguard of the agents that is taken out (`tests.chaos.sabotage`).
-        `together`: a module that runs all agents in one process; it is given their folder."""
-        self._agent_module = ["tests.chaos.sabotage", without] if without else ["agent"]
+    def __init__(self, directory: Path, system: dict[str, Any], *, together: str = "") -> None:
+        """`system`: its `brokers`, `edges`, `flows` and `classes`, as `six_brokers.system` makes
+        them. `together`: a module that runs all agents in one process; it is given their folder."""
         self.directory = directory
         self.system = system
         directory.mkdir(parents=True, exist_ok=True)
@@ -116,11 +92,9 @@ class Fleet:
             [
                 sys.executable,
                 "-m",
-                "tests.chaos.control_server",
+                "benchmarks.fleet.control",
                 "--port",
                 str(self._port),
-                "--state",
-                str(directory / "control.pickle"),
                 "--system",
                 str(directory / "system.json"),
             ],
@@ -144,7 +118,7 @@ class Fleet:
             [
                 sys.executable,
                 "-m",
-                *self._agent_module,
+                "agent",
                 "run",
                 "--control-plane",
                 self.url,
@@ -187,7 +161,7 @@ class Fleet:
     # --- the control plane
 
     def state(self, within_s: float = 10.0, *, execution: str = "") -> dict[str, Any]:
-        """What the control plane's state file says, as it tells; of one execution, or all."""
+        """What the control plane knows; of one execution, or of all."""
         until = time.monotonic() + within_s
         url = f"{self.url}/test/state?execution={execution}"
         while True:
@@ -230,7 +204,7 @@ class Fleet:
             time.sleep(0.05)
 
     def wrong(self) -> list[str]:
-        """Where the database and the agents' tables differ, and what agents complain about."""
+        """Where the control plane and the agents' tables differ, and what agents complain about."""
         state = self.state()
         edges = {tuple(edge) for edge in state["edges"]}
         found = []
@@ -238,7 +212,9 @@ class Fleet:
             linked = {b if a == name else a for a, b in edges if name in (a, b)}
             observed = agent["observed"]
             if set(observed.get("links", ())) != linked:
-                found.append(f"{name}: tables {observed.get('links')}, database {sorted(linked)}")
+                found.append(
+                    f"{name}: tables {observed.get('links')}, control plane {sorted(linked)}"
+                )
             if observed.get("problems"):
                 found.append(f"{name}: {observed['problems']}")
             if not agent["live"]:
@@ -252,13 +228,3 @@ class Fleet:
             if time.monotonic() > until:
                 raise TimeoutError("; ".join(wrong))
             time.sleep(0.1)
-
-    # --- figures
-
-    def agent_cpu_s(self) -> dict[str, float]:
-        """Processor time of each agent that runs."""
-        found = {}
-        for name, agent in self.agents.items():
-            with contextlib.suppress(OSError, AssertionError):
-                found[name] = agent.cpu_s()
-        return found

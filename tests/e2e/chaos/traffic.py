@@ -57,7 +57,9 @@ class Recorded:
             self.times.append(time.monotonic())
 
 
-async def _connect(url: str, user: str, password: str, name: str) -> Any:
+async def connect(url: str, user: str, password: str, name: str) -> Any:
+    """Connect as a publisher or as a consumer of a class, whose name is its user."""
+
     async def ignore(_: Exception) -> None:
         pass
 
@@ -76,7 +78,8 @@ async def _connect(url: str, user: str, password: str, name: str) -> Any:
     )
 
 
-async def _close(client: Any) -> None:
+async def close(client: Any) -> None:
+    """End a connection, also one that is lost."""
     if client is not None:
         with contextlib.suppress(Exception):
             await asyncio.wait_for(client.close(), 1)
@@ -93,7 +96,7 @@ async def publish_reliable(
             number = published.acknowledged + 1
             try:
                 if client is None:
-                    client = await _connect(url, "publisher", key, f"publisher {flow}")
+                    client = await connect(url, "publisher", key, f"publisher {flow}")
                     stream = client.jetstream(timeout=_TIMEOUT_S)
                 await stream.publish(
                     f"weir.in.{flow}",
@@ -103,7 +106,7 @@ async def publish_reliable(
             except (nats.errors.Error, nats.js.errors.Error, OSError, TimeoutError):
                 published.repeated += 1
                 if client is not None and not client.is_connected:
-                    await _close(client)
+                    await close(client)
                     client = None
                 await asyncio.sleep(_RETRY_S)
                 continue
@@ -111,7 +114,7 @@ async def publish_reliable(
             due = max(due + 1 / rate_per_s, time.monotonic() - 0.5)
             await asyncio.sleep(max(0.0, due - time.monotonic()))
     finally:
-        await _close(client)
+        await close(client)
 
 
 async def record_reliable(url: str, key: str, recorded: Recorded) -> None:
@@ -121,7 +124,7 @@ async def record_reliable(url: str, key: str, recorded: Recorded) -> None:
     try:
         while True:
             try:
-                client = await _connect(url, recorded.name, key, f"{recorded.name}#1")
+                client = await connect(url, recorded.name, key, f"{recorded.name}#1")
                 recorded.connects += 1
                 js = client.jetstream(timeout=_TIMEOUT_S)
                 config = ConsumerConfig(
@@ -149,58 +152,8 @@ async def record_reliable(url: str, key: str, recorded: Recorded) -> None:
                             raise nats.errors.Error("a gap in what the server sent")
             except (nats.errors.Error, nats.js.errors.Error, OSError, TimeoutError):
                 pass
-            await _close(client)
+            await close(client)
             client = None
             await asyncio.sleep(_RETRY_S)
     finally:
-        await _close(client)
-
-
-async def publish_best_effort(
-    url: str, key: str, published: Published, *, rate_per_s: float, enough: Callable[[], bool]
-) -> None:
-    """Publish without asking, in slices of 10 ms; `acknowledged` counts what was written."""
-    client, flow = None, published.flow
-    due = time.monotonic()
-    try:
-        while not enough():
-            try:
-                if client is None:
-                    client = await _connect(url, "publisher", key, f"publisher {flow}")
-                for _ in range(max(1, int(rate_per_s / 100))):
-                    published.acknowledged += 1
-                    await client.publish(
-                        f"weir.in.{flow}", f"{flow}:{published.acknowledged}".encode()
-                    )
-                if not client.is_connected:
-                    raise nats.errors.Error("lost")
-            except (nats.errors.Error, OSError, TimeoutError):
-                await _close(client)
-                client = None
-                await asyncio.sleep(_RETRY_S)
-            due = max(due + 0.01, time.monotonic() - 0.1)
-            await asyncio.sleep(max(0.0, due - time.monotonic()))
-    finally:
-        await _close(client)
-
-
-async def record_best_effort(url: str, key: str, recorded: Recorded, *, consumer: str) -> None:
-    """Record a class's subject until cancelled; wait for admission as long as it takes."""
-    client = None
-
-    async def take(message: Any) -> None:
-        recorded.take(message.data)
-
-    try:
-        while True:
-            with contextlib.suppress(nats.errors.Error, OSError, TimeoutError):
-                client = await _connect(url, recorded.name, key, consumer)
-                recorded.connects += 1
-                await client.subscribe(f"weir.msg.{recorded.flow}", cb=take)
-                while client.is_connected:
-                    await asyncio.sleep(0.1)
-            await _close(client)
-            client = None
-            await asyncio.sleep(0.3)
-    finally:
-        await _close(client)
+        await close(client)

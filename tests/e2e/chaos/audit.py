@@ -75,16 +75,3 @@ def is_tree(nodes: Iterable[str], edges: Iterable[Sequence[str]]) -> bool:
         group[a] = b
         count += 1
     return count == len(group) - 1
-
-
-def excess(times: Sequence[float], rate_per_s: float, burst: float) -> float:
-    """The most by which any interval holds more than burst + rate * length; times ascend.
-
-    Over all pairs s <= t: count(s..t) - (b + r (t - s)), in one pass: the count up to t minus r t
-    may rise above its least earlier value by at most b.
-    """
-    least, most = float("inf"), float("-inf")
-    for index, moment in enumerate(times):
-        least = min(least, index - rate_per_s * moment)
-        most = max(most, index + 1 - rate_per_s * moment - least)
-    return most - burst

@@ -1,4 +1,4 @@
-"""The actions of the simulated plans, as data; the plan kernel has its own, with the same rules."""
+"""The actions of a life's plans, as data; the plan kernel has its own, with the same rules."""
 
 from __future__ import annotations
 
