@@ -35,7 +35,7 @@ def discover(package: str) -> dict[str, ModuleType]:
 
 
 class Registry(Generic[T]):
-    """Modules of a package that define a NAME, by that name."""
+    """The public modules of a package, by the NAME that each defines."""
 
     def __init__(self, package: str, unknown: str) -> None:
         """Take how the refusal of an unknown name begins; `{}` stands for the name."""
@@ -44,11 +44,19 @@ class Registry(Generic[T]):
         self._members: Mapping[str, T] | None = None
 
     def members(self) -> Mapping[str, T]:
-        """Map the name of every member to its module."""
+        """Map the name of every member to its module.
+
+        Raises TypeError for a module without a NAME: it would be left out without a word.
+        """
         if self._members is None:
-            modules = discover(self._package).values()
-            named = [module for module in modules if hasattr(module, "NAME")]
-            self._members = {module.NAME: cast("T", module) for module in named}
+            modules = discover(self._package)
+            nameless = [file for file, module in modules.items() if not hasattr(module, "NAME")]
+            if nameless:
+                raise TypeError(
+                    f"{self._package}.{nameless[0]} defines no NAME; the name of a file that only "
+                    "helps others begins with an underscore"
+                )
+            self._members = {module.NAME: cast("T", module) for module in modules.values()}
         return self._members
 
     def find(self, name: str) -> T:

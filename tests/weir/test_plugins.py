@@ -13,7 +13,7 @@ from weir.codec import problem_from_dict
 from weir.errors import InvalidProblem, UnknownMethod, WeirError, join_path
 from weir.model import loads
 from weir.optimizers import method, methods
-from weir.plugins import about, check_fields, describe, discover, from_dict
+from weir.plugins import Registry, about, check_fields, describe, discover, from_dict
 from weir.stop import Progress, after_iterations, at_utility, first_of, never, time_limit
 
 METHODS = sorted(methods())
@@ -24,6 +24,12 @@ def test_lrgp_is_registered() -> None:
     assert method("lrgp").NAME == "lrgp"
     with pytest.raises(UnknownMethod, match='no optimizer "best"; known are'):
         method("best")
+
+
+def test_a_module_without_a_name_is_not_left_out_in_silence() -> None:
+    # Each file of `weir.transformation` helps others, and none is a method.
+    with pytest.raises(TypeError, match=r"weir\.transformation\.bounds defines no NAME"):
+        Registry("weir.transformation", "").members()
 
 
 @pytest.mark.parametrize("name", METHODS)

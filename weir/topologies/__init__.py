@@ -2,7 +2,7 @@
 
 A member defines NAME (its file name), TITLE, SUMMARY, SEEDED (whether another seed may give another
 tree), Params (a frozen dataclass that checks itself) and `design(problem, params, *, stop, seed)`.
-Files of this folder without a NAME are what the methods share: `cost`, `benefit`, `portfolio`.
+Files whose names begin with an underscore are what the methods share.
 """
 
 from __future__ import annotations

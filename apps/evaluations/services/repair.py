@@ -22,7 +22,7 @@ from weir import actions
 from weir.coordination.removal import gone_role, links, neighbour_role
 from weir.model.plan import Action, Promise, Source, Step
 from weir.model.plan import Plan as Document
-from weir.topologies.closing import carried, closing_links
+from weir.transformation.closing_links import carried, closing_links
 
 KIND = "repair"
 

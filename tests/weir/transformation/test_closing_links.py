@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weir.topologies.closing import carried, closing_links
+from weir.transformation.closing_links import carried, closing_links
 
 RATES = st.one_of(st.just(0.0), st.floats(0.1, 100.0).map(lambda x: round(x, 3)))
 
