@@ -4,7 +4,8 @@ import copy
 import re
 from typing import Any
 
-from config.api_examples import NAMES, OBJECTS, REQUESTS, SYSTEM, Example
+from apps.common.api.examples import SYSTEM, Example
+from config.api_examples import NAMES, OBJECTS, REQUESTS
 
 PREFIX = "/api/v1"
 RUN = "#/components/schemas/Run"
