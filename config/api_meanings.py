@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 
 from apps.runs.api.documentation import NODE_OR_LINK, RERUN
+from apps.runs.selectors import kind_choices, schedulable_choices
 from config.api_documentation import documented
 from weir.lifecycle.executions import EXECUTIONS
 from weir.lifecycle.firings import FIRINGS
@@ -41,6 +42,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "age": "The broker drops messages that have waited for so long.",
         "storage": "The broker may store no more, of any topic.",
     },
+    "RunKindEnum": {kind: f"{title}." for kind, title in kind_choices()},
     # States
     "RunStateEnum": {
         "queued": "Waits for a worker.",
@@ -305,10 +307,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "admin": "Manages people, agents and policies.",
     },
     # Recomputation and studies
-    "SubjectEnum": {
-        "allocation": "Rates and populations.",
-        "overlay": "The overlay.",
-    },
+    "SubjectEnum": {kind: f"{title}." for kind, title in schedulable_choices()},
     "ThenEnum": {
         "none": "Only compute.",
         "draft": "Make a draft of a plan.",

@@ -9,6 +9,7 @@ _TAGS: dict[str, str] = {
     "agents": "The program beside each broker: credentials, whether it answers, what it observes.",
     "audit": "Who did what, when and why; entries are only added.",
     "brokers": "Brokers of a system with their capacities.",
+    "computations": "Kinds of computation, with their methods.",
     "consumer-classes": "Consumers of one topic at one broker that are worth the same.",
     "correlation-keys": "What makes publishers send at the same time.",
     "executions": "Plans that are carried out: progress, pause, stop, roll back.",

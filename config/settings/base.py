@@ -167,6 +167,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     ],
     "ENUM_NAME_OVERRIDES": {
         **documented(INSTALLED_APPS, "ENUM_NAMES"),
+        "RunKindEnum": "apps.runs.selectors.kind_choices",
         "RunStateEnum": "apps.runs.api.views.RUN_STATES",
         "DeliveryEnum": "apps.catalog.models.Delivery.choices",
         "PatternEnum": "apps.catalog.models.Pattern.choices",

@@ -26,6 +26,7 @@ from weir.codec import (
 from weir.errors import InvalidProblem
 from weir.model import Problem
 from weir.optimizers import method as find_method
+from weir.optimizers import methods
 
 KIND = "allocation"
 DEFAULT_METHOD = "certified"
@@ -206,6 +207,7 @@ ALLOCATION = Computation(
     kind=KIND,
     title="Rates and admitted consumers",
     noun="allocation",
+    address="/api/v1/allocations",
     job="solve",
     model=Allocation,
     freeze=freeze,
@@ -213,6 +215,7 @@ ALLOCATION = Computation(
     store=store,
     topic="allocation",
     describe=describe,
+    methods=methods,
     find_method=find_method,
     again=again,
     plan=plan,

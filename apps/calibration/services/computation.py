@@ -103,6 +103,7 @@ FIT = Computation(
     kind=KIND,
     title="Resource models",
     noun="fit",
+    address="/api/v1/calibrations",
     job="fit",
     model=Fit,
     freeze=freeze,

@@ -12,11 +12,11 @@ from apps.common.api.forms import Form
 from apps.policies.domain.windows import cron_error, timezone_error
 from apps.recomputation.domain.timing import LEAST_EVERY_S, LONGEST_EVERY_S, in_words
 from apps.recomputation.models import LONGEST_WAIT_S, Firing, Kind, Outcome, Schedule, Then
-from apps.runs.selectors import computations
+from apps.runs.selectors import schedulable_choices
 from apps.systems.api.entities import SystemReference
 from weir.lifecycle.firings import FiringState
 
-SUBJECTS = [(row.kind, row.title) for row in computations().values() if row.again is not None]
+SUBJECTS = schedulable_choices()
 """The kinds of computation that can be computed again."""
 
 RULE_COMMANDS = choices("edit", "delete", "run")

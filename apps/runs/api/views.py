@@ -6,7 +6,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django_filters import rest_framework as filters
-from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
+from drf_spectacular.utils import (
+    OpenApiResponse,
+    extend_schema,
+    extend_schema_field,
+    extend_schema_serializer,
+)
 from rest_framework import mixins, serializers, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -28,6 +33,7 @@ from apps.runs.api.machines import machine_post
 from apps.runs.models import CANCEL_REQUESTED, OPENED, Run, RunEvent
 from apps.runs.selectors import (
     computed_of,
+    kind_choices,
     objects_named,
     run_infeasibility,
     run_rows,
@@ -51,6 +57,7 @@ MOST_MOMENTS = 5000
 
 RUN_COMMANDS = choices(*PersonCommand)
 EVENT_COMMANDS = choices(OPENED, CANCEL_REQUESTED, *RunCommand)
+RUN_KINDS = kind_choices()
 RUN_STATES = [(state.value, state.value) for state in RunState]
 
 
@@ -72,6 +79,14 @@ class ComputedSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(source="__str__", read_only=True, help_text="Such as `A-26`.")
 
 
+class AnswerSerializer(serializers.Serializer[Any]):
+    """Describe what a run is computing or has computed, of whatever kind."""
+
+    kind = serializers.ChoiceField(source="run.kind", choices=RUN_KINDS, read_only=True)
+    id = serializers.UUIDField(source="public_id", read_only=True)
+    name = serializers.CharField(source="__str__", read_only=True, help_text="Such as `A-26`.")
+
+
 class RunEventSerializer(serializers.ModelSerializer[RunEvent]):
     """Describe one transition of a run."""
 
@@ -83,11 +98,18 @@ class RunEventSerializer(serializers.ModelSerializer[RunEvent]):
         fields = ["at", "command", "state", "attempt", "note"]
 
 
+USE_ANSWER = "Use `answer`."
+
+
+@extend_schema_serializer(
+    deprecate_fields=["allocation", "study", "overlay_evaluation", "computed"]
+)
 class RunSerializer(serializers.ModelSerializer[Run]):
     """Describe a run of any kind."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
     number = serializers.IntegerField(source="pk", read_only=True)
+    kind = serializers.ChoiceField(choices=RUN_KINDS, read_only=True)
     system = serializers.UUIDField(source="system.public_id", read_only=True, allow_null=True)
     system_name = serializers.CharField(source="system.name", read_only=True, allow_null=True)
     state = serializers.ChoiceField(choices=RUN_STATES, read_only=True)
@@ -99,23 +121,28 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         source="result.content_hash", read_only=True, allow_null=True, default=None
     )
     allocation = serializers.UUIDField(
-        source="allocation.public_id", read_only=True, allow_null=True, default=None
+        source="allocation.public_id",
+        read_only=True,
+        allow_null=True,
+        default=None,
+        help_text=USE_ANSWER,
     )
     study = serializers.UUIDField(
         source="study.public_id",
         read_only=True,
         allow_null=True,
         default=None,
-        help_text="The what-if study whose latest run this is.",
+        help_text=f"The what-if study whose latest run this is. {USE_ANSWER}",
     )
     overlay_evaluation = serializers.UUIDField(
         source="evaluation.public_id",
         read_only=True,
         allow_null=True,
         default=None,
-        help_text="The overlay evaluation whose latest run this is.",
+        help_text=f"The overlay evaluation whose latest run this is. {USE_ANSWER}",
     )
     computed = serializers.SerializerMethodField()
+    answer = serializers.SerializerMethodField()
     asked_by = serializers.CharField(
         source="asked_by.display_name", read_only=True, allow_null=True, default=None
     )
@@ -162,6 +189,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "study",
             "overlay_evaluation",
             "computed",
+            "answer",
             "asked_by",
             "asked_by_id",
             "rerun_of",
@@ -191,12 +219,25 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     @extend_schema_field(
         ComputedSerializer(
             allow_null=True,
-            help_text="Of whatever kind; null where nothing came out, or a newer run took it over.",
+            help_text="Of whatever kind; null where nothing came out, or a newer run took it over. "
+            f"{USE_ANSWER}",
         )
     )
     def get_computed(self, run: Run) -> Any:
         row = computed_of(run)
         return None if row is None else ComputedSerializer(row).data
+
+    @extend_schema_field(
+        AnswerSerializer(
+            allow_null=True,
+            help_text="The study, allocation or other row that this run is the latest run of, or "
+            "has left; null where nothing came out, or a newer run took it over. `/computations` "
+            "has the address of each kind.",
+        )
+    )
+    def get_answer(self, run: Run) -> Any:
+        row = computed_of(run)
+        return None if row is None else AnswerSerializer(row).data
 
     def get_cancel_requested(self, run: Run) -> bool:
         return run.cancel_requested_at is not None
@@ -254,11 +295,12 @@ class RunFilter(CreatedFilter):
 
     system = filters.UUIDFilter(field_name="system__public_id")
     state = filters.MultipleChoiceFilter(choices=RUN_STATES)
+    kind = filters.ChoiceFilter(choices=RUN_KINDS)
     person = Person("asked_by")
 
     class Meta:
         model = Run
-        fields = ["kind", "method"]
+        fields = ["method"]
 
 
 class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Run]):

@@ -8,6 +8,8 @@ from apps.runs.selectors.computations import (
     computation_of,
     computations,
     computed_of,
+    kind_choices,
+    schedulable_choices,
 )
 from apps.runs.selectors.runs import (
     Named,
@@ -29,9 +31,11 @@ __all__ = [
     "computation_of",
     "computations",
     "computed_of",
+    "kind_choices",
     "objects_named",
     "run_count_by_state",
     "run_infeasibility",
     "run_news",
     "run_rows",
+    "schedulable_choices",
 ]

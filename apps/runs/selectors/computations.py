@@ -64,6 +64,10 @@ def _nothing(run: Run, row: Any) -> dict[str, Any]:
     return {}
 
 
+def _no_methods() -> dict[str, Any]:
+    return {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Computation:
     """Describe one kind of computation, as its app registers it.
@@ -77,6 +81,8 @@ class Computation:
     """The title for people: `Rates and admitted consumers`."""
     noun: str
     """The word for one of them: `allocation`."""
+    address: str
+    """The address of the rows, such as `/api/v1/allocations`; each is at `{address}/{id}`."""
     job: str
     """A module of `spark_tasks.jobs`, or one elsewhere by its full name."""
     model: type[Any]
@@ -104,6 +110,8 @@ class Computation:
     """A function that returns the audit record's name of a row."""
     describe: Callable[[Any], str] = str
     """`describe(row)` describes the result in a sentence."""
+    methods: Callable[[], Mapping[str, Any]] = _no_methods
+    """A function that returns every method by its name, each with TITLE and SUMMARY."""
     find_method: Callable[[str], object] | None = None
     """A function that returns the method of this name. Raises UnknownMethod."""
     again: Callable[[Again], Mapping[str, Any]] | None = None
@@ -114,6 +122,16 @@ class Computation:
     Raises Conflict. None where no plan can be made of it."""
     weighs_benefit: bool = False
     """Whether `plan` weighs the result's net benefit against `least_benefit`."""
+
+    @property
+    def schedulable(self) -> bool:
+        """Return whether a schedule or trigger can ask for it."""
+        return self.again is not None
+
+    @property
+    def plannable(self) -> bool:
+        """Return whether a plan can be made of its result."""
+        return self.plan is not None
 
     @property
     def path(self) -> str:
@@ -145,6 +163,16 @@ def computation_of(kind: str) -> Computation:
             status=409,
         )
     return known[kind]
+
+
+def kind_choices() -> list[tuple[str, str]]:
+    """Return the kinds with their titles, as the choices of a field."""
+    return [(one.kind, one.title) for one in computations().values()]
+
+
+def schedulable_choices() -> list[tuple[str, str]]:
+    """Return the kinds that a schedule or trigger can ask for, as the choices of a field."""
+    return [(one.kind, one.title) for one in computations().values() if one.schedulable]
 
 
 def computed_of(run: Run) -> Computed | None:

@@ -30,10 +30,11 @@ def run_rows() -> QuerySet[Run]:
 
 
 def run_news(run: Run) -> dict[str, Any]:
-    """Return what a browser needs at once when a run changes."""
+    """Return what a browser needs at once when a run changes; the event's own `kind` is `run`."""
     return {
         "id": run.public_id,
         "number": run.pk,
+        "run_kind": run.kind,
         "system": run.system.public_id if run.system else None,
         "method": run.method,
         "state": run.state,

@@ -97,6 +97,7 @@ STUDY = Computation(
     kind=KIND,
     title="What-if studies",
     noun="study",
+    address="/api/v1/studies",
     job="sweep",
     model=Study,
     row_first=True,

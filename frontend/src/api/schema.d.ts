@@ -635,6 +635,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/computations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return every kind of computation, with its methods
+         * @description Return every kind of computation, with its methods.
+         *
+         *     Role: any.
+         */
+        get: operations["computations_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/consumer-classes": {
         parameters: {
             query?: never;
@@ -3573,6 +3595,14 @@ export interface components {
          * @enum {string}
          */
         AllocationStatusEnum: "optimal" | "solved" | "not_converged" | "time_limit" | "infeasible";
+        /** @description What a run is computing or has computed, of whatever kind. */
+        Answer: {
+            readonly kind: components["schemas"]["RunKindEnum"];
+            /** Format: uuid */
+            readonly id: string;
+            /** @description Such as `A-26`. */
+            readonly name: string;
+        };
         /** @description How many approvals plans of a kind need from a blast radius on. */
         ApprovalRule: {
             /**
@@ -4323,6 +4353,34 @@ export interface components {
         };
         ComparisonRuns: {
             results: components["schemas"]["Run"][];
+        };
+        /** @description A kind of computation. */
+        Computation: {
+            /** @description `kind` of its runs. */
+            kind: components["schemas"]["RunKindEnum"];
+            /** @description Such as `What-if studies`. */
+            title: string;
+            /** @description One of them, such as `study`. */
+            noun: string;
+            /** @description What a run computes is at this address, with `/` and the `id` of its `answer`. */
+            address: string;
+            /** @description A schedule or trigger can ask for it. */
+            schedulable: boolean;
+            /** @description A plan can be made of its result. */
+            plannable: boolean;
+            /** @description Its plan weighs the net benefit against `least_benefit` of a schedule. */
+            weighs_benefit: boolean;
+            /** @description What `method` of a schedule may name; empty: it has no choice of methods. */
+            readonly methods: components["schemas"]["ComputationMethod"][];
+        };
+        /** @description A method by which a kind of computation can be asked for. */
+        ComputationMethod: {
+            name: string;
+            title: string;
+            summary: string;
+        };
+        Computations: {
+            results: components["schemas"]["Computation"][];
         };
         /** @description What a run is computing or has computed. */
         Computed: {
@@ -8016,7 +8074,7 @@ export interface components {
             /** Format: uuid */
             readonly id: string;
             readonly number: number;
-            readonly kind: string;
+            readonly kind: components["schemas"]["RunKindEnum"];
             /** Format: uuid */
             readonly system: string | null;
             readonly system_name: string | null;
@@ -8032,20 +8090,31 @@ export interface components {
             readonly model_version: number | null;
             readonly result_hash: string | null;
             readonly kernel_version: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @deprecated
+             * @description Use `answer`.
+             */
             readonly allocation: string | null;
             /**
              * Format: uuid
-             * @description The what-if study whose latest run this is.
+             * @deprecated
+             * @description The what-if study whose latest run this is. Use `answer`.
              */
             readonly study: string | null;
             /**
              * Format: uuid
-             * @description The overlay evaluation whose latest run this is.
+             * @deprecated
+             * @description The overlay evaluation whose latest run this is. Use `answer`.
              */
             readonly overlay_evaluation: string | null;
-            /** @description Of whatever kind; null where nothing came out, or a newer run took it over. */
+            /**
+             * @deprecated
+             * @description Of whatever kind; null where nothing came out, or a newer run took it over. Use `answer`.
+             */
             readonly computed: components["schemas"]["Computed"] | null;
+            /** @description The study, allocation or other row that this run is the latest run of, or has left; null where nothing came out, or a newer run took it over. `/computations` has the address of each kind. */
+            readonly answer: components["schemas"]["Answer"] | null;
             readonly asked_by: string | null;
             /** Format: uuid */
             readonly asked_by_id: string | null;
@@ -8086,7 +8155,7 @@ export interface components {
             /** Format: uuid */
             readonly id: string;
             readonly number: number;
-            readonly kind: string;
+            readonly kind: components["schemas"]["RunKindEnum"];
             /** Format: uuid */
             readonly system: string | null;
             readonly system_name: string | null;
@@ -8102,20 +8171,31 @@ export interface components {
             readonly model_version: number | null;
             readonly result_hash: string | null;
             readonly kernel_version: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @deprecated
+             * @description Use `answer`.
+             */
             readonly allocation: string | null;
             /**
              * Format: uuid
-             * @description The what-if study whose latest run this is.
+             * @deprecated
+             * @description The what-if study whose latest run this is. Use `answer`.
              */
             readonly study: string | null;
             /**
              * Format: uuid
-             * @description The overlay evaluation whose latest run this is.
+             * @deprecated
+             * @description The overlay evaluation whose latest run this is. Use `answer`.
              */
             readonly overlay_evaluation: string | null;
-            /** @description Of whatever kind; null where nothing came out, or a newer run took it over. */
+            /**
+             * @deprecated
+             * @description Of whatever kind; null where nothing came out, or a newer run took it over. Use `answer`.
+             */
             readonly computed: components["schemas"]["Computed"] | null;
+            /** @description The study, allocation or other row that this run is the latest run of, or has left; null where nothing came out, or a newer run took it over. `/computations` has the address of each kind. */
+            readonly answer: components["schemas"]["Answer"] | null;
             readonly asked_by: string | null;
             /** Format: uuid */
             readonly asked_by_id: string | null;
@@ -8168,6 +8248,14 @@ export interface components {
          * @enum {string}
          */
         RunEventEnum: "open" | "cancel_requested" | "start" | "succeed" | "find_infeasible" | "fail" | "cancel" | "retry";
+        /**
+         * @description - `calibration`: Resource models.
+         *     - `allocation`: Rates and admitted consumers.
+         *     - `overlay`: The overlay tree.
+         *     - `study`: What-if studies.
+         * @enum {string}
+         */
+        RunKindEnum: "calibration" | "allocation" | "overlay" | "study";
         /** @description The progress of a run; empty before its first report. */
         RunProgress: {
             iteration?: number;
@@ -8677,8 +8765,8 @@ export interface components {
             name: string;
         };
         /**
-         * @description - `allocation`: Rates and populations.
-         *     - `overlay`: The overlay.
+         * @description - `allocation`: Rates and admitted consumers.
+         *     - `overlay`: The overlay tree.
          * @enum {string}
          */
         SubjectEnum: "allocation" | "overlay";
@@ -10081,6 +10169,7 @@ export interface operations {
                      *       "study": null,
                      *       "overlay_evaluation": null,
                      *       "computed": null,
+                     *       "answer": null,
                      *       "asked_by": "editor",
                      *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
                      *       "rerun_of": null,
@@ -10656,6 +10745,7 @@ export interface operations {
                      *       "study": null,
                      *       "overlay_evaluation": null,
                      *       "computed": null,
+                     *       "answer": null,
                      *       "asked_by": "editor",
                      *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
                      *       "rerun_of": null,
@@ -11404,6 +11494,7 @@ export interface operations {
                      *       "study": null,
                      *       "overlay_evaluation": null,
                      *       "computed": null,
+                     *       "answer": null,
                      *       "asked_by": "editor",
                      *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
                      *       "rerun_of": null,
@@ -11644,6 +11735,37 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    computations_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Computations"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -16244,7 +16366,7 @@ export interface operations {
             query?: {
                 /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
-                kind?: string;
+                kind?: components["schemas"]["RunKindEnum"];
                 method?: string;
                 /** @description `created_at`, `finished_at`, `state`, `method`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
@@ -16372,6 +16494,7 @@ export interface operations {
                      *       "study": null,
                      *       "overlay_evaluation": null,
                      *       "computed": null,
+                     *       "answer": null,
                      *       "asked_by": "editor",
                      *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
                      *       "rerun_of": null,
@@ -16461,6 +16584,7 @@ export interface operations {
                      *       "study": null,
                      *       "overlay_evaluation": null,
                      *       "computed": null,
+                     *       "answer": null,
                      *       "asked_by": "editor",
                      *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
                      *       "rerun_of": null,

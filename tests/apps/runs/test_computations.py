@@ -66,8 +66,9 @@ class TestToy:
         assert (str(tally), tally.words, tally.system) == ("T-1", 4, world.system)
         body = api.get(f"/api/v1/runs/{run.public_id}").json()
         assert body["computed"] == {"id": str(tally.public_id), "name": "T-1"}
+        assert body["answer"] == {"kind": "tally", **body["computed"]}
         assert body["allocation"] is None
-        assert api.get("/api/v1/runs").json()["results"][0]["computed"]["name"] == "T-1"
+        assert api.get("/api/v1/runs").json()["results"][0]["answer"]["name"] == "T-1"
 
     def test_repeated_run_gives_the_same_bytes_and_the_next_number(self, world, admin):
         first = answered(asked(world, admin))

@@ -38,6 +38,7 @@ TALLY = Computation(
     kind="tally",
     title="Words",
     noun="tally",
+    address="/api/v1/tallies",
     job="tests.apps.runs.toy.job",
     model=Tally,
     freeze=freeze,
