@@ -5,7 +5,7 @@ from typing import Any
 
 from django.conf import settings
 
-from apps.runs.api.documentation import NODE_OR_LINK, RERUN
+from apps.runs.api.documentation import RERUN
 from apps.runs.selectors import kind_choices, schedulable_choices
 from config.api_documentation import documented
 from weir.lifecycle.executions import EXECUTIONS
@@ -197,16 +197,6 @@ MEANINGS: dict[str, dict[str, str]] = {
         "room": "It does not fit without changes that are left out.",
         "no_need": "It only gives something up, and nothing that is kept needs the room.",
     },
-    "RelaxationKindEnum": {
-        "capacities": "Raise capacities until everything fits.",
-        "all_rates": "Lower every minimum rate by one factor.",
-        "few_rates": "Lower few minimum rates, and as little as possible in all.",
-    },
-    "RelaxedNumberKindEnum": {
-        **NODE_OR_LINK,
-        "flow": "A topic's flow; its minimum rate.",
-    },
-    "ShortageKindEnum": NODE_OR_LINK,
     "BasisEnum": {
         "measured": "Agents measured it over the last minute.",
         "in_force": "Computed for the allocation that was brought into force last.",

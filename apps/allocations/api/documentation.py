@@ -1,7 +1,16 @@
 """Say what the published API needs to know about allocations."""
 
 from apps.common.api.examples import LOG, SYSTEM, UTILITY, Example
-from apps.runs.api.documentation import NODE_OR_LINK, RERUN, RESULT
+from apps.runs.api.documentation import RERUN
+
+RESULT = {
+    "optimal": "Proven to be the best.",
+    "solved": "The method ended by itself; a better answer is not ruled out.",
+    "not_converged": "The method's own limit came first: the best that it has.",
+    "time_limit": "The time limit came first: the best until then.",
+    "infeasible": "Nothing is feasible; the reason stands beside it.",
+}
+NODE_OR_LINK = {"node": "A broker.", "link": "A link between brokers."}
 
 PROBLEM: Example = {
     "resources": ["cpu"],
@@ -40,6 +49,16 @@ ENUM_NAMES = {
 }
 
 MEANINGS = {
+    "RelaxationKindEnum": {
+        "capacities": "Raise capacities until everything fits.",
+        "all_rates": "Lower every minimum rate by one factor.",
+        "few_rates": "Lower few minimum rates, and as little as possible in all.",
+    },
+    "RelaxedNumberKindEnum": {
+        **NODE_OR_LINK,
+        "flow": "A topic's flow; its minimum rate.",
+    },
+    "ShortageKindEnum": NODE_OR_LINK,
     "AllocationCommandEnum": {
         **RERUN,
         "compare": "Run other methods on the same snapshot.",

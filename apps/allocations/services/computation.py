@@ -5,6 +5,7 @@ from typing import Any
 
 from apps.accounts.models import User
 from apps.allocations.models import Allocation, FlowRate, ResourceLoad
+from apps.allocations.selectors.infeasibility import explain_infeasible
 from apps.allocations.services.propose import allocation_plan
 from apps.allocations.services.store import store_rows
 from apps.calibration.selectors import calibrated_problem
@@ -212,6 +213,9 @@ ALLOCATION = Computation(
     model=Allocation,
     freeze=freeze,
     job_inputs=job_inputs,
+    explain_infeasible=explain_infeasible,
+    explained_as="apps.allocations.api.infeasibility.InfeasibilitySerializer",
+    baseline=True,
     store=store,
     topic="allocation",
     describe=describe,
@@ -219,4 +223,5 @@ ALLOCATION = Computation(
     find_method=find_method,
     again=again,
     plan=plan,
+    plan_again="Optimize again and make a new plan.",
 )

@@ -9,6 +9,7 @@ from apps.common.errors import ApplicationError, Conflict
 from apps.evaluations.models import Candidate, CandidateKind, Evaluation, Objective
 from apps.evaluations.selectors.problem import evaluation_problem, known_links
 from apps.evaluations.selectors.traffic import DEFAULT_WINDOW_S, traffic_now
+from apps.evaluations.selectors.watched import broker_overload, routing_drift
 from apps.evaluations.services.propose import candidate_plan
 from apps.evaluations.services.store import candidate_values
 from apps.executions.selectors import measured_pauses
@@ -285,5 +286,7 @@ EVALUATION = Computation(
     find_method=designer,
     again=again,
     plan=plan,
+    plan_again="Evaluate the overlay again and make a new plan.",
+    watched={"broker_overload": broker_overload, "routing_drift": routing_drift},
     weighs_benefit=True,
 )

@@ -88,10 +88,8 @@ def _sentence(plan: Plan, entries: list[AuditEntry]) -> str:
 
 def _next_move(plan: Plan) -> str:
     """Return what leads to a plan that fits again."""
-    if plan.kind == "model":
-        return "Make a new plan of the model."
-    verb = {"overlay": "Evaluate the overlay"}.get(plan.kind, "Optimize")
-    return f"{verb} again and make a new plan."
+    computation = computations().get(plan.kind)
+    return f"Make a new plan of the {plan.kind}." if computation is None else computation.plan_again
 
 
 def _edit(entry: AuditEntry) -> str:

@@ -93,13 +93,13 @@ class RuleSerializer(Form[Any]):
         max_length=64,
         required=False,
         allow_blank=True,
-        help_text="A name from /optimizers, or of an overlay from /topology-methods; empty: "
-        "the installation's.",
+        help_text="One of the `methods` of its subject in /computations; empty: the "
+        "installation's.",
     )
     least_benefit = Amount(
         required=False,
-        help_text="Overlays: net benefit, in messages over one link, above which a candidate "
-        "becomes a plan.",
+        help_text="Where its subject `weighs_benefit`: net benefit, in messages over one link, "
+        "above which the result becomes a plan.",
     )
     time_limit_s = serializers.FloatField(
         required=False, allow_null=True, min_value=0.1, max_value=86_400

@@ -23,8 +23,10 @@ class ComputationSerializer(serializers.Serializer[Computation]):
     """Describe a kind of computation."""
 
     kind = serializers.ChoiceField(choices=kind_choices(), help_text="`kind` of its runs.")
-    title = serializers.CharField(help_text="Such as `What-if studies`.")
-    noun = serializers.CharField(help_text="One of them, such as `study`.")
+    title = serializers.CharField(
+        help_text="The name of the whole kind, such as `Resource models`."
+    )
+    noun = serializers.CharField(help_text="One of them, such as `fit`.")
     address = serializers.CharField(
         help_text="What a run computes is at this address, with `/` and the `id` of its `answer`."
     )

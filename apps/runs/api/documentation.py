@@ -1,4 +1,4 @@
-"""Say what the API documentation of runs and of every kind of computation has in common."""
+"""Say what is the same in the published API of every kind of computation."""
 
 from apps.common.api.examples import Example
 
@@ -6,13 +6,4 @@ RERUN = {
     "cancel": "Stop the run.",
     "rerun": "Compute the same again on the same snapshot.",
 }
-RESULT = {
-    "optimal": "Proven to be the best.",
-    "solved": "The method ended by itself; a better answer is not ruled out.",
-    "not_converged": "The method's own limit came first: the best that it has.",
-    "time_limit": "The time limit came first: the best until then.",
-    "infeasible": "Nothing is feasible; the reason stands beside it.",
-}
-NODE_OR_LINK = {"node": "A broker.", "link": "A link between brokers."}
-
 CANCEL: Example = {"reason": "Started with the wrong method."}

@@ -24,18 +24,13 @@ from apps.common.api.filters import CreatedFilter, NameSearch, Ordering, Person
 from apps.common.api.forms import Form
 from apps.common.api.preconditions import once
 from apps.common.errors import Conflict
-from apps.runs.api.infeasibility import (
-    InfeasibilitySerializer,
-    infeasibility_names,
-    infeasibility_shown,
-)
+from apps.runs.api.explanations import explanation_schema
 from apps.runs.api.machines import machine_post
 from apps.runs.models import CANCEL_REQUESTED, OPENED, Run, RunEvent
 from apps.runs.selectors import (
     computed_of,
     kind_choices,
-    objects_named,
-    run_infeasibility,
+    run_explanation,
     run_rows,
 )
 from apps.runs.services import run_progress
@@ -211,7 +206,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         read_only_fields = fields
 
     def get_starts_from_name(self, run: Run) -> str | None:
-        """Return a name such as `A-26`, or the run where it left no allocation."""
+        """Return a name such as `A-26`, or the run where it left no row."""
         if run.starts_from is None:
             return None
         return str(computed_of(run.starts_from) or run.starts_from)
@@ -230,9 +225,9 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     @extend_schema_field(
         AnswerSerializer(
             allow_null=True,
-            help_text="The study, allocation or other row that this run is the latest run of, or "
-            "has left; null where nothing came out, or a newer run took it over. `/computations` "
-            "has the address of each kind.",
+            help_text="The row that this run is the latest run of, or has left, of whatever kind; "
+            "null where nothing came out, or a newer run took it over. `/computations` has the "
+            "address of each kind.",
         )
     )
     def get_answer(self, run: Run) -> Any:
@@ -263,12 +258,9 @@ class RunDetailSerializer(RunSerializer):
         fields = [*RunSerializer.Meta.fields, "events", "infeasibility"]
         read_only_fields = fields
 
-    @extend_schema_field(InfeasibilitySerializer(allow_null=True))
-    def get_infeasibility(self, run: Run) -> dict[str, Any] | None:
-        stored = run_infeasibility(run)
-        if stored is None:
-            return None
-        return infeasibility_shown(stored, objects_named(run.system, infeasibility_names(stored)))
+    @extend_schema_field(explanation_schema())
+    def get_infeasibility(self, run: Run) -> Any:
+        return run_explanation(run)
 
 
 class CancelSerializer(Form[dict[str, Any]]):

@@ -1,6 +1,6 @@
 """List the kinds of computation: each app registers its own, and this one knows none of them.
 
-An `AppConfig` names its kinds, as `computations = ("apps.studies.services.computation.STUDY",)`.
+An `AppConfig` names its kinds, as `computations = ("apps.<app>.services.computation.<RECORD>",)`.
 docs/computations.md says what a new kind needs.
 """
 
@@ -14,6 +14,8 @@ from django.utils.module_loading import import_string
 
 from apps.common.errors import ApplicationError
 from apps.runs.models import Computed, Run, Snapshot
+from apps.systems.models import System
+from weir.lifecycle.runs import RunState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,15 @@ class Again:
     """The reason, in a sentence."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A value that a trigger watches, as it is now; None where it is not known."""
+
+    value: float | None
+    detail: str
+    """The value in a sentence, or the reason why it is not known."""
+
+
 def _nothing(run: Run, row: Any) -> dict[str, Any]:
     return {}
 
@@ -72,17 +83,17 @@ def _no_methods() -> dict[str, Any]:
 class Computation:
     """Describe one kind of computation, as its app registers it.
 
-    `row_first`: the row exists before its answer and belongs to its latest run (a study, an
-    evaluation). Else each run that finds something makes a row of its own (an allocation, a fit).
+    `row_first`: the row exists before its answer and belongs to its latest run. Else each
+    run that finds something makes a row of its own.
     """
 
     kind: str
     title: str
     """The title for people: `Rates and admitted consumers`."""
     noun: str
-    """The word for one of them: `allocation`."""
+    """The word for one of them: `tally`."""
     address: str
-    """The address of the rows, such as `/api/v1/allocations`; each is at `{address}/{id}`."""
+    """The address of the rows, such as `/api/v1/tallies`; each is at `{address}/{id}`."""
     job: str
     """A module of `spark_tasks.jobs`, or one elsewhere by its full name."""
     model: type[Any]
@@ -95,6 +106,15 @@ class Computation:
     """`store(run, row, answer)` is called in the transaction that ends the run: it checks that
     the answer belongs to the snapshot, and stores it as rows. `row` is None where there is none
     before."""
+    explain_infeasible: Callable[[Run], Mapping[str, Any] | None] | None = None
+    """`explain_infeasible(run)` returns why nothing was feasible, for the page of the run."""
+    explained_as: str = ""
+    """The path of the serializer that describes what `explain_infeasible` returns."""
+    baseline: bool = False
+    """Whether its snapshots are the system's problem, and triggers count changes of the model from
+    its last run."""
+    watched: Mapping[str, Callable[[System], Reading]] = field(default_factory=dict)
+    """Kinds of triggers whose value its app reads -> a function that returns the value of now."""
     job_inputs: Callable[[Run, Any], Mapping[str, Any]] = _nothing
     """`job_inputs(run, row)` returns what the job needs besides its snapshot. May raise
     JobFailed."""
@@ -120,6 +140,8 @@ class Computation:
     plan: Callable[..., Any] | None = None
     """`plan(row, actor=, answerable=, least_benefit=, asked_by=)` makes a plan of the result.
     Raises Conflict. None where no plan can be made of it."""
+    plan_again: str = "Compute it again and make a new plan."
+    """The sentence that says what to do where a plan no longer fits the model."""
     weighs_benefit: bool = False
     """Whether `plan` weighs the result's net benefit against `least_benefit`."""
 
@@ -181,3 +203,11 @@ def computed_of(run: Run) -> Computed | None:
     one = computations().get(run.kind)
     row: Computed | None = None if one is None else getattr(run, one.path, None)
     return row
+
+
+def run_explanation(run: Run) -> Mapping[str, Any] | None:
+    """Return why nothing was feasible, as its kind explains it; None for any other run."""
+    one = computations().get(run.kind)
+    if run.state != RunState.INFEASIBLE or one is None or one.explain_infeasible is None:
+        return None
+    return one.explain_infeasible(run)

@@ -1,7 +1,8 @@
 """Say what the published API needs to know about studies."""
 
+from apps.allocations.api.documentation import RESULT
 from apps.common.api.examples import SYSTEM, Example
-from apps.runs.api.documentation import CANCEL, RERUN, RESULT
+from apps.runs.api.documentation import CANCEL, RERUN
 
 STUDY: Example = {
     "kind": "sweep",

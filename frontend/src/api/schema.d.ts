@@ -4358,9 +4358,9 @@ export interface components {
         Computation: {
             /** @description `kind` of its runs. */
             kind: components["schemas"]["RunKindEnum"];
-            /** @description Such as `What-if studies`. */
+            /** @description The name of the whole kind, such as `Resource models`. */
             title: string;
-            /** @description One of them, such as `study`. */
+            /** @description One of them, such as `fit`. */
             noun: string;
             /** @description What a run computes is at this address, with `/` and the `id` of its `answer`. */
             address: string;
@@ -6885,11 +6885,11 @@ export interface components {
             enabled?: boolean;
             /** @description What is computed again. */
             subject?: components["schemas"]["SubjectEnum"];
-            /** @description A name from /optimizers, or of an overlay from /topology-methods; empty: the installation's. */
+            /** @description One of the `methods` of its subject in /computations; empty: the installation's. */
             method?: string;
             /**
              * Format: double
-             * @description Overlays: net benefit, in messages over one link, above which a candidate becomes a plan.
+             * @description Where its subject `weighs_benefit`: net benefit, in messages over one link, above which the result becomes a plan.
              */
             least_benefit?: number;
             /** Format: double */
@@ -7020,11 +7020,11 @@ export interface components {
             enabled?: boolean;
             /** @description What is computed again. */
             subject?: components["schemas"]["SubjectEnum"];
-            /** @description A name from /optimizers, or of an overlay from /topology-methods; empty: the installation's. */
+            /** @description One of the `methods` of its subject in /computations; empty: the installation's. */
             method?: string;
             /**
              * Format: double
-             * @description Overlays: net benefit, in messages over one link, above which a candidate becomes a plan.
+             * @description Where its subject `weighs_benefit`: net benefit, in messages over one link, above which the result becomes a plan.
              */
             least_benefit?: number;
             /** Format: double */
@@ -8113,7 +8113,7 @@ export interface components {
              * @description Of whatever kind; null where nothing came out, or a newer run took it over. Use `answer`.
              */
             readonly computed: components["schemas"]["Computed"] | null;
-            /** @description The study, allocation or other row that this run is the latest run of, or has left; null where nothing came out, or a newer run took it over. `/computations` has the address of each kind. */
+            /** @description The row that this run is the latest run of, or has left, of whatever kind; null where nothing came out, or a newer run took it over. `/computations` has the address of each kind. */
             readonly answer: components["schemas"]["Answer"] | null;
             readonly asked_by: string | null;
             /** Format: uuid */
@@ -8126,7 +8126,7 @@ export interface components {
              * @description The run whose prices, rates and populations it begins at; null: it began cold.
              */
             readonly starts_from: string | null;
-            /** @description Return a name such as `A-26`, or the run where it left no allocation. */
+            /** @description Return a name such as `A-26`, or the run where it left no row. */
             readonly starts_from_name: string | null;
             readonly attempt: number;
             readonly worker: string;
@@ -8194,7 +8194,7 @@ export interface components {
              * @description Of whatever kind; null where nothing came out, or a newer run took it over. Use `answer`.
              */
             readonly computed: components["schemas"]["Computed"] | null;
-            /** @description The study, allocation or other row that this run is the latest run of, or has left; null where nothing came out, or a newer run took it over. `/computations` has the address of each kind. */
+            /** @description The row that this run is the latest run of, or has left, of whatever kind; null where nothing came out, or a newer run took it over. `/computations` has the address of each kind. */
             readonly answer: components["schemas"]["Answer"] | null;
             readonly asked_by: string | null;
             /** Format: uuid */
@@ -8207,7 +8207,7 @@ export interface components {
              * @description The run whose prices, rates and populations it begins at; null: it began cold.
              */
             readonly starts_from: string | null;
-            /** @description Return a name such as `A-26`, or the run where it left no allocation. */
+            /** @description Return a name such as `A-26`, or the run where it left no row. */
             readonly starts_from_name: string | null;
             readonly attempt: number;
             readonly worker: string;
@@ -8304,11 +8304,11 @@ export interface components {
             enabled?: boolean;
             /** @description What is computed again. */
             subject?: components["schemas"]["SubjectEnum"];
-            /** @description A name from /optimizers, or of an overlay from /topology-methods; empty: the installation's. */
+            /** @description One of the `methods` of its subject in /computations; empty: the installation's. */
             method?: string;
             /**
              * Format: double
-             * @description Overlays: net benefit, in messages over one link, above which a candidate becomes a plan.
+             * @description Where its subject `weighs_benefit`: net benefit, in messages over one link, above which the result becomes a plan.
              */
             least_benefit?: number;
             /** Format: double */
@@ -8353,11 +8353,11 @@ export interface components {
             enabled?: boolean;
             /** @description What is computed again. */
             subject?: components["schemas"]["SubjectEnum"];
-            /** @description A name from /optimizers, or of an overlay from /topology-methods; empty: the installation's. */
+            /** @description One of the `methods` of its subject in /computations; empty: the installation's. */
             method?: string;
             /**
              * Format: double
-             * @description Overlays: net benefit, in messages over one link, above which a candidate becomes a plan.
+             * @description Where its subject `weighs_benefit`: net benefit, in messages over one link, above which the result becomes a plan.
              */
             least_benefit?: number;
             /** Format: double */
@@ -9279,11 +9279,11 @@ export interface components {
             enabled?: boolean;
             /** @description What is computed again. */
             subject?: components["schemas"]["SubjectEnum"];
-            /** @description A name from /optimizers, or of an overlay from /topology-methods; empty: the installation's. */
+            /** @description One of the `methods` of its subject in /computations; empty: the installation's. */
             method?: string;
             /**
              * Format: double
-             * @description Overlays: net benefit, in messages over one link, above which a candidate becomes a plan.
+             * @description Where its subject `weighs_benefit`: net benefit, in messages over one link, above which the result becomes a plan.
              */
             least_benefit?: number;
             /** Format: double */
@@ -9352,11 +9352,11 @@ export interface components {
             enabled?: boolean;
             /** @description What is computed again. */
             subject?: components["schemas"]["SubjectEnum"];
-            /** @description A name from /optimizers, or of an overlay from /topology-methods; empty: the installation's. */
+            /** @description One of the `methods` of its subject in /computations; empty: the installation's. */
             method?: string;
             /**
              * Format: double
-             * @description Overlays: net benefit, in messages over one link, above which a candidate becomes a plan.
+             * @description Where its subject `weighs_benefit`: net benefit, in messages over one link, above which the result becomes a plan.
              */
             least_benefit?: number;
             /** Format: double */
