@@ -47,8 +47,8 @@ def test_no_module_compares_with_the_name_of_a_kind(room: str) -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Constant) and node.value in kinds
     ]
-    # The deprecated fields of runs, and what is not of the model.
-    assert {line.split(":")[0] for line in found} <= {"views.py", "staleness.py"}
+    # The deprecated fields of runs.
+    assert {line.split(":")[0] for line in found} <= {"views.py"}
 
 
 def test_every_kind_of_trigger_is_read_by_somebody() -> None:
