@@ -12,7 +12,7 @@ from apps.runs.selectors import Computation, computations, kind_choices
 
 
 class ComputationMethodSerializer(serializers.Serializer[Any]):
-    """Describe a method by which a kind of computation can be asked for."""
+    """A method by which a kind of computation can be asked for."""
 
     name = serializers.CharField()
     title = serializers.CharField()
@@ -20,7 +20,7 @@ class ComputationMethodSerializer(serializers.Serializer[Any]):
 
 
 class ComputationSerializer(serializers.Serializer[Computation]):
-    """Describe a kind of computation."""
+    """A kind of computation."""
 
     kind = serializers.ChoiceField(choices=kind_choices(), help_text="`kind` of its runs.")
     title = serializers.CharField(

@@ -75,7 +75,7 @@ class ComputedSerializer(serializers.Serializer[Any]):
 
 
 class AnswerSerializer(serializers.Serializer[Any]):
-    """Describe what a run is computing or has computed, of whatever kind."""
+    """What a run is computing or has computed, of whatever kind."""
 
     kind = serializers.ChoiceField(source="run.kind", choices=RUN_KINDS, read_only=True)
     id = serializers.UUIDField(source="public_id", read_only=True)

@@ -94,8 +94,11 @@ class Computation:
     """The word for one of them: `tally`."""
     address: str
     """The address of the rows, such as `/api/v1/tallies`; each is at `{address}/{id}`."""
-    job: str
-    """A module of `spark_tasks.jobs`, or one elsewhere by its full name."""
+    kernel: str = ""
+    """A module with `answer(payload, call)`, as `weir.kernel` describes it: one task calls it."""
+    job: str = ""
+    """A module of `spark_tasks.jobs`, or one elsewhere by its full name, for what takes more than
+    one call. A kind names either a kernel or a job."""
     model: type[Any]
     """The kind's own subclass of `Computed`."""
     row_first: bool = False
@@ -144,6 +147,10 @@ class Computation:
     """The sentence that says what to do where a plan no longer fits the model."""
     weighs_benefit: bool = False
     """Whether `plan` weighs the result's net benefit against `least_benefit`."""
+
+    def __post_init__(self) -> None:
+        if bool(self.kernel) == bool(self.job):
+            raise ValueError(f"{self.kind}: name either a kernel or a job of spark_tasks")
 
     @property
     def schedulable(self) -> bool:

@@ -1,10 +1,12 @@
-"""A new kind of computation needs a table, a record and a job: the rest is there for all kinds."""
+"""A new kind of computation needs a table, a record and a kernel; the rest is for all kinds."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.apps import apps
+from pyspark.cloudpickle import register_pickle_by_value, unregister_pickle_by_value
 
 from apps.audit.models import AuditEntry
 from apps.common.errors import ApplicationError, Conflict
@@ -14,11 +16,14 @@ from apps.runs.selectors import computation_of, computations
 from apps.runs.services import CancelWasAsked, run_cancel, run_fail
 from apps.runs.services.computations import computation_start, run_again, run_store
 from apps.runs.services.execute import run_execute
+from apps.runs.services.gateway import ONE_CALL
 from spark_tasks.entry import job_of
-from tests.apps.runs.toy import job
+from spark_tasks.jobs.kernel import answer_of
+from tests.apps.runs.toy import kernel
 from tests.apps.runs.toy.models import Tally
 from tests.factories.kinds import World
 from tests.factories.runs import claim
+from weir.kernel import Call
 from weir.lifecycle.runs import RunState
 
 TEXT = "the quick brown fox"
@@ -29,9 +34,12 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As if the toy's AppConfig named its kind."""
     record = ("tests.apps.runs.toy.computation.TALLY",)
     monkeypatch.setattr(apps.get_app_config("toy"), "computations", record, raising=False)
+    # Tasks cannot import the tests, so the kernel travels with them.
+    register_pickle_by_value(kernel)
     computations.cache_clear()
     yield
     computations.cache_clear()
+    unregister_pickle_by_value(kernel)
 
 
 def asked(world: World, actor: Any = None, text: str = TEXT) -> Run:
@@ -40,14 +48,15 @@ def asked(world: World, actor: Any = None, text: str = TEXT) -> Run:
 
 def answered(run: Run) -> Run:
     held = claim(run)
-    run_store(held, job.count(bytes(held.snapshot.payload)))
+    run_store(held, kernel.answer(bytes(held.snapshot.payload), Call()))
     return Run.objects.get(pk=run.pk)
 
 
 @pytest.mark.parametrize("kind", ["allocation", "calibration", "overlay", "study"])
 def test_every_kind_is_whole(kind):
     one: Any = computation_of(kind)
-    assert callable(job_of(one.job).build)
+    assert callable(job_of(one.job or ONE_CALL).build)
+    assert not one.kernel or callable(answer_of(one.kernel))
     assert Run._meta.get_field(one.path).related_model is one.model
     columns = {field.name for field in one.model._meta.fields}
     assert {"system", "run", "number", *one.model.LARGE} <= columns
@@ -91,7 +100,7 @@ class TestToy:
     def test_answer_to_another_question_is_not_kept(self, world):
         held = claim(asked(world))
         with pytest.raises(ValueError, match="another text"):
-            run_store(held, job.count(b"else"))
+            run_store(held, kernel.answer(b"else", Call()))
         assert not Tally.objects.exists()
         held.refresh_from_db()
         assert held.state == RunState.RUNNING
@@ -100,7 +109,7 @@ class TestToy:
         held = claim(asked(world))
         run_cancel(run=held, actor=admin)
         with pytest.raises(CancelWasAsked):
-            run_store(held, job.count(TEXT.encode()))
+            run_store(held, kernel.answer(TEXT.encode(), Call()))
         assert not Tally.objects.exists()
 
     def test_run_that_has_not_ended_is_not_repeated(self, world, admin):
@@ -121,12 +130,17 @@ class TestToy:
 
     @pytest.mark.spark
     @pytest.mark.slow
-    def test_a_worker_finds_its_job(self, spark_server, world, settings, tmp_path):
+    def test_a_worker_finds_its_kernel(self, spark_server, world, settings, tmp_path):
         settings.WEIR_DATA_DIR = tmp_path / "data"
         run = asked(world)
         run_execute(public_id=run.public_id)
         run.refresh_from_db()
         assert (run.state, run.tally.words) == (RunState.SUCCEEDED, 4), run.failure
+
+    @pytest.mark.parametrize("names", [{"kernel": "", "job": ""}, {"job": "solve"}])
+    def test_a_kind_names_either_a_kernel_or_a_job(self, names):
+        with pytest.raises(ValueError, match="tally: name either a kernel or a job"):
+            replace(computation_of("tally"), **names)
 
     def test_two_apps_may_not_compute_the_same_kind(self, monkeypatch):
         record = ("tests.apps.runs.toy.computation.TALLY",)
