@@ -9,7 +9,7 @@ Each of the three may be left out.
 
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 
 from django.apps import AppConfig, apps
@@ -19,10 +19,8 @@ from rest_framework.routers import BaseRouter, SimpleRouter
 
 def routes_of(config: AppConfig) -> ModuleType | None:
     """Return the routes of an app; None where it has none."""
-    package = f"{config.name}.api"
-    if find_spec(package) is None or find_spec(f"{package}.routes") is None:
-        return None
-    return import_module(f"{package}.routes")
+    written = Path(config.path, "api", "routes.py").is_file()
+    return import_module(f"{config.name}.api.routes") if written else None
 
 
 def new_router() -> SimpleRouter:
@@ -47,6 +45,15 @@ def paths_in(module: ModuleType, name: str) -> Sequence[URLPattern]:
     """Return one of the lists of a module of routes; empty where it has none."""
     paths: Sequence[URLPattern] = getattr(module, name, ())
     return paths
+
+
+def addresses_in(module: ModuleType) -> int:
+    """Return how many view sets and other addresses a module of routes declares."""
+    router = new_router()
+    if hasattr(module, "register"):
+        module.register(router)
+    others = sum(len(paths_in(module, name)) for name in ("paths", "root_paths"))
+    return len(router.registry) + others
 
 
 def _modules() -> list[ModuleType]:
