@@ -30,6 +30,9 @@ class ComputationSerializer(serializers.Serializer[Computation]):
     address = serializers.CharField(
         help_text="What a run computes is at this address, with `/` and the `id` of its `answer`."
     )
+    snapshot_type = serializers.CharField(
+        help_text="Media type of `/runs/{id}/snapshot`, such as `application/jsonl`."
+    )
     schedulable = serializers.BooleanField(help_text="A schedule or trigger can ask for it.")
     plannable = serializers.BooleanField(help_text="A plan can be made of its result.")
     weighs_benefit = serializers.BooleanField(

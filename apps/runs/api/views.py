@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from django.http import HttpResponse, HttpResponseBase
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import (
     OpenApiResponse,
@@ -28,10 +29,12 @@ from apps.runs.api.explanations import explanation_schema
 from apps.runs.api.machines import machine_post
 from apps.runs.models import CANCEL_REQUESTED, OPENED, Run, RunEvent
 from apps.runs.selectors import (
+    JSON,
     computed_of,
     kind_choices,
     run_explanation,
     run_rows,
+    snapshot_type,
 )
 from apps.runs.services import run_progress
 from apps.runs.services.computations import computation_cancel, run_again
@@ -357,10 +360,15 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
         responses={200: OpenApiResponse({"type": "object"}, "A problem as in docs/formats.md.")}
     )
     @action(detail=True, methods=["get"])
-    def snapshot(self, request: Request, id: str) -> Response:
-        """Return the frozen problem in the file format of `manage.py allocate`."""
+    def snapshot(self, request: Request, id: str) -> HttpResponseBase:
+        """Return what the run was asked, as it was frozen; a problem in the file format of
+        `manage.py allocate`. `snapshot_type` of `/computations` names kinds whose snapshot is no
+        JSON document."""
         run = Run.objects.select_related("snapshot").get(pk=self.get_object().pk)
-        return Response(json.loads(bytes(run.snapshot.payload)))
+        payload, media_type = bytes(run.snapshot.payload), snapshot_type(run)
+        if media_type != JSON:
+            return HttpResponse(payload, content_type=media_type)
+        return Response(json.loads(payload))
 
 
 def accepted(run: Run, request: Request) -> Response:

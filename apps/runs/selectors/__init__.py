@@ -1,6 +1,7 @@
 """Read runs and the kinds of computation."""
 
 from apps.runs.selectors.computations import (
+    JSON,
     Again,
     Answer,
     Computation,
@@ -12,6 +13,7 @@ from apps.runs.selectors.computations import (
     kind_choices,
     run_explanation,
     schedulable_choices,
+    snapshot_type,
 )
 from apps.runs.selectors.runs import (
     active_run_news,
@@ -21,6 +23,7 @@ from apps.runs.selectors.runs import (
 )
 
 __all__ = [
+    "JSON",
     "Again",
     "Answer",
     "Computation",
@@ -36,4 +39,5 @@ __all__ = [
     "run_news",
     "run_rows",
     "schedulable_choices",
+    "snapshot_type",
 ]

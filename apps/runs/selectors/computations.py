@@ -17,6 +17,8 @@ from apps.runs.models import Computed, Run, Snapshot
 from apps.systems.models import System
 from weir.lifecycle.runs import RunState
 
+JSON = "application/json"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
@@ -102,6 +104,8 @@ class Computation:
     model: type[Any]
     """The kind's own subclass of `Computed`."""
     row_first: bool = False
+    snapshot_type: str = JSON
+    """The media type of what is frozen."""
     freeze: Callable[..., Question]
     """`freeze(system, **asked)` is called with the system locked and returns what to ask of the
     run. Raises ApplicationError."""
@@ -131,7 +135,7 @@ class Computation:
     """The kind of object in the audit record; empty where the run's own entries are enough."""
     named: Callable[[Any], str] = str
     """A function that returns the audit record's name of a row."""
-    describe: Callable[[Any], str] = str
+    describe: Callable[[Any], str]
     """`describe(row)` describes the result in a sentence."""
     methods: Callable[[], Mapping[str, Any]] = _no_methods
     """A function that returns every method by its name, each with TITLE and SUMMARY."""
@@ -192,6 +196,12 @@ def computation_of(kind: str) -> Computation:
             status=409,
         )
     return known[kind]
+
+
+def snapshot_type(run: Run) -> str:
+    """Return the media type of what this run was asked."""
+    one = computations().get(run.kind)
+    return JSON if one is None else one.snapshot_type
 
 
 def kind_choices() -> list[tuple[str, str]]:

@@ -2227,8 +2227,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return the frozen problem in the file format of `manage.py allocate`
-         * @description Return the frozen problem in the file format of `manage.py allocate`.
+         * Return what the run was asked, as it was frozen
+         * @description Return what the run was asked, as it was frozen; a problem in the file format of
+         *     `manage.py allocate`. `snapshot_type` of `/computations` names kinds whose snapshot is no
+         *     JSON document.
          *
          *     Role: any.
          */
@@ -4364,6 +4366,8 @@ export interface components {
             noun: string;
             /** @description What a run computes is at this address, with `/` and the `id` of its `answer`. */
             address: string;
+            /** @description Media type of `/runs/{id}/snapshot`, such as `application/jsonl`. */
+            snapshot_type: string;
             /** @description A schedule or trigger can ask for it. */
             schedulable: boolean;
             /** @description A plan can be made of its result. */

@@ -21,6 +21,7 @@ def test_every_kind_is_listed_with_its_words_and_methods(api):
         "title": "What-if studies",
         "noun": "study",
         "address": "/api/v1/studies",
+        "snapshot_type": "application/json",
         "schedulable": False,
         "plannable": False,
         "weighs_benefit": False,
