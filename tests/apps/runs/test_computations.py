@@ -1,12 +1,10 @@
 """A new kind of computation needs a table, a record and a kernel; the rest is for all kinds."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.apps import apps
-from pyspark.cloudpickle import register_pickle_by_value, unregister_pickle_by_value
 
 from apps.audit.models import AuditEntry
 from apps.common.errors import ApplicationError, Conflict
@@ -16,9 +14,6 @@ from apps.runs.selectors import computation_of, computations
 from apps.runs.services import CancelWasAsked, run_cancel, run_fail
 from apps.runs.services.computations import computation_start, run_again, run_store
 from apps.runs.services.execute import run_execute
-from apps.runs.services.gateway import ONE_CALL
-from spark_tasks.entry import job_of
-from spark_tasks.jobs.kernel import answer_of
 from tests.apps.runs.toy import kernel
 from tests.apps.runs.toy.models import Tally
 from tests.factories.kinds import World
@@ -29,19 +24,6 @@ from weir.lifecycle.runs import RunState
 TEXT = "the quick brown fox"
 
 
-@pytest.fixture
-def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As if the toy's AppConfig named its kind."""
-    record = ("tests.apps.runs.toy.computation.TALLY",)
-    monkeypatch.setattr(apps.get_app_config("toy"), "computations", record, raising=False)
-    # Tasks cannot import the tests, so the kernel travels with them.
-    register_pickle_by_value(kernel)
-    computations.cache_clear()
-    yield
-    computations.cache_clear()
-    unregister_pickle_by_value(kernel)
-
-
 def asked(world: World, actor: Any = None, text: str = TEXT) -> Run:
     return computation_start("tally", system=world.system, actor=actor, text=text)
 
@@ -50,17 +32,6 @@ def answered(run: Run) -> Run:
     held = claim(run)
     run_store(held, kernel.answer(bytes(held.snapshot.payload), Call()))
     return Run.objects.get(pk=run.pk)
-
-
-@pytest.mark.parametrize("kind", ["allocation", "calibration", "overlay", "study"])
-def test_every_kind_is_whole(kind):
-    one: Any = computation_of(kind)
-    assert callable(job_of(one.job or ONE_CALL).build)
-    assert not one.kernel or callable(answer_of(one.kernel))
-    assert Run._meta.get_field(one.path).related_model is one.model
-    columns = {field.name for field in one.model._meta.fields}
-    assert {"system", "run", "number", *one.model.LARGE} <= columns
-    assert one.row_first == ("author" in columns)
 
 
 @pytest.mark.django_db
