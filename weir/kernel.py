@@ -27,7 +27,8 @@ class Call:
     elapsed_s: Callable[[], float] = lambda: 0.0
     """Seconds since the call."""
     report: Callable[[Mapping[str, Any]], None] = lambda progress: None
-    """Takes how far it is, such as `{"done": 3, "total": 8}`; costs next to nothing."""
+    """Takes how far it is: `iteration`, `utility`, `best_utility`, `upper_bound`, `done`, `total`,
+    or some of them; costs next to nothing."""
 
 
 class Kernel(Protocol):
