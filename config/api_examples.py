@@ -1,22 +1,33 @@
-"""Give an example of every request that has a body.
+"""Give an example of every request that has a body; kinds of computation add their own.
 
 The examples form one small story in this order: a caller that sends them one after the other, with
 the ids from the answers in place of those below, is never refused (a test does exactly that).
 """
 
-from typing import Any
+from django.conf import settings
 
-Example = dict[str, Any]
-
-
-def _id(number: int) -> str:
-    return f"7a1e0000-0000-4000-8000-{number:012d}"
-
-
-SYSTEM, BROKER, OTHER_BROKER, LINK = _id(1), _id(2), _id(3), _id(4)
-OVERLAY, GROUP, STREAM, TOPIC, KEY = _id(5), _id(6), _id(7), _id(8), _id(9)
-PUBLISHER, UTILITY, CLASS, SLO, SUBSCRIBER = _id(10), _id(11), _id(12), _id(13), _id(14)
-PLAN_HASH = "5d0c" * 16
+from apps.common.api.examples import (
+    BROKER,
+    CLASS,
+    GROUP,
+    KEY,
+    LINK,
+    LOG,
+    OTHER_BROKER,
+    OVERLAY,
+    PLAN_HASH,
+    PUBLISHER,
+    SLO,
+    STREAM,
+    SUBSCRIBER,
+    SYSTEM,
+    TOPIC,
+    UTILITY,
+    WHY,
+    Example,
+)
+from apps.runs.api.documentation import CANCEL
+from config.api_documentation import documented
 
 NAMES = {
     SYSTEM: "Trading floor",
@@ -30,8 +41,6 @@ NAMES = {
     UTILITY: "gold",
 }
 """The name beside a reference, such as `topic_name` beside `topic`."""
-
-WHY = "Requested in CHG-1042."
 
 OBJECTS: dict[str, tuple[str, Example, Example]] = {
     # path: id of the answer, body of POST, body of PATCH
@@ -166,81 +175,18 @@ OBJECTS: dict[str, tuple[str, Example, Example]] = {
     ),
 }
 
-PROBLEM: Example = {
-    "resources": ["cpu"],
-    "nodes": [{"id": "S0", "capacity": {"cpu": 900000}}],
-    "links": [],
-    "flows": [
-        {
-            "id": "f0",
-            "rate_min": 10,
-            "rate_max": 1000,
-            "node_costs": {"S0": {"cpu": 3}},
-            "link_costs": {},
-        }
-    ],
-    "classes": [
-        {
-            "id": "c0",
-            "flow": "f0",
-            "node": "S0",
-            "population_max": 400,
-            "costs": {"cpu": 19},
-            "utility": {"kind": "log", "weight": 20},
-        }
-    ],
-}
-STUDY: Example = {
-    "kind": "sweep",
-    "methods": [{"method": "certified", "parameters": {}}],
-    "axes": [
-        {
-            "label": "Capacity of london-1",
-            "edit": {"kind": "node_capacity", "nodes": ["london-1"]},
-            "field": "scale",
-            "values": {"from": 0.5, "to": 1.5, "count": 5},
-        }
-    ],
-}
-LOG: Example = {"kind": "log", "parameters": {"weight": 20}}
-
 REQUESTS: dict[str, Example] = {
+    **documented(settings.INSTALLED_APPS, "REQUESTS"),
     "POST /session": {"username": "editor", "password": "correct horse battery staple"},
     **{f"POST {path}": body for path, (_, body, _) in OBJECTS.items()},
     **{f"PATCH {path}/{{id}}": body for path, (_, _, body) in OBJECTS.items()},
     "POST /utility-kinds/curve": {**LOG, "rates": [10, 100, 1000]},
     "POST /utility-curves": {**LOG, "rate_min": 0, "rate_max": 1000, "samples": 50},
-    "POST /systems/{id}/preview": {"utilities": {UTILITY: LOG}},
-    "POST /allocations": {"system": SYSTEM, "method": "certified", "time_limit_s": 30},
-    "POST /allocations/solve": {"problem": PROBLEM, "method": "lrgp", "seed": 0},
-    "POST /allocations/{id}/compare": {"methods": ["lrgp", "greedy"]},
-    "POST /allocations/{id}/trials": {"consumer_class": "desk-traders"},
-    "POST /allocations/{id}/plan": {"title": "Room for the new desk"},
-    "POST /studies/check": {"system": SYSTEM, "spec": STUDY},
-    "POST /studies": {"system": SYSTEM, "spec": STUDY, "name": "How large must london-1 be?"},
-    "PATCH /studies/{id}": {"name": "Size of london-1"},
-    "POST /calibrations": {"system": SYSTEM, "minutes": 30},
-    "POST /calibrations/{id}/apply": {"coefficients": [_id(22)], "reason": WHY},
-    "POST /calibrations/{id}/undo": {"reason": "The load test was still running."},
-    "POST /calibrations/{id}/discard": {"reason": "The load test was still running."},
-    "PATCH /calibration-settings/{id}": {"correct_errors": True, "reason": WHY},
-    "POST /overlay-evaluations": {"system": SYSTEM, "horizon_s": 3600, "time_limit_s": 20},
-    "POST /overlay-candidates/{id}/plan": {"title": "Shorter ways to Frankfurt"},
-    "POST /overlay-candidates/{id}/plan-again": {"objective": "steps"},
-    "POST /repairs": {"broker": _id(2), "title": "Around london-1"},
-    "POST /overlay-transformations": {
-        "brokers": ["1", "2", "3", "4"],
-        "initial": [["1", "2"], ["1", "3"], ["2", "4"]],
-        "goal": [["1", "2"], ["1", "3"], ["3", "4"]],
-    },
     "POST /plans/{id}/approve": {"content_hash": PLAN_HASH, "comment": "As agreed."},
     "POST /plans/{id}/reject": {"comment": "Not before the month's end."},
     "POST /plans/{id}/roll-back": {"reason": "The desk lost orders.", "accept_overload": True},
     "POST /plans/{id}/accept-overload": {"reason": "The desk sends a third of its limit."},
-    **{
-        f"POST /{kind}/{{id}}/cancel": {"reason": "Started with the wrong method."}
-        for kind in ("runs", "studies", "overlay-evaluations")
-    },
+    "POST /runs/{id}/cancel": CANCEL,
     "POST /plans/{id}/submit": {"reason": WHY},
     "POST /plans/{id}/withdraw": {"reason": "CHG-1042 is put off."},
     "POST /plans/{id}/execute": {"reason": WHY},

@@ -3,39 +3,32 @@ final."""
 
 from typing import Any
 
+from django.conf import settings
+
+from apps.runs.api.documentation import RERUN
+from apps.runs.selectors import kind_choices, schedulable_choices
+from config.api_documentation import documented
 from weir.lifecycle.executions import EXECUTIONS
 from weir.lifecycle.firings import FIRINGS
-from weir.lifecycle.fits import FITS
 from weir.lifecycle.machine import Machine
 from weir.lifecycle.plans import PLANS
 from weir.lifecycle.runs import RUNS
 from weir.lifecycle.steps import ACTIONS, STEPS
 
 MACHINES: dict[str, Machine[Any, Any]] = {
+    **documented(settings.INSTALLED_APPS, "MACHINES"),
     "RunStateEnum": RUNS,
     "PlanStateEnum": PLANS,
     "ExecutionStateEnum": EXECUTIONS,
     "StepStateEnum": STEPS,
     "ActionStateEnum": ACTIONS,
     "FiringStateEnum": FIRINGS,
-    "FitStateEnum": FITS,
 }
 
 _EDIT = {"edit": "PATCH it.", "delete": "DELETE it."}
-_RERUN = {
-    "cancel": "Stop the run.",
-    "rerun": "Compute the same again on the same snapshot.",
-}
-_RESULT = {
-    "optimal": "Proven to be the best.",
-    "solved": "The method ended by itself; a better answer is not ruled out.",
-    "not_converged": "The method's own limit came first: the best that it has.",
-    "time_limit": "The time limit came first: the best until then.",
-    "infeasible": "Nothing is feasible; the reason stands beside it.",
-}
-_NODE_OR_LINK = {"node": "A broker.", "link": "A link between brokers."}
 
 MEANINGS: dict[str, dict[str, str]] = {
+    **documented(settings.INSTALLED_APPS, "MEANINGS"),
     # Waiting messages
     "GrowthEnum": {
         "unknown": "Too few samples since the agent began.",
@@ -49,6 +42,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "age": "The broker drops messages that have waited for so long.",
         "storage": "The broker may store no more, of any topic.",
     },
+    "RunKindEnum": {kind: f"{title}." for kind, title in kind_choices()},
     # States
     "RunStateEnum": {
         "queued": "Waits for a worker.",
@@ -105,12 +99,6 @@ MEANINGS: dict[str, dict[str, str]] = {
         "merged": "Another one waited already and stands for this one, too.",
         "failed": "Ended by an error; `detail` says which.",
     },
-    "FitStateEnum": {
-        "proposed": "Computed, and not used.",
-        "applied": "Its coefficients are in the model.",
-        "undone": "The costs that it replaced are back.",
-        "discarded": "Not to be used.",
-    },
     "AgentStateEnum": {
         "never": "Has a credential, and never connected.",
         "live": "Answers.",
@@ -146,7 +134,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "edit": "PATCH its address.",
         "revoke": "DELETE it: its credential ends.",
     },
-    "RunCommandEnum": _RERUN,
+    "RunCommandEnum": RERUN,
     "RunEventEnum": {
         "open": "Somebody, a schedule or a trigger asked for it.",
         "cancel_requested": "Somebody asked to cancel it while it ran.",
@@ -157,23 +145,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "cancel": "It ended because somebody cancelled it.",
         "retry": "Its worker died; it waits for another one.",
     },
-    "AllocationCommandEnum": {
-        **_RERUN,
-        "compare": "Run other methods on the same snapshot.",
-        "plan": "Make a plan that brings it into force.",
-    },
-    "StudyCommandEnum": {**_RERUN, "rename": "PATCH its name.", "delete": "DELETE it."},
-    "FitCommandEnum": {
-        "apply": "Write coefficients into the model.",
-        "discard": "Mark it as not to be used.",
-        "undo": "Put the costs back that it replaced.",
-    },
     "RuleCommandEnum": {**_EDIT, "run": "Fire the schedule now."},
-    "CandidateCommandEnum": {
-        "plan": "Make a plan that leads to it.",
-        "plan_again": "Make a plan from where an interrupted execution left the overlay.",
-    },
-    "RepairCommandEnum": {"plan": "Make a plan that closes the overlay around the broker."},
     "RestoredAllowedCommandsEnum": {
         "adopt_restored": "Declare that the database counts from now on."
     },
@@ -200,26 +172,6 @@ MEANINGS: dict[str, dict[str, str]] = {
         "commit": "Order the switch again.",
     },
     # Answers of computations
-    "AllocationStatusEnum": _RESULT,
-    "PointStatusEnum": {
-        **_RESULT,
-        "invalid": "The scenario's edits do not give a valid model.",
-        "failed": "The method itself broke on it.",
-    },
-    "CandidateStatusEnum": {
-        "designed": "It has a tree.",
-        "time_limit": "It has the best tree that was found in the time given.",
-        "infeasible": "There is no tree that keeps the bounds.",
-        "failed": "The method broke; `reason` says how.",
-    },
-    "PlannerStatusEnum": {
-        "optimal": "No plan is shorter.",
-        "solved": "A plan was found; a shorter one is not ruled out.",
-        "time_limit": "The best plan that was found in the time given.",
-        "infeasible": "No plan leads there.",
-        "no_plan": "No plan was found in the time given.",
-        "failed": "The planner broke; `reason` says how.",
-    },
     "JudgedEnum": {
         "helped": "The utility rose by what was promised, or nearly.",
         "kept": "A fall was promised, and the utility fell by no more.",
@@ -245,42 +197,6 @@ MEANINGS: dict[str, dict[str, str]] = {
         "room": "It does not fit without changes that are left out.",
         "no_need": "It only gives something up, and nothing that is kept needs the room.",
     },
-    "VerdictEnum": {
-        "nobody": "Nobody of the class wants to join.",
-        "worthless": "One consumer adds nothing at this rate.",
-        "free": "Nothing that it takes is scarce, and all are in.",
-        "pays": "One brings more than it costs, and all are in.",
-        "margin": "One brings what it costs: the room decides how many are in.",
-        "costs_more": "One costs more than it brings, and none is in.",
-        "against_prices": "The number admitted is not the one that these prices ask for.",
-    },
-    "LeverEnum": {
-        "worth": "Raise the worth of the class.",
-        "rate": "Change the rate of its flow.",
-        "capacity": "Add capacity at its broker.",
-    },
-    "RelaxationKindEnum": {
-        "capacities": "Raise capacities until everything fits.",
-        "all_rates": "Lower every minimum rate by one factor.",
-        "few_rates": "Lower few minimum rates, and as little as possible in all.",
-    },
-    "RelaxedNumberKindEnum": {
-        **_NODE_OR_LINK,
-        "flow": "A topic's flow; its minimum rate.",
-    },
-    "ShortageKindEnum": _NODE_OR_LINK,
-    "ResourceLoadPlaceEnum": _NODE_OR_LINK,
-    "WhatEnum": {
-        **_NODE_OR_LINK,
-        "flow": "The flow of a topic.",
-        "class": "A consumer class.",
-    },
-    "QuantityKindEnum": {
-        "rate": "The rate of a flow, msg/s.",
-        "admitted": "Admitted consumers of a class.",
-        "node_price": "Utility per unit of a broker's resource.",
-        "link_price": "Utility per unit of a link's capacity.",
-    },
     "BasisEnum": {
         "measured": "Agents measured it over the last minute.",
         "in_force": "Computed for the allocation that was brought into force last.",
@@ -288,31 +204,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "none": "Nothing is known.",
     },
     # Calibration
-    "CoefficientKindEnum": {
-        "idle": "What the broker needs without messages.",
-        "flow": "What one message of a flow costs.",
-        "class": "What one message costs for one consumer of a class.",
-    },
-    "MeasureEnum": {
-        "cpu": "Processor time.",
-        "storage": "Writing to storage.",
-        "network": "Bytes on the network.",
-    },
-    "ClampedEnum": {
-        "low": "Cut at the lower bound.",
-        "high": "Cut at the upper bound.",
-    },
-    "EngineEnum": {
-        "local": "In the process of the worker.",
-        "spark": "On Spark, for many samples.",
-    },
     # Overlays
-    "CandidateKindEnum": {
-        "today": "The overlay in force: do nothing.",
-        "goal": "A stored goal topology.",
-        "method": "Found by a method.",
-    },
-    "ObjectiveEnum": {"actions": "Few actions.", "steps": "Few steps."},
     "OpEnum": {
         "shift": "`broker` is linked with `to` instead of `source`, which is linked with `to`.",
         "append": "`broker`, which has no link, is linked with `to`.",
@@ -324,7 +216,6 @@ MEANINGS: dict[str, dict[str, str]] = {
         "overlay": "Carries messages, when it is in force.",
         "goal": "A tree to compare with and to plan for.",
     },
-    "TrafficSourceEnum": {"measured": "Measured by agents.", "model": "Taken from the model."},
     # Models
     "PatternEnum": {
         "one_to_many": "One publisher, many consumers.",
@@ -406,10 +297,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "admin": "Manages people, agents and policies.",
     },
     # Recomputation and studies
-    "SubjectEnum": {
-        "allocation": "Rates and populations.",
-        "overlay": "The overlay.",
-    },
+    "SubjectEnum": {kind: f"{title}." for kind, title in schedulable_choices()},
     "ThenEnum": {
         "none": "Only compute.",
         "draft": "Make a draft of a plan.",
@@ -422,10 +310,6 @@ MEANINGS: dict[str, dict[str, str]] = {
         "load_drift": "Measured load left the model's.",
         "broker_overload": "A broker is near or above its capacity.",
         "routing_drift": "Routing costs moved since the last evaluation.",
-    },
-    "StudyKindEnum": {
-        "sweep": "Many scenarios: every combination of the axes' values.",
-        "schedule": "One scenario after the other, as over a day.",
     },
 }
 

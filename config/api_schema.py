@@ -4,7 +4,8 @@ import copy
 import re
 from typing import Any
 
-from config.api_examples import NAMES, OBJECTS, REQUESTS, SYSTEM, Example
+from apps.common.api.examples import SYSTEM, Example
+from config.api_examples import NAMES, OBJECTS, REQUESTS
 
 PREFIX = "/api/v1"
 RUN = "#/components/schemas/Run"
@@ -30,6 +31,7 @@ RUN_ANSWER: Example = {
     "study": None,
     "overlay_evaluation": None,
     "computed": None,
+    "answer": None,
     "asked_by": "editor",
     "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
     "rerun_of": None,

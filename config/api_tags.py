@@ -1,13 +1,15 @@
-"""Say what each group of operations in the published schema is about."""
+"""Say what each group of operations in the published schema is about; kinds of computation add
+their own."""
 
-_TAGS = {
+from collections.abc import Iterable
+
+from config.api_documentation import documented
+
+_TAGS: dict[str, str] = {
     "agents": "The program beside each broker: credentials, whether it answers, what it observes.",
-    "allocations": "Rates and admitted consumers: ask for them, compare them, make plans of them.",
     "audit": "Who did what, when and why; entries are only added.",
     "brokers": "Brokers of a system with their capacities.",
-    "calibration-settings": "How far measurements may correct a system's model.",
-    "calibration-state": "What is measured against what the model predicts, now.",
-    "calibrations": "Resource models fitted from measurements, and their use.",
+    "computations": "Kinds of computation, with their methods.",
     "consumer-classes": "Consumers of one topic at one broker that are worth the same.",
     "correlation-keys": "What makes publishers send at the same time.",
     "executions": "Plans that are carried out: progress, pause, stop, roll back.",
@@ -15,10 +17,6 @@ _TAGS = {
     "groups": "Channels that carry several streams.",
     "links": "Links between brokers with their capacities and latencies.",
     "model-state": "What is in force at the brokers against what the model says.",
-    "optimizers": "Methods that compute rates and populations, with their parameters.",
-    "overlay-candidates": "Overlays that an evaluation compared, and plans made of them.",
-    "overlay-evaluations": "Comparisons of overlays, and of the way to each.",
-    "overlay-transformations": "A plan from one overlay to another, computed at once.",
     "overlays": "Trees of links: the one in force, and goals.",
     "overview": "Every system at a glance.",
     "plans": "What shall change and why: review, approval, execution.",
@@ -26,23 +24,23 @@ _TAGS = {
     "processes": "Whether the processes answer that runs wait for.",
     "publishers": "Who sends to a topic, where, and how much.",
     "recomputation": "Schedules and triggers that compute again, and each time that one fired.",
-    "repairs": "Brokers that are silent, and plans that close the overlay around them.",
     "runs": "Computations of every kind: state, progress, history, results.",
     "session": "Sign in and out, and what the caller may do.",
     "slos": "Service-level objectives of topics.",
     "streams": "Sequences of messages that topics are sent in.",
-    "studies": "What-if studies: many scenarios solved on one snapshot.",
     "subscribers": "Single subscribers with their interests.",
     "systems": "Managed messaging systems, and what concerns one as a whole.",
     "telemetry": "What agents measure: now, lately, and what was lost.",
     "tokens": "Tokens by which programs call the API.",
     "topics": "Topics with their rates and costs.",
-    "topology-methods": "Methods that design overlays, with their parameters.",
-    "topology-planners": "Methods that plan the way to an overlay, with their parameters.",
     "users": "People with accounts, and their roles.",
     "utility-curves": "The drawing of a utility function while it is edited.",
     "utility-functions": "What a rate is worth to a consumer.",
     "utility-kinds": "Kinds of utility functions, with their parameters.",
 }
 
-TAGS = [{"name": name, "description": text} for name, text in _TAGS.items()]
+
+def tags_of(app_names: Iterable[str]) -> list[dict[str, str]]:
+    """Return the description of every group, those of these apps included, by name."""
+    every = {**_TAGS, **documented(app_names, "TAGS")}
+    return [{"name": name, "description": text} for name, text in sorted(every.items())]

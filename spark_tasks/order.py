@@ -13,6 +13,8 @@ class JobOrder:
     of job needs: where it begins, what a lost attempt has left behind.
     """
 
+    kernel: str = ""
+    """The module whose `answer` the job `kernel` calls; other jobs need none."""
     method: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0

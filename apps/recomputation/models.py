@@ -9,6 +9,7 @@ from apps.common.models import BaseModel
 from apps.plans.models import Plan
 from apps.recomputation.domain.timing import LEAST_EVERY_S, LONGEST_EVERY_S
 from apps.runs.models import Run
+from apps.runs.selectors import schedulable_choices
 from apps.systems.models import System
 from weir.lifecycle.firings import FIRINGS, FiringState
 
@@ -19,7 +20,7 @@ LONGEST_WAIT_S = 7 * 86_400
 
 
 class Then(models.TextChoices):
-    """Name what happens with the resulting allocation or candidate."""
+    """Name what happens with the result."""
 
     NONE = "none", "Compute only"
     DRAFT = "draft", "Make a draft plan"
@@ -49,6 +50,11 @@ class Outcome(models.TextChoices):
     STALE = "stale", "The model moved meanwhile"
 
 
+def default_subject() -> str:
+    """Return the first kind of computation that a schedule or trigger can ask for."""
+    return schedulable_choices()[0][0]
+
+
 def named(prefix: str) -> list[models.BaseConstraint]:
     """Return the constraints that schedules and triggers share."""
     return [
@@ -72,7 +78,7 @@ class Rule(BaseModel):
     system = models.ForeignKey(System, on_delete=models.CASCADE)
     name = models.CharField(max_length=100)
     enabled = models.BooleanField(default=True)
-    subject = models.CharField(max_length=32, default="allocation")  # a kind of computation
+    subject = models.CharField(max_length=32, default=default_subject)  # a kind of computation
     method = models.CharField(max_length=64, blank=True, help_text="Empty: the installation's.")
     least_benefit = models.FloatField(
         default=0.0, help_text="Net benefit above which a candidate overlay becomes a plan."
@@ -168,7 +174,7 @@ class Firing(BaseModel):
         Trigger, on_delete=models.SET_NULL, null=True, related_name="firings"
     )
     cause = models.CharField(max_length=100, help_text="The name it had then.")
-    subject = models.CharField(max_length=32, default="allocation")  # a kind of computation
+    subject = models.CharField(max_length=32, default=default_subject)  # a kind of computation
     least_benefit = models.FloatField(default=0.0)
     why = models.TextField()
     value = models.FloatField(null=True)

@@ -133,6 +133,11 @@ class Entity(BaseModel):
     def __str__(self) -> str:
         return self.name
 
+    @classmethod
+    def audited_as(cls) -> str:
+        """Return the kind of object under which the audit record has its edits."""
+        return str(cls._meta.verbose_name).replace(" ", "_")
+
     def clean(self) -> None:
         """Check the name, which becomes an id in the kernel's problem and takes no control
         characters."""

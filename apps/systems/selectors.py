@@ -2,12 +2,27 @@
 
 from typing import Any, TypeVar
 
+from django.apps import apps
 from django.db import models
 
 from apps.systems.models import Entity
 
 E = TypeVar("E", bound=Entity)
 HIDDEN = {"id", "public_id", "created_at", "updated_at", "version", "system"}
+
+
+SYSTEM = "system"
+"""The kind of object under which the audit record has edits of a system itself."""
+
+
+def entity_models() -> list[type[Entity]]:
+    """Return every kind of object that a system's model is made of."""
+    return [model for model in apps.get_models() if issubclass(model, Entity)]
+
+
+def kinds_of_the_model() -> frozenset[str]:
+    """Return the kinds of object whose edits, and no other's, advance the version of the model."""
+    return frozenset({SYSTEM, *(model.audited_as() for model in entity_models())})
 
 
 def _value(instance: models.Model, field: "models.Field[Any, Any]") -> Any:

@@ -6,7 +6,8 @@ from typing import Any
 
 from celery.schedules import schedule
 
-from config.api_tags import TAGS
+from config.api_documentation import documented
+from config.api_tags import tags_of
 from config.env import database_settings, read_environment
 
 # WhiteNoise hands its few, small files to ASGI as synchronous streams, which is all they need.
@@ -147,7 +148,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "Numbers are SI: messages per second, seconds, messages."
     ),
     "VERSION": "1",
-    "TAGS": TAGS,
+    "TAGS": tags_of(INSTALLED_APPS),
     "SERVERS": [
         {"url": "/", "description": "The installation that this document was read from."},
     ],
@@ -165,11 +166,11 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "config.api_schema.add_examples",
     ],
     "ENUM_NAME_OVERRIDES": {
+        **documented(INSTALLED_APPS, "ENUM_NAMES"),
+        "RunKindEnum": "apps.runs.selectors.kind_choices",
         "RunStateEnum": "apps.runs.api.views.RUN_STATES",
-        "FitStateEnum": "apps.calibration.models.FIT_STATES",
         "DeliveryEnum": "apps.catalog.models.Delivery.choices",
         "PatternEnum": "apps.catalog.models.Pattern.choices",
-        "QuantityKindEnum": "apps.allocations.selectors.against.KINDS",
         "PlanStateEnum": "apps.plans.api.serializers.PLAN_STATES",
         "CheckStateEnum": "apps.plans.api.serializers.CHECK_STATES",
         "AgentStateEnum": "apps.telemetry.models.AGENT_STATES",
@@ -182,21 +183,10 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "AgentCommandEnum": "apps.telemetry.api.serializers.AGENT_COMMANDS",
         "RunCommandEnum": "apps.runs.api.views.RUN_COMMANDS",
         "RunEventEnum": "apps.runs.api.views.EVENT_COMMANDS",
-        "AllocationCommandEnum": "apps.allocations.api.serializers.ALLOCATION_COMMANDS",
-        "StudyCommandEnum": "apps.studies.api.serializers.STUDY_COMMANDS",
-        "FitCommandEnum": "apps.calibration.api.serializers.FIT_COMMANDS",
         "RuleCommandEnum": "apps.recomputation.api.serializers.RULE_COMMANDS",
-        "CandidateCommandEnum": "apps.evaluations.api.serializers.CANDIDATE_COMMANDS",
-        "RepairCommandEnum": "apps.evaluations.api.repairs.REPAIR_COMMANDS",
         "PlanCommandEnum": "apps.plans.api.serializers.PLAN_COMMANDS",
         "LeftOutReasonEnum": "apps.plans.api.serializers.LEFT_OUT_REASONS",
-        "AllocationStatusEnum": "apps.allocations.api.serializers.STATUSES",
-        "PointStatusEnum": "apps.studies.api.serializers.POINT_STATUSES",
-        "CandidateStatusEnum": "apps.evaluations.api.serializers.CANDIDATE_STATUSES",
-        "PlannerStatusEnum": "apps.evaluations.api.serializers.PLAN_STATUSES",
         "FiringOutcomeEnum": "apps.recomputation.models.Outcome.choices",
-        "CoefficientKindEnum": "apps.calibration.api.serializers.COEFFICIENT_KINDS",
-        "ResourceLoadPlaceEnum": "apps.allocations.models.Place.choices",
         "OutcomeEnum": "apps.executions.services.decide.Outcome.choices",
         "ExecutionCommandEnum": "apps.executions.api.serializers.COMMANDS",
         "StepStateEnum": "apps.executions.api.serializers.STEP_STATES",
@@ -205,10 +195,6 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "TriggerKindEnum": "apps.recomputation.models.Kind.choices",
         "SubjectEnum": "apps.recomputation.api.serializers.SUBJECTS",
         "ThenEnum": "apps.recomputation.models.Then.choices",
-        "CandidateKindEnum": "apps.evaluations.models.CandidateKind.choices",
-        "TrafficSourceEnum": "apps.evaluations.models.TrafficSource.choices",
-        "ObjectiveEnum": "apps.evaluations.models.Objective.choices",
-        "StudyKindEnum": "apps.studies.models.StudyKind.choices",
         "RoleEnum": "apps.accounts.models.role_choices",
     },
 }

@@ -20,6 +20,7 @@ from pyspark.sql.types import (
 )
 
 from spark_tasks.io import ANSWER_SCHEMA, read_snapshot, write_answer
+from spark_tasks.one_task import answer_in_task
 from spark_tasks.order import JobOrder
 from weir.errors import WeirError
 from weir.fitting.document import answer_of, fit_plain, model_checked
@@ -46,11 +47,10 @@ MOST_TASKS = 16
 
 def build(spark: Any, input_uri: str, output_uri: str, order: JobOrder) -> None:
     """Read the records, sum, fit, write the answer. `engine` local does all in one task."""
-    snapshot = read_snapshot(spark, input_uri)
     if order.parameters.get("engine") != "spark":
-        write_answer(snapshot.mapInPandas(_alone, ANSWER_SCHEMA), output_uri)
+        answer_in_task(spark, input_uri, output_uri, fit_payload)
         return
-    answer, error = _spread(spark, snapshot)
+    answer, error = _spread(spark, read_snapshot(spark, input_uri))
     row = [(None if answer is None else bytearray(answer), error)]
     write_answer(spark.createDataFrame(row, ANSWER_SCHEMA).coalesce(1), output_uri)
 
@@ -65,13 +65,6 @@ def fit_payload(payload: bytes) -> tuple[bytes | None, str | None]:
     except WeirError as error:
         return None, str(error)
     return _answer(parts, payload), None
-
-
-def _alone(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    for frame in frames:
-        for payload in frame["payload"]:
-            answer, error = fit_payload(bytes(payload))
-            yield pd.DataFrame({"payload": [answer], "error": [error]})
 
 
 def _parts(payload: bytes) -> tuple[dict[str, Any], list[bytes]]:

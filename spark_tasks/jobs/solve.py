@@ -2,13 +2,11 @@
 
 import json
 import time
-from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-import pandas as pd
-
-from spark_tasks.io import ANSWER_SCHEMA, read_snapshot, write_answer
 from spark_tasks.jobs import partitioned
+from spark_tasks.one_task import answer_in_task
 from spark_tasks.order import JobOrder
 from spark_tasks.partitions import cores
 from spark_tasks.progress import Moments, Reporter
@@ -28,15 +26,7 @@ def direct(spark: Any, payload: bytes, input_uri: str, order: JobOrder) -> bytes
 
 def build(spark: Any, input_uri: str, output_uri: str, order: JobOrder) -> None:
     """Read the snapshot, call the kernel in a task, write the answer."""
-
-    def in_task(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        for frame in frames:
-            for payload in frame["payload"]:
-                answer, error = solve_payload(bytes(payload), order)
-                yield pd.DataFrame({"payload": [answer], "error": [error]})
-
-    frame = read_snapshot(spark, input_uri).mapInPandas(in_task, ANSWER_SCHEMA)
-    write_answer(frame, output_uri)
+    answer_in_task(spark, input_uri, output_uri, partial(solve_payload, order=order))
 
 
 def solve_payload(payload: bytes, order: JobOrder) -> tuple[bytes | None, str | None]:

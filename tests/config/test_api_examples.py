@@ -6,7 +6,8 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from apps.accounts.domain.roles import Role
-from config.api_examples import BROKER, NAMES, OBJECTS, OTHER_BROKER, REQUESTS
+from apps.common.api.examples import BROKER, OTHER_BROKER
+from config.api_examples import NAMES, OBJECTS, REQUESTS
 from tests.conftest import client_of
 from tests.factories import make_user
 from tests.schema import SCHEMA

@@ -9,7 +9,7 @@ SCHEMA: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
 COMPONENTS: dict[str, Any] = SCHEMA["components"]["schemas"]
 PEOPLE = ("asked_by", "author", "answerable", "decided_by", "started_by")
 NAMED_OTHERWISE = {
-    # The field `computed` names whatever a run computes.
+    # The field `answer` names whatever a run computes.
     *("Run.allocation", "Run.study", "Run.overlay_evaluation"),
     *("RunDetail.allocation", "RunDetail.study", "RunDetail.overlay_evaluation"),
     # A firing has no name; `merged_into` is another one.

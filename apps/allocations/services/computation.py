@@ -5,6 +5,7 @@ from typing import Any
 
 from apps.accounts.models import User
 from apps.allocations.models import Allocation, FlowRate, ResourceLoad
+from apps.allocations.selectors.infeasibility import explain_infeasible
 from apps.allocations.services.propose import allocation_plan
 from apps.allocations.services.store import store_rows
 from apps.calibration.selectors import calibrated_problem
@@ -26,6 +27,7 @@ from weir.codec import (
 from weir.errors import InvalidProblem
 from weir.model import Problem
 from weir.optimizers import method as find_method
+from weir.optimizers import methods
 
 KIND = "allocation"
 DEFAULT_METHOD = "certified"
@@ -206,14 +208,20 @@ ALLOCATION = Computation(
     kind=KIND,
     title="Rates and admitted consumers",
     noun="allocation",
+    address="/api/v1/allocations",
     job="solve",
     model=Allocation,
     freeze=freeze,
     job_inputs=job_inputs,
+    explain_infeasible=explain_infeasible,
+    explained_as="apps.allocations.api.infeasibility.InfeasibilitySerializer",
+    baseline=True,
     store=store,
     topic="allocation",
     describe=describe,
+    methods=methods,
     find_method=find_method,
     again=again,
     plan=plan,
+    plan_again="Optimize again and make a new plan.",
 )

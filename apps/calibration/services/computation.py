@@ -10,6 +10,7 @@ from django.utils.dateparse import parse_datetime
 from apps.calibration.models import Coefficient, Fit, FitCase
 from apps.calibration.selectors import fit_document, settings_of
 from apps.common.errors import ApplicationError
+from apps.common.formatting import counted
 from apps.runs.models import Run
 from apps.runs.selectors import Answer, Computation, Question
 from apps.runs.services.computations import next_number
@@ -99,13 +100,23 @@ def _store_case(fit: Fit, plain: dict[str, Any]) -> None:
     Coefficient.objects.bulk_create(Coefficient(case=case, **row) for row in rows)
 
 
+def describe(fit: Fit) -> str:
+    """Describe the fit in a sentence."""
+    cases = counted(FitCase.objects.filter(fit=fit).count(), "resource model")
+    minutes = (fit.until - fit.since).total_seconds() / 60
+    return f"{fit} has {cases}, fitted to {minutes:g} minutes of telemetry."
+
+
 FIT = Computation(
     kind=KIND,
     title="Resource models",
     noun="fit",
+    address="/api/v1/calibrations",
     job="fit",
+    snapshot_type="application/jsonl",
     model=Fit,
     freeze=freeze,
     store=store,
     topic="calibration",
+    describe=describe,
 )

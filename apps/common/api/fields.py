@@ -51,7 +51,8 @@ Choices = list[tuple[str, str]]
 
 
 def choices(*names: str) -> Choices:
-    """Return names as the choices of a field; what each means stands in `config.api_meanings`."""
+    """Return names as the choices of a field; what each means stands in `config.api_meanings`,
+    or in `api/documentation.py` of the app."""
     return [(name, name) for name in names]
 
 

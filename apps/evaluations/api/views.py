@@ -34,6 +34,7 @@ from apps.evaluations.services import (
     evaluation_request,
     plan_again_from_here,
 )
+from apps.evaluations.services.computation import EVALUATION
 from apps.plans.api.serializers import PlanDetailSerializer
 from apps.plans.api.views import caller_of
 from apps.plans.models import Plan
@@ -66,7 +67,7 @@ class EvaluationViewSet(ComputedViewSet):
         "rerun": "Compare again on the same snapshot; this deletes the candidates of the last run.",
     }
     detail_serializer = EvaluationSerializer
-    address = "/api/v1/overlay-evaluations"
+    address = EVALUATION.address
     filterset_class = EvaluationFilter
     filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
     search_fields = ["note", "overlay_name", "author__username"]

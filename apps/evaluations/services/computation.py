@@ -9,6 +9,7 @@ from apps.common.errors import ApplicationError, Conflict
 from apps.evaluations.models import Candidate, CandidateKind, Evaluation, Objective
 from apps.evaluations.selectors.problem import evaluation_problem, known_links
 from apps.evaluations.selectors.traffic import DEFAULT_WINDOW_S, traffic_now
+from apps.evaluations.selectors.watched import broker_overload, routing_drift
 from apps.evaluations.services.propose import candidate_plan
 from apps.evaluations.services.store import candidate_values
 from apps.executions.selectors import measured_pauses
@@ -271,6 +272,7 @@ EVALUATION = Computation(
     kind=KIND,
     title="The overlay tree",
     noun="evaluation",
+    address="/api/v1/overlay-evaluations",
     job="evaluate",
     model=Evaluation,
     row_first=True,
@@ -280,8 +282,11 @@ EVALUATION = Computation(
     topic="overlay",
     audited_as="overlay_evaluation",
     describe=describe,
+    methods=designers,
     find_method=designer,
     again=again,
     plan=plan,
+    plan_again="Evaluate the overlay again and make a new plan.",
+    watched={"broker_overload": broker_overload, "routing_drift": routing_drift},
     weighs_benefit=True,
 )

@@ -12,11 +12,10 @@ from apps.audit.models import AuditEntry
 from apps.common.formatting import counted
 from apps.plans.models import UNSETTLED_NAMES, Plan
 from apps.runs.selectors import computations
+from apps.systems.selectors import kinds_of_the_model
 from weir.lifecycle.plans import UNSETTLED, PlanState
 
 MOVED = Q(state__in=UNSETTLED_NAMES) & ~Q(model_version=F("system__model_version"))
-# Entries of these, and of what is computed, also carry the model version but change nothing of it.
-NOT_OF_THE_MODEL = ("run", "allocation", "plan", "execution", "policy", "agent")
 EDITS = {"create": "added", "update": "changed", "delete": "deleted"}
 SHOWN = 3
 
@@ -48,15 +47,14 @@ def moved_sentences(plans: Iterable[Plan]) -> dict[int, str]:
     moved = [plan for plan in plans if has_moved(plan)]
     if not moved:
         return {}
-    computed = [row.audited_as for row in computations().values()]
     entries = list(
         AuditEntry.objects.filter(
             system_id__in={plan.system.public_id for plan in moved},
             model_version__gt=min(plan.model_version for plan in moved),
             action__in=list(EDITS),
-        )
-        .exclude(object_kind__in=[*NOT_OF_THE_MODEL, *computed])
-        .order_by("id")
+            # Entries of other kinds carry the version, too, and changed nothing of the model.
+            object_kind__in=kinds_of_the_model(),
+        ).order_by("id")
     )
     return {
         plan.pk: _sentence(
@@ -88,10 +86,8 @@ def _sentence(plan: Plan, entries: list[AuditEntry]) -> str:
 
 def _next_move(plan: Plan) -> str:
     """Return what leads to a plan that fits again."""
-    if plan.kind == "model":
-        return "Make a new plan of the model."
-    verb = {"overlay": "Evaluate the overlay"}.get(plan.kind, "Optimize")
-    return f"{verb} again and make a new plan."
+    computation = computations().get(plan.kind)
+    return f"Make a new plan of the {plan.kind}." if computation is None else computation.plan_again
 
 
 def _edit(entry: AuditEntry) -> str:

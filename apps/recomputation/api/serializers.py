@@ -12,11 +12,11 @@ from apps.common.api.forms import Form
 from apps.policies.domain.windows import cron_error, timezone_error
 from apps.recomputation.domain.timing import LEAST_EVERY_S, LONGEST_EVERY_S, in_words
 from apps.recomputation.models import LONGEST_WAIT_S, Firing, Kind, Outcome, Schedule, Then
-from apps.runs.selectors import computations
+from apps.runs.selectors import schedulable_choices
 from apps.systems.api.entities import SystemReference
 from weir.lifecycle.firings import FiringState
 
-SUBJECTS = [(row.kind, row.title) for row in computations().values() if row.again is not None]
+SUBJECTS = schedulable_choices()
 """The kinds of computation that can be computed again."""
 
 RULE_COMMANDS = choices("edit", "delete", "run")
@@ -93,13 +93,13 @@ class RuleSerializer(Form[Any]):
         max_length=64,
         required=False,
         allow_blank=True,
-        help_text="A name from /optimizers, or of an overlay from /topology-methods; empty: "
-        "the installation's.",
+        help_text="One of the `methods` of its subject in /computations; empty: the "
+        "installation's.",
     )
     least_benefit = Amount(
         required=False,
-        help_text="Overlays: net benefit, in messages over one link, above which a candidate "
-        "becomes a plan.",
+        help_text="Where its subject `weighs_benefit`: net benefit, in messages over one link, "
+        "above which the result becomes a plan.",
     )
     time_limit_s = serializers.FloatField(
         required=False, allow_null=True, min_value=0.1, max_value=86_400

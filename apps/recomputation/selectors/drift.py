@@ -2,15 +2,15 @@
 
 Both sides are loads at the model's costs: predicted at the rates and limits in force, measured at
 the rates that pass the gates and the consumers that are admitted. Their distance says that
-publishers or consumers behave otherwise than the allocation assumed.
+publishers or consumers behave otherwise than was assumed.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from apps.catalog.selectors import system_problem
 from apps.common.formatting import percent
 from apps.executions.models import Setting
+from apps.runs.selectors import Reading
 from apps.systems.models import Edition, System
 from apps.telemetry.selectors.measured import measured
 from weir.codec import problem_from_dict
@@ -24,15 +24,7 @@ WINDOW_S = 15.0
 """The time over which measured rates are averaged."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drift:
-    """Hold the largest relative distance of a load; None where it is not known."""
-
-    value: float | None
-    detail: str
-
-
-def load_drift(system: System) -> Drift:
+def load_drift(system: System) -> Reading:
     """Return the place whose load is furthest from the predicted one."""
     rows = list(Setting.objects.filter(system=system, in_force__isnull=False))
     gates = {
@@ -46,16 +38,16 @@ def load_drift(system: System) -> Drift:
         if row.kind == "set_population"
     }
     if not gates:
-        return Drift(value=None, detail="No rate is in force yet.")
+        return Reading(value=None, detail="No rate is in force yet.")
     try:
         problem = _problem(system.edition)
     except InvalidProblem as error:
-        return Drift(value=None, detail=f"The model cannot be read: {error}")
+        return Reading(value=None, detail=f"The model cannot be read: {error}")
     seen = measured(system, window_s=WINDOW_S)
     silent = {broker for broker, _ in gates.values()} | {row.node for row in problem.classes}
     silent -= seen.brokers
     if silent:
-        return Drift(value=None, detail=f"{', '.join(sorted(silent)[:3])} measures nothing now.")
+        return Reading(value=None, detail=f"{', '.join(sorted(silent)[:3])} measures nothing now.")
     predicted = _loads(
         problem,
         {flow: rate for flow, (_, rate) in gates.items()},
@@ -80,7 +72,7 @@ def _loads(problem: Problem, rates: object, populations: object) -> dict[str, fl
     return {**by_place, **{f"link {link}": load for link, load in links.items()}}
 
 
-def _largest(problem: Problem, predicted: dict[str, float], measured: dict[str, float]) -> Drift:
+def _largest(problem: Problem, predicted: dict[str, float], measured: dict[str, float]) -> Reading:
     capacities = {
         f"{resource} of {node.id}": capacity
         for node in problem.nodes
@@ -92,10 +84,10 @@ def _largest(problem: Problem, predicted: dict[str, float], measured: dict[str, 
         if (base := max(predicted[place], FLOOR * capacity)) > 0
     }
     if not drifts:
-        return Drift(value=None, detail="No resource has a capacity.")
+        return Reading(value=None, detail="No resource has a capacity.")
     place = max(sorted(drifts), key=lambda name: drifts[name])
     capacity = capacities[place]
-    return Drift(
+    return Reading(
         value=drifts[place],
         detail=f"{place}: {percent(measured[place] / capacity, 1)} of its capacity by what is "
         f"measured, {percent(predicted[place] / capacity, 1)} by what is in force.",

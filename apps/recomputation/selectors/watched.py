@@ -1,16 +1,15 @@
 """Read what triggers watch, as one number each with a sentence."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from apps.catalog.selectors import system_problem
 from apps.common.formatting import counted, percent
 from apps.recomputation.models import Kind
 from apps.recomputation.selectors.drift import load_drift
-from apps.recomputation.selectors.routing import broker_overload, routing_drift
 from apps.recomputation.selectors.slo import slo_readings
 from apps.runs.models import Run, Snapshot
+from apps.runs.selectors import Reading, computations
 from apps.systems.models import Edition, System
 from weir.codec import problem_from_dict, problem_from_json
 from weir.errors import InvalidProblem
@@ -24,48 +23,40 @@ LOOKED_AT = sorted(
 """The runs that have seen the model, or will: what they saw needs no other run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """Hold a value of now; None where it is not known, with the reason in `detail`."""
-
-    value: float | None
-    detail: str
-
-
-def look(kind: str, system: System) -> Look:
+def look(kind: str, system: System) -> Reading:
     """Return what a trigger of this kind sees now."""
-    return WATCHERS[Kind(kind)](system)
+    return watchers()[Kind(kind)](system)
 
 
-def _capacity(system: System) -> Look:
+def _capacity(system: System) -> Reading:
     return _against_last_run(system, _capacity_change)
 
 
-def _population(system: System) -> Look:
+def _population(system: System) -> Reading:
     return _against_last_run(system, _population_change)
 
 
 def _against_last_run(
     system: System, change: Callable[[Problem, Problem], tuple[float, str]]
-) -> Look:
+) -> Reading:
     run = (
-        Run.objects.filter(system=system, kind="allocation", state__in=LOOKED_AT)
+        Run.objects.filter(system=system, kind__in=_baselines(), state__in=LOOKED_AT)
         .select_related("snapshot")
         .defer("snapshot__payload")
         .order_by("-id")
         .first()
     )
     if run is None:
-        return Look(value=None, detail="Nothing was computed yet.")
+        return Reading(value=None, detail="Nothing was computed yet.")
     version = run.snapshot.model_version
     if version == system.model_version:
-        return Look(value=0.0, detail=f"{run} saw version {version}, the latest.")
+        return Reading(value=0.0, detail=f"{run} saw version {version}, the latest.")
     try:
         before, now = _problems(run.snapshot_id, system.edition)
     except InvalidProblem as error:
-        return Look(value=None, detail=f"The model cannot be read: {error}")
+        return Reading(value=None, detail=f"The model cannot be read: {error}")
     value, detail = change(before, now)
-    return Look(value=value, detail=f"{detail} since {run}.")
+    return Reading(value=value, detail=f"{detail} since {run}.")
 
 
 @lru_cache(maxsize=16)
@@ -111,40 +102,35 @@ def _relative(a: float, b: float) -> float:
     return abs(a - b) / larger if larger else 0.0
 
 
-def _slo(system: System) -> Look:
+def _slo(system: System) -> Reading:
     readings = slo_readings(system)
     known = [row for row in readings if row.share_held is not None]
     if not readings:
-        return Look(value=None, detail="The system has no service-level objective.")
+        return Reading(value=None, detail="The system has no service-level objective.")
     if not known:
-        return Look(value=None, detail="None of the objectives is measured now.")
+        return Reading(value=None, detail="None of the objectives is measured now.")
     missed = [row for row in known if row.missed]
     detail = f"{len(missed)} of {len(known)} measured objectives are missed"
     if missed:
         detail += f": {missed[0].sentence}"
-    return Look(value=float(len(missed)), detail=f"{detail.rstrip('.')}.")
+    return Reading(value=float(len(missed)), detail=f"{detail.rstrip('.')}.")
 
 
-def _drift(system: System) -> Look:
-    reading = load_drift(system)
-    return Look(value=reading.value, detail=reading.detail)
-
-
-def _overload(system: System) -> Look:
-    reading = broker_overload(system)
-    return Look(value=reading.value, detail=reading.detail)
-
-
-def _routing(system: System) -> Look:
-    reading = routing_drift(system)
-    return Look(value=reading.value, detail=reading.detail)
-
-
-WATCHERS: Mapping[Kind, Callable[[System], Look]] = {
+OWN_WATCHERS: Mapping[Kind, Callable[[System], Reading]] = {
     Kind.CAPACITY_CHANGE: _capacity,
     Kind.POPULATION_CHANGE: _population,
     Kind.SLO_BREACH: _slo,
-    Kind.LOAD_DRIFT: _drift,
-    Kind.BROKER_OVERLOAD: _overload,
-    Kind.ROUTING_DRIFT: _routing,
+    Kind.LOAD_DRIFT: load_drift,
 }
+"""What is read here; the kinds of computation register the rest."""
+
+
+@cache
+def watchers() -> Mapping[Kind, Callable[[System], Reading]]:
+    """Return the function that reads each kind of trigger."""
+    registered = {Kind(k): read for c in computations().values() for k, read in c.watched.items()}
+    return {**OWN_WATCHERS, **registered}
+
+
+def _baselines() -> list[str]:
+    return [one.kind for one in computations().values() if one.baseline]

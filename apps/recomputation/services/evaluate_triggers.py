@@ -11,8 +11,9 @@ from django.db.models import Q
 from django.utils import timezone
 
 from apps.recomputation.models import Kind, Trigger
-from apps.recomputation.selectors.watched import Look, look
+from apps.recomputation.selectors.watched import look
 from apps.recomputation.services.fire import fire, lock_system
+from apps.runs.selectors import Reading
 
 logger = logging.getLogger(__name__)
 OF_THE_MODEL = frozenset({Kind.CAPACITY_CHANGE, Kind.POPULATION_CHANGE})
@@ -60,7 +61,7 @@ def _one(trigger: Trigger) -> bool:
     return _fire(row.pk, row.system_id, reading)
 
 
-def _see(row: Trigger, reading: Look, model_version: int, now: datetime) -> None:
+def _see(row: Trigger, reading: Reading, model_version: int, now: datetime) -> None:
     above = reading.value is not None and reading.value > row.threshold
     # Each edit of the model restarts the wait: people seldom make just one.
     edited = Kind(row.kind) in OF_THE_MODEL and row.basis != model_version
@@ -80,7 +81,7 @@ def _due(row: Trigger, now: datetime) -> bool:
 
 
 @transaction.atomic
-def _fire(pk: int, system_pk: int, reading: Look) -> bool:
+def _fire(pk: int, system_pk: int, reading: Reading) -> bool:
     """Fire under the system's lock, checking again: two processes that saw the same fire once."""
     system = lock_system(system_pk)
     row = Trigger.objects.select_for_update(of=("self",)).filter(pk=pk, enabled=True).first()

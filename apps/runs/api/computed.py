@@ -1,5 +1,4 @@
-"""Share what studies, evaluations and all other kinds whose row exists before its answer have in
-common."""
+"""Share what all kinds whose row exists before its answer have in common."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -43,7 +42,7 @@ class ComputedViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Any]):
     """Descriptions of `cancel` and `rerun` for the schema, where there is more to say than here."""
     detail_serializer: type[Any]
     address: str
-    """The address of the rows, such as `/api/v1/studies`."""
+    """The address of the rows, as the kind registers it."""
 
     def rows(self) -> QuerySet[Any]:
         """Return the rows with all that their representation shows."""

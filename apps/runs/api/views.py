@@ -5,8 +5,14 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from django.http import HttpResponse, HttpResponseBase
 from django_filters import rest_framework as filters
-from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
+from drf_spectacular.utils import (
+    OpenApiResponse,
+    extend_schema,
+    extend_schema_field,
+    extend_schema_serializer,
+)
 from rest_framework import mixins, serializers, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -19,18 +25,16 @@ from apps.common.api.filters import CreatedFilter, NameSearch, Ordering, Person
 from apps.common.api.forms import Form
 from apps.common.api.preconditions import once
 from apps.common.errors import Conflict
-from apps.runs.api.infeasibility import (
-    InfeasibilitySerializer,
-    infeasibility_names,
-    infeasibility_shown,
-)
+from apps.runs.api.explanations import explanation_schema
 from apps.runs.api.machines import machine_post
 from apps.runs.models import CANCEL_REQUESTED, OPENED, Run, RunEvent
 from apps.runs.selectors import (
+    JSON,
     computed_of,
-    objects_named,
-    run_infeasibility,
+    kind_choices,
+    run_explanation,
     run_rows,
+    snapshot_type,
 )
 from apps.runs.services import run_progress
 from apps.runs.services.computations import computation_cancel, run_again
@@ -51,6 +55,7 @@ MOST_MOMENTS = 5000
 
 RUN_COMMANDS = choices(*PersonCommand)
 EVENT_COMMANDS = choices(OPENED, CANCEL_REQUESTED, *RunCommand)
+RUN_KINDS = kind_choices()
 RUN_STATES = [(state.value, state.value) for state in RunState]
 
 
@@ -72,6 +77,14 @@ class ComputedSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(source="__str__", read_only=True, help_text="Such as `A-26`.")
 
 
+class AnswerSerializer(serializers.Serializer[Any]):
+    """What a run is computing or has computed, of whatever kind."""
+
+    kind = serializers.ChoiceField(source="run.kind", choices=RUN_KINDS, read_only=True)
+    id = serializers.UUIDField(source="public_id", read_only=True)
+    name = serializers.CharField(source="__str__", read_only=True, help_text="Such as `A-26`.")
+
+
 class RunEventSerializer(serializers.ModelSerializer[RunEvent]):
     """Describe one transition of a run."""
 
@@ -83,11 +96,18 @@ class RunEventSerializer(serializers.ModelSerializer[RunEvent]):
         fields = ["at", "command", "state", "attempt", "note"]
 
 
+USE_ANSWER = "Use `answer`."
+
+
+@extend_schema_serializer(
+    deprecate_fields=["allocation", "study", "overlay_evaluation", "computed"]
+)
 class RunSerializer(serializers.ModelSerializer[Run]):
     """Describe a run of any kind."""
 
     id = serializers.UUIDField(source="public_id", read_only=True)
     number = serializers.IntegerField(source="pk", read_only=True)
+    kind = serializers.ChoiceField(choices=RUN_KINDS, read_only=True)
     system = serializers.UUIDField(source="system.public_id", read_only=True, allow_null=True)
     system_name = serializers.CharField(source="system.name", read_only=True, allow_null=True)
     state = serializers.ChoiceField(choices=RUN_STATES, read_only=True)
@@ -99,23 +119,28 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         source="result.content_hash", read_only=True, allow_null=True, default=None
     )
     allocation = serializers.UUIDField(
-        source="allocation.public_id", read_only=True, allow_null=True, default=None
+        source="allocation.public_id",
+        read_only=True,
+        allow_null=True,
+        default=None,
+        help_text=USE_ANSWER,
     )
     study = serializers.UUIDField(
         source="study.public_id",
         read_only=True,
         allow_null=True,
         default=None,
-        help_text="The what-if study whose latest run this is.",
+        help_text=f"The what-if study whose latest run this is. {USE_ANSWER}",
     )
     overlay_evaluation = serializers.UUIDField(
         source="evaluation.public_id",
         read_only=True,
         allow_null=True,
         default=None,
-        help_text="The overlay evaluation whose latest run this is.",
+        help_text=f"The overlay evaluation whose latest run this is. {USE_ANSWER}",
     )
     computed = serializers.SerializerMethodField()
+    answer = serializers.SerializerMethodField()
     asked_by = serializers.CharField(
         source="asked_by.display_name", read_only=True, allow_null=True, default=None
     )
@@ -162,6 +187,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "study",
             "overlay_evaluation",
             "computed",
+            "answer",
             "asked_by",
             "asked_by_id",
             "rerun_of",
@@ -183,7 +209,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         read_only_fields = fields
 
     def get_starts_from_name(self, run: Run) -> str | None:
-        """Return a name such as `A-26`, or the run where it left no allocation."""
+        """Return a name such as `A-26`, or the run where it left no row."""
         if run.starts_from is None:
             return None
         return str(computed_of(run.starts_from) or run.starts_from)
@@ -191,12 +217,25 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     @extend_schema_field(
         ComputedSerializer(
             allow_null=True,
-            help_text="Of whatever kind; null where nothing came out, or a newer run took it over.",
+            help_text="Of whatever kind; null where nothing came out, or a newer run took it over. "
+            f"{USE_ANSWER}",
         )
     )
     def get_computed(self, run: Run) -> Any:
         row = computed_of(run)
         return None if row is None else ComputedSerializer(row).data
+
+    @extend_schema_field(
+        AnswerSerializer(
+            allow_null=True,
+            help_text="The row that this run is the latest run of, or has left, of whatever kind; "
+            "null where nothing came out, or a newer run took it over. `/computations` has the "
+            "address of each kind.",
+        )
+    )
+    def get_answer(self, run: Run) -> Any:
+        row = computed_of(run)
+        return None if row is None else AnswerSerializer(row).data
 
     def get_cancel_requested(self, run: Run) -> bool:
         return run.cancel_requested_at is not None
@@ -222,12 +261,9 @@ class RunDetailSerializer(RunSerializer):
         fields = [*RunSerializer.Meta.fields, "events", "infeasibility"]
         read_only_fields = fields
 
-    @extend_schema_field(InfeasibilitySerializer(allow_null=True))
-    def get_infeasibility(self, run: Run) -> dict[str, Any] | None:
-        stored = run_infeasibility(run)
-        if stored is None:
-            return None
-        return infeasibility_shown(stored, objects_named(run.system, infeasibility_names(stored)))
+    @extend_schema_field(explanation_schema())
+    def get_infeasibility(self, run: Run) -> Any:
+        return run_explanation(run)
 
 
 class CancelSerializer(Form[dict[str, Any]]):
@@ -254,11 +290,12 @@ class RunFilter(CreatedFilter):
 
     system = filters.UUIDFilter(field_name="system__public_id")
     state = filters.MultipleChoiceFilter(choices=RUN_STATES)
+    kind = filters.ChoiceFilter(choices=RUN_KINDS)
     person = Person("asked_by")
 
     class Meta:
         model = Run
-        fields = ["kind", "method"]
+        fields = ["method"]
 
 
 class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Run]):
@@ -323,10 +360,15 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gene
         responses={200: OpenApiResponse({"type": "object"}, "A problem as in docs/formats.md.")}
     )
     @action(detail=True, methods=["get"])
-    def snapshot(self, request: Request, id: str) -> Response:
-        """Return the frozen problem in the file format of `manage.py allocate`."""
+    def snapshot(self, request: Request, id: str) -> HttpResponseBase:
+        """Return what the run was asked, as it was frozen; a problem in the file format of
+        `manage.py allocate`. `snapshot_type` of `/computations` names kinds whose snapshot is no
+        JSON document."""
         run = Run.objects.select_related("snapshot").get(pk=self.get_object().pk)
-        return Response(json.loads(bytes(run.snapshot.payload)))
+        payload, media_type = bytes(run.snapshot.payload), snapshot_type(run)
+        if media_type != JSON:
+            return HttpResponse(payload, content_type=media_type)
+        return Response(json.loads(payload))
 
 
 def accepted(run: Run, request: Request) -> Response:

@@ -1,37 +1,43 @@
 """Read runs and the kinds of computation."""
 
 from apps.runs.selectors.computations import (
+    JSON,
     Again,
     Answer,
     Computation,
     Question,
+    Reading,
     computation_of,
     computations,
     computed_of,
+    kind_choices,
+    run_explanation,
+    schedulable_choices,
+    snapshot_type,
 )
 from apps.runs.selectors.runs import (
-    Named,
     active_run_news,
-    objects_named,
     run_count_by_state,
-    run_infeasibility,
     run_news,
     run_rows,
 )
 
 __all__ = [
+    "JSON",
     "Again",
     "Answer",
     "Computation",
-    "Named",
     "Question",
+    "Reading",
     "active_run_news",
     "computation_of",
     "computations",
     "computed_of",
-    "objects_named",
+    "kind_choices",
     "run_count_by_state",
-    "run_infeasibility",
+    "run_explanation",
     "run_news",
     "run_rows",
+    "schedulable_choices",
+    "snapshot_type",
 ]

@@ -1,6 +1,6 @@
 """List the kinds of computation: each app registers its own, and this one knows none of them.
 
-An `AppConfig` names its kinds, as `computations = ("apps.studies.services.computation.STUDY",)`.
+An `AppConfig` names its kinds, as `computations = ("apps.<app>.services.computation.<RECORD>",)`.
 docs/computations.md says what a new kind needs.
 """
 
@@ -14,6 +14,10 @@ from django.utils.module_loading import import_string
 
 from apps.common.errors import ApplicationError
 from apps.runs.models import Computed, Run, Snapshot
+from apps.systems.models import System
+from weir.lifecycle.runs import RunState
+
+JSON = "application/json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +64,20 @@ class Again:
     """The reason, in a sentence."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A value that a trigger watches, as it is now; None where it is not known."""
+
+    value: float | None
+    detail: str
+    """The value in a sentence, or the reason why it is not known."""
+
+
 def _nothing(run: Run, row: Any) -> dict[str, Any]:
+    return {}
+
+
+def _no_methods() -> dict[str, Any]:
     return {}
 
 
@@ -68,20 +85,27 @@ def _nothing(run: Run, row: Any) -> dict[str, Any]:
 class Computation:
     """Describe one kind of computation, as its app registers it.
 
-    `row_first`: the row exists before its answer and belongs to its latest run (a study, an
-    evaluation). Else each run that finds something makes a row of its own (an allocation, a fit).
+    `row_first`: the row exists before its answer and belongs to its latest run. Else each
+    run that finds something makes a row of its own.
     """
 
     kind: str
     title: str
     """The title for people: `Rates and admitted consumers`."""
     noun: str
-    """The word for one of them: `allocation`."""
-    job: str
-    """A module of `spark_tasks.jobs`, or one elsewhere by its full name."""
+    """The word for one of them: `tally`."""
+    address: str
+    """The address of the rows, such as `/api/v1/tallies`; each is at `{address}/{id}`."""
+    kernel: str = ""
+    """A module with `answer(payload, call)`, as `weir.kernel` describes it: one task calls it."""
+    job: str = ""
+    """A module of `spark_tasks.jobs`, or one elsewhere by its full name, for what takes more than
+    one call. A kind names either a kernel or a job."""
     model: type[Any]
     """The kind's own subclass of `Computed`."""
     row_first: bool = False
+    snapshot_type: str = JSON
+    """The media type of what is frozen."""
     freeze: Callable[..., Question]
     """`freeze(system, **asked)` is called with the system locked and returns what to ask of the
     run. Raises ApplicationError."""
@@ -89,6 +113,15 @@ class Computation:
     """`store(run, row, answer)` is called in the transaction that ends the run: it checks that
     the answer belongs to the snapshot, and stores it as rows. `row` is None where there is none
     before."""
+    explain_infeasible: Callable[[Run], Mapping[str, Any] | None] | None = None
+    """`explain_infeasible(run)` returns why nothing was feasible, for the page of the run."""
+    explained_as: str = ""
+    """The path of the serializer that describes what `explain_infeasible` returns."""
+    baseline: bool = False
+    """Whether its snapshots are the system's problem, and triggers count changes of the model from
+    its last run."""
+    watched: Mapping[str, Callable[[System], Reading]] = field(default_factory=dict)
+    """Kinds of triggers whose value its app reads -> a function that returns the value of now."""
     job_inputs: Callable[[Run, Any], Mapping[str, Any]] = _nothing
     """`job_inputs(run, row)` returns what the job needs besides its snapshot. May raise
     JobFailed."""
@@ -102,8 +135,10 @@ class Computation:
     """The kind of object in the audit record; empty where the run's own entries are enough."""
     named: Callable[[Any], str] = str
     """A function that returns the audit record's name of a row."""
-    describe: Callable[[Any], str] = str
+    describe: Callable[[Any], str]
     """`describe(row)` describes the result in a sentence."""
+    methods: Callable[[], Mapping[str, Any]] = _no_methods
+    """A function that returns every method by its name, each with TITLE and SUMMARY."""
     find_method: Callable[[str], object] | None = None
     """A function that returns the method of this name. Raises UnknownMethod."""
     again: Callable[[Again], Mapping[str, Any]] | None = None
@@ -112,8 +147,24 @@ class Computation:
     plan: Callable[..., Any] | None = None
     """`plan(row, actor=, answerable=, least_benefit=, asked_by=)` makes a plan of the result.
     Raises Conflict. None where no plan can be made of it."""
+    plan_again: str = "Compute it again and make a new plan."
+    """The sentence that says what to do where a plan no longer fits the model."""
     weighs_benefit: bool = False
     """Whether `plan` weighs the result's net benefit against `least_benefit`."""
+
+    def __post_init__(self) -> None:
+        if bool(self.kernel) == bool(self.job):
+            raise ValueError(f"{self.kind}: name either a kernel or a job of spark_tasks")
+
+    @property
+    def schedulable(self) -> bool:
+        """Return whether a schedule or trigger can ask for it."""
+        return self.again is not None
+
+    @property
+    def plannable(self) -> bool:
+        """Return whether a plan can be made of its result."""
+        return self.plan is not None
 
     @property
     def path(self) -> str:
@@ -147,9 +198,33 @@ def computation_of(kind: str) -> Computation:
     return known[kind]
 
 
+def snapshot_type(run: Run) -> str:
+    """Return the media type of what this run was asked."""
+    one = computations().get(run.kind)
+    return JSON if one is None else one.snapshot_type
+
+
+def kind_choices() -> list[tuple[str, str]]:
+    """Return the kinds with their titles, as the choices of a field."""
+    return [(one.kind, one.title) for one in computations().values()]
+
+
+def schedulable_choices() -> list[tuple[str, str]]:
+    """Return the kinds that a schedule or trigger can ask for, as the choices of a field."""
+    return [(one.kind, one.title) for one in computations().values() if one.schedulable]
+
+
 def computed_of(run: Run) -> Computed | None:
     """Return the row that this run is the latest run of, or that it has left; None where there is
     none."""
     one = computations().get(run.kind)
     row: Computed | None = None if one is None else getattr(run, one.path, None)
     return row
+
+
+def run_explanation(run: Run) -> Mapping[str, Any] | None:
+    """Return why nothing was feasible, as its kind explains it; None for any other run."""
+    one = computations().get(run.kind)
+    if run.state != RunState.INFEASIBLE or one is None or one.explain_infeasible is None:
+        return None
+    return one.explain_infeasible(run)

@@ -1,21 +1,12 @@
 """Read runs with all that their pages show."""
 
-import json
-from collections.abc import Collection, Mapping
 from typing import Any
-from uuid import UUID
 
 from django.db.models import Count, QuerySet
 
-from apps.catalog.models import Topic
-from apps.runs.models import Run, RunResult
+from apps.runs.models import Run
 from apps.runs.selectors.computations import computations
-from apps.systems.models import System
-from apps.topology.models import Broker, Link
-from weir.lifecycle.runs import ENDED, RunState
-
-Named = Mapping[tuple[str, str], UUID]
-"""Kind (`node`, `link`, `flow`) and name in a problem -> the object of that name."""
+from weir.lifecycle.runs import ENDED
 
 
 def run_rows() -> QuerySet[Run]:
@@ -30,10 +21,11 @@ def run_rows() -> QuerySet[Run]:
 
 
 def run_news(run: Run) -> dict[str, Any]:
-    """Return what a browser needs at once when a run changes."""
+    """Return what a browser needs at once when a run changes; the event's own `kind` is `run`."""
     return {
         "id": run.public_id,
         "number": run.pk,
+        "run_kind": run.kind,
         "system": run.system.public_id if run.system else None,
         "method": run.method,
         "state": run.state,
@@ -53,30 +45,3 @@ def active_run_news() -> list[dict[str, Any]]:
 def run_count_by_state() -> dict[str, int]:
     """Return how many runs are in each state, for metrics."""
     return dict(Run.objects.values_list("state").annotate(n=Count("id")).order_by())
-
-
-def run_infeasibility(run: Run) -> dict[str, Any] | None:
-    """Return what the kernel found short and what would help; None unless it found nothing
-    feasible."""
-    if run.state != RunState.INFEASIBLE:
-        return None
-    stored = RunResult.objects.filter(run=run).values_list("payload", flat=True).first()
-    if stored is None:
-        return None
-    explained: dict[str, Any] | None = json.loads(bytes(stored)).get("infeasibility")
-    return explained
-
-
-def objects_named(system: System | None, names: Mapping[str, Collection[str]]) -> Named:
-    """Return the brokers, links and topics that have these names now, which may differ from those
-    at the time."""
-    if system is None:
-        return {}
-    kinds = {"node": Broker, "link": Link, "flow": Topic}
-    return {
-        (kind, name): public_id
-        for kind, wanted in names.items()
-        for name, public_id in kinds[kind]
-        ._default_manager.filter(system=system, name__in=wanted)
-        .values_list("name", "public_id")
-    }

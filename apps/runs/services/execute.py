@@ -78,11 +78,13 @@ def run_execute(*, public_id: UUID) -> None:
     if run is None:
         return
     try:
+        computation = computation_of(run.kind)
         answer = gateway.spark_solve(
-            job=computation_of(run.kind).job,
+            job=computation.job or gateway.ONE_CALL,
             key=f"{run.public_id}-{run.attempt}",
             payload=bytes(run.snapshot.payload),
             order=JobOrder(
+                kernel=computation.kernel,
                 method=run.method,
                 parameters=run.parameters,
                 seed=run.seed,

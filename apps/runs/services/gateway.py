@@ -17,8 +17,11 @@ from spark_tasks.reach import SparkAway, reachable
 
 logger = logging.getLogger(__name__)
 TICK_S = 0.25
+ONE_CALL = "kernel"
+"""The job that calls the kernel which its order names."""
 
 __all__ = [
+    "ONE_CALL",
     "JobCancelled",
     "JobFailed",
     "JobOrder",

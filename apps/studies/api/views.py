@@ -37,6 +37,7 @@ from apps.studies.services import (
     study_rename,
     study_start,
 )
+from apps.studies.services.computation import STUDY
 from apps.studies.services.points import row_of
 from apps.systems.api.entities import IDEMPOTENCY_KEY, IF_MATCH
 from weir.scenarios import study_csv, study_from_dict
@@ -74,7 +75,7 @@ class StudyViewSet(ComputedViewSet):
         "rerun": "Solve the same study on the same snapshot again.",
     }
     detail_serializer = StudyDetailSerializer
-    address = "/api/v1/studies"
+    address = STUDY.address
     filterset_class = StudyFilter
     filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
     search_fields = ["name", "author__username", "run__method"]

@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 
 from apps.allocations.models import Allocation
+from apps.common.formatting import counted
 from apps.runs.models import Run
 from apps.runs.selectors import Answer, Computation, Question
 from apps.studies.models import Study, StudyPoint
@@ -93,10 +94,16 @@ def news(study: Study) -> dict[str, Any]:
     return study_news(study, state=study.run.state, done=done)
 
 
+def describe(study: Study) -> str:
+    """Describe the study in a sentence."""
+    return f"{study} {study.name} has {counted(study.points_total, 'point')}."
+
+
 STUDY = Computation(
     kind=KIND,
     title="What-if studies",
     noun="study",
+    address="/api/v1/studies",
     job="sweep",
     model=Study,
     row_first=True,
@@ -106,6 +113,7 @@ STUDY = Computation(
     clear=clear,
     news=news,
     topic="study",
+    describe=describe,
     audited_as="study",
     named=lambda study: f"{study} {study.name}",
 )

@@ -67,7 +67,7 @@ def entry_of(
     return entry(
         actor=actor,
         action=action,
-        object_kind=str(instance._meta.verbose_name).replace(" ", "_"),
+        object_kind=instance.audited_as(),
         object_id=instance.public_id,
         object_name=instance.name,
         system_id=system.public_id,

@@ -10,7 +10,8 @@ from apps.accounts.models import User
 from apps.audit.services import record
 from apps.common.errors import Conflict, check_version
 from apps.common.events import publish
-from apps.systems.models import Entity, System
+from apps.systems.models import System
+from apps.systems.selectors import SYSTEM, entity_models
 from apps.systems.services.edit import advance, difference, lock
 from apps.systems.services.in_force import refuse_system_delete, refuse_system_rename
 from apps.systems.services.save import integrity, refusal
@@ -29,7 +30,7 @@ def system_create(*, actor: User | None, values: Mapping[str, Any], reason: str 
     record(
         actor=actor,
         action="create",
-        object_kind="system",
+        object_kind=SYSTEM,
         object_id=system.public_id,
         object_name=system.name,
         system_id=system.public_id,
@@ -73,7 +74,7 @@ def system_update(
     record(
         actor=actor,
         action="update",
-        object_kind="system",
+        object_kind=SYSTEM,
         object_id=row.public_id,
         object_name=row.name,
         system_id=row.public_id,
@@ -87,7 +88,7 @@ def system_update(
 
 def _check_resources_unused(system: System, removed: set[str]) -> None:
     """Refuse to remove a resource that capacities or costs still name."""
-    for model in _entity_models() if removed else []:
+    for model in entity_models() if removed else []:
         for name in model.children:
             rows: Any = model._meta.get_field(name)
             child = rows.related_model
@@ -118,7 +119,7 @@ def system_delete(
     record(
         actor=actor,
         action="delete",
-        object_kind="system",
+        object_kind=SYSTEM,
         object_id=row.public_id,
         object_name=row.name,
         system_id=row.public_id,
@@ -142,7 +143,7 @@ def _plans(system: System) -> list[dict[str, str]]:
 
 def _delete_contents(system: System) -> None:
     """Delete a system's objects, users before what they use, so that no PROTECT stops it."""
-    remaining = [m for m in _entity_models() if m._default_manager.filter(system=system).exists()]
+    remaining = [m for m in entity_models() if m._default_manager.filter(system=system).exists()]
     while remaining:
         blocked = []
         for model in remaining:
@@ -154,9 +155,3 @@ def _delete_contents(system: System) -> None:
         if len(blocked) == len(remaining):
             raise Conflict("still_in_use", f"{system} cannot be emptied: {blocked[0].__name__}.")
         remaining = blocked
-
-
-def _entity_models() -> list[type[Entity]]:
-    from django.apps import apps
-
-    return [model for model in apps.get_models() if issubclass(model, Entity)]

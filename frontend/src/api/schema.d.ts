@@ -635,6 +635,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/computations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return every kind of computation, with its methods
+         * @description Return every kind of computation, with its methods.
+         *
+         *     Role: any.
+         */
+        get: operations["computations_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/consumer-classes": {
         parameters: {
             query?: never;
@@ -2205,8 +2227,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return the frozen problem in the file format of `manage.py allocate`
-         * @description Return the frozen problem in the file format of `manage.py allocate`.
+         * Return what the run was asked, as it was frozen
+         * @description Return what the run was asked, as it was frozen; a problem in the file format of
+         *     `manage.py allocate`. `snapshot_type` of `/computations` names kinds whose snapshot is no
+         *     JSON document.
          *
          *     Role: any.
          */
@@ -3573,6 +3597,14 @@ export interface components {
          * @enum {string}
          */
         AllocationStatusEnum: "optimal" | "solved" | "not_converged" | "time_limit" | "infeasible";
+        /** @description What a run is computing or has computed, of whatever kind. */
+        Answer: {
+            readonly kind: components["schemas"]["RunKindEnum"];
+            /** Format: uuid */
+            readonly id: string;
+            /** @description Such as `A-26`. */
+            readonly name: string;
+        };
         /** @description How many approvals plans of a kind need from a blast radius on. */
         ApprovalRule: {
             /**
@@ -4323,6 +4355,36 @@ export interface components {
         };
         ComparisonRuns: {
             results: components["schemas"]["Run"][];
+        };
+        /** @description A kind of computation. */
+        Computation: {
+            /** @description `kind` of its runs. */
+            kind: components["schemas"]["RunKindEnum"];
+            /** @description The name of the whole kind, such as `Resource models`. */
+            title: string;
+            /** @description One of them, such as `fit`. */
+            noun: string;
+            /** @description What a run computes is at this address, with `/` and the `id` of its `answer`. */
+            address: string;
+            /** @description Media type of `/runs/{id}/snapshot`, such as `application/jsonl`. */
+            snapshot_type: string;
+            /** @description A schedule or trigger can ask for it. */
+            schedulable: boolean;
+            /** @description A plan can be made of its result. */
+            plannable: boolean;
+            /** @description Its plan weighs the net benefit against `least_benefit` of a schedule. */
+            weighs_benefit: boolean;
+            /** @description What `method` of a schedule may name; empty: it has no choice of methods. */
+            readonly methods: components["schemas"]["ComputationMethod"][];
+        };
+        /** @description A method by which a kind of computation can be asked for. */
+        ComputationMethod: {
+            name: string;
+            title: string;
+            summary: string;
+        };
+        Computations: {
+            results: components["schemas"]["Computation"][];
         };
         /** @description What a run is computing or has computed. */
         Computed: {
@@ -6827,11 +6889,11 @@ export interface components {
             enabled?: boolean;
             /** @description What is computed again. */
             subject?: components["schemas"]["SubjectEnum"];
-            /** @description A name from /optimizers, or of an overlay from /topology-methods; empty: the installation's. */
+            /** @description One of the `methods` of its subject in /computations; empty: the installation's. */
             method?: string;
             /**
              * Format: double
-             * @description Overlays: net benefit, in messages over one link, above which a candidate becomes a plan.
+             * @description Where its subject `weighs_benefit`: net benefit, in messages over one link, above which the result becomes a plan.
              */
             least_benefit?: number;
             /** Format: double */
@@ -6962,11 +7024,11 @@ export interface components {
             enabled?: boolean;
             /** @description What is computed again. */
             subject?: components["schemas"]["SubjectEnum"];
-            /** @description A name from /optimizers, or of an overlay from /topology-methods; empty: the installation's. */
+            /** @description One of the `methods` of its subject in /computations; empty: the installation's. */
             method?: string;
             /**
              * Format: double
-             * @description Overlays: net benefit, in messages over one link, above which a candidate becomes a plan.
+             * @description Where its subject `weighs_benefit`: net benefit, in messages over one link, above which the result becomes a plan.
              */
             least_benefit?: number;
             /** Format: double */
@@ -8016,7 +8078,7 @@ export interface components {
             /** Format: uuid */
             readonly id: string;
             readonly number: number;
-            readonly kind: string;
+            readonly kind: components["schemas"]["RunKindEnum"];
             /** Format: uuid */
             readonly system: string | null;
             readonly system_name: string | null;
@@ -8032,20 +8094,31 @@ export interface components {
             readonly model_version: number | null;
             readonly result_hash: string | null;
             readonly kernel_version: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @deprecated
+             * @description Use `answer`.
+             */
             readonly allocation: string | null;
             /**
              * Format: uuid
-             * @description The what-if study whose latest run this is.
+             * @deprecated
+             * @description The what-if study whose latest run this is. Use `answer`.
              */
             readonly study: string | null;
             /**
              * Format: uuid
-             * @description The overlay evaluation whose latest run this is.
+             * @deprecated
+             * @description The overlay evaluation whose latest run this is. Use `answer`.
              */
             readonly overlay_evaluation: string | null;
-            /** @description Of whatever kind; null where nothing came out, or a newer run took it over. */
+            /**
+             * @deprecated
+             * @description Of whatever kind; null where nothing came out, or a newer run took it over. Use `answer`.
+             */
             readonly computed: components["schemas"]["Computed"] | null;
+            /** @description The row that this run is the latest run of, or has left, of whatever kind; null where nothing came out, or a newer run took it over. `/computations` has the address of each kind. */
+            readonly answer: components["schemas"]["Answer"] | null;
             readonly asked_by: string | null;
             /** Format: uuid */
             readonly asked_by_id: string | null;
@@ -8057,7 +8130,7 @@ export interface components {
              * @description The run whose prices, rates and populations it begins at; null: it began cold.
              */
             readonly starts_from: string | null;
-            /** @description Return a name such as `A-26`, or the run where it left no allocation. */
+            /** @description Return a name such as `A-26`, or the run where it left no row. */
             readonly starts_from_name: string | null;
             readonly attempt: number;
             readonly worker: string;
@@ -8086,7 +8159,7 @@ export interface components {
             /** Format: uuid */
             readonly id: string;
             readonly number: number;
-            readonly kind: string;
+            readonly kind: components["schemas"]["RunKindEnum"];
             /** Format: uuid */
             readonly system: string | null;
             readonly system_name: string | null;
@@ -8102,20 +8175,31 @@ export interface components {
             readonly model_version: number | null;
             readonly result_hash: string | null;
             readonly kernel_version: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @deprecated
+             * @description Use `answer`.
+             */
             readonly allocation: string | null;
             /**
              * Format: uuid
-             * @description The what-if study whose latest run this is.
+             * @deprecated
+             * @description The what-if study whose latest run this is. Use `answer`.
              */
             readonly study: string | null;
             /**
              * Format: uuid
-             * @description The overlay evaluation whose latest run this is.
+             * @deprecated
+             * @description The overlay evaluation whose latest run this is. Use `answer`.
              */
             readonly overlay_evaluation: string | null;
-            /** @description Of whatever kind; null where nothing came out, or a newer run took it over. */
+            /**
+             * @deprecated
+             * @description Of whatever kind; null where nothing came out, or a newer run took it over. Use `answer`.
+             */
             readonly computed: components["schemas"]["Computed"] | null;
+            /** @description The row that this run is the latest run of, or has left, of whatever kind; null where nothing came out, or a newer run took it over. `/computations` has the address of each kind. */
+            readonly answer: components["schemas"]["Answer"] | null;
             readonly asked_by: string | null;
             /** Format: uuid */
             readonly asked_by_id: string | null;
@@ -8127,7 +8211,7 @@ export interface components {
              * @description The run whose prices, rates and populations it begins at; null: it began cold.
              */
             readonly starts_from: string | null;
-            /** @description Return a name such as `A-26`, or the run where it left no allocation. */
+            /** @description Return a name such as `A-26`, or the run where it left no row. */
             readonly starts_from_name: string | null;
             readonly attempt: number;
             readonly worker: string;
@@ -8168,6 +8252,14 @@ export interface components {
          * @enum {string}
          */
         RunEventEnum: "open" | "cancel_requested" | "start" | "succeed" | "find_infeasible" | "fail" | "cancel" | "retry";
+        /**
+         * @description - `calibration`: Resource models.
+         *     - `allocation`: Rates and admitted consumers.
+         *     - `overlay`: The overlay tree.
+         *     - `study`: What-if studies.
+         * @enum {string}
+         */
+        RunKindEnum: "calibration" | "allocation" | "overlay" | "study";
         /** @description The progress of a run; empty before its first report. */
         RunProgress: {
             iteration?: number;
@@ -8216,11 +8308,11 @@ export interface components {
             enabled?: boolean;
             /** @description What is computed again. */
             subject?: components["schemas"]["SubjectEnum"];
-            /** @description A name from /optimizers, or of an overlay from /topology-methods; empty: the installation's. */
+            /** @description One of the `methods` of its subject in /computations; empty: the installation's. */
             method?: string;
             /**
              * Format: double
-             * @description Overlays: net benefit, in messages over one link, above which a candidate becomes a plan.
+             * @description Where its subject `weighs_benefit`: net benefit, in messages over one link, above which the result becomes a plan.
              */
             least_benefit?: number;
             /** Format: double */
@@ -8265,11 +8357,11 @@ export interface components {
             enabled?: boolean;
             /** @description What is computed again. */
             subject?: components["schemas"]["SubjectEnum"];
-            /** @description A name from /optimizers, or of an overlay from /topology-methods; empty: the installation's. */
+            /** @description One of the `methods` of its subject in /computations; empty: the installation's. */
             method?: string;
             /**
              * Format: double
-             * @description Overlays: net benefit, in messages over one link, above which a candidate becomes a plan.
+             * @description Where its subject `weighs_benefit`: net benefit, in messages over one link, above which the result becomes a plan.
              */
             least_benefit?: number;
             /** Format: double */
@@ -8677,8 +8769,8 @@ export interface components {
             name: string;
         };
         /**
-         * @description - `allocation`: Rates and populations.
-         *     - `overlay`: The overlay.
+         * @description - `allocation`: Rates and admitted consumers.
+         *     - `overlay`: The overlay tree.
          * @enum {string}
          */
         SubjectEnum: "allocation" | "overlay";
@@ -9191,11 +9283,11 @@ export interface components {
             enabled?: boolean;
             /** @description What is computed again. */
             subject?: components["schemas"]["SubjectEnum"];
-            /** @description A name from /optimizers, or of an overlay from /topology-methods; empty: the installation's. */
+            /** @description One of the `methods` of its subject in /computations; empty: the installation's. */
             method?: string;
             /**
              * Format: double
-             * @description Overlays: net benefit, in messages over one link, above which a candidate becomes a plan.
+             * @description Where its subject `weighs_benefit`: net benefit, in messages over one link, above which the result becomes a plan.
              */
             least_benefit?: number;
             /** Format: double */
@@ -9264,11 +9356,11 @@ export interface components {
             enabled?: boolean;
             /** @description What is computed again. */
             subject?: components["schemas"]["SubjectEnum"];
-            /** @description A name from /optimizers, or of an overlay from /topology-methods; empty: the installation's. */
+            /** @description One of the `methods` of its subject in /computations; empty: the installation's. */
             method?: string;
             /**
              * Format: double
-             * @description Overlays: net benefit, in messages over one link, above which a candidate becomes a plan.
+             * @description Where its subject `weighs_benefit`: net benefit, in messages over one link, above which the result becomes a plan.
              */
             least_benefit?: number;
             /** Format: double */
@@ -10081,6 +10173,7 @@ export interface operations {
                      *       "study": null,
                      *       "overlay_evaluation": null,
                      *       "computed": null,
+                     *       "answer": null,
                      *       "asked_by": "editor",
                      *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
                      *       "rerun_of": null,
@@ -10656,6 +10749,7 @@ export interface operations {
                      *       "study": null,
                      *       "overlay_evaluation": null,
                      *       "computed": null,
+                     *       "answer": null,
                      *       "asked_by": "editor",
                      *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
                      *       "rerun_of": null,
@@ -11404,6 +11498,7 @@ export interface operations {
                      *       "study": null,
                      *       "overlay_evaluation": null,
                      *       "computed": null,
+                     *       "answer": null,
                      *       "asked_by": "editor",
                      *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
                      *       "rerun_of": null,
@@ -11644,6 +11739,37 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    computations_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Computations"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -16244,7 +16370,7 @@ export interface operations {
             query?: {
                 /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
                 cursor?: string;
-                kind?: string;
+                kind?: components["schemas"]["RunKindEnum"];
                 method?: string;
                 /** @description `created_at`, `finished_at`, `state`, `method`; `-` before it for descending, commas between several. Anything else is refused. */
                 ordering?: string;
@@ -16372,6 +16498,7 @@ export interface operations {
                      *       "study": null,
                      *       "overlay_evaluation": null,
                      *       "computed": null,
+                     *       "answer": null,
                      *       "asked_by": "editor",
                      *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
                      *       "rerun_of": null,
@@ -16461,6 +16588,7 @@ export interface operations {
                      *       "study": null,
                      *       "overlay_evaluation": null,
                      *       "computed": null,
+                     *       "answer": null,
                      *       "asked_by": "editor",
                      *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
                      *       "rerun_of": null,

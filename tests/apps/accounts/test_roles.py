@@ -26,6 +26,7 @@ MODEL = {"systems", "calibration-settings", *(kind.path for kind in KINDS)}
 READ_ONLY = {
     "audit",
     "calibration-state",
+    "computations",
     "flow-status",
     "model-state",
     "overview",

@@ -12,7 +12,7 @@ from apps.calibration.services import fit_request, settings_for, settings_update
 from apps.catalog.models import ConsumerClassCost, TopicNodeCost
 from apps.common.errors import ApplicationError
 from apps.systems.services import entity_update
-from tests.apps.calibration.conftest import IDLE, A, B
+from tests.factories.lab import IDLE, A, B
 
 
 @pytest.fixture
@@ -44,6 +44,14 @@ def flow_cost(lab, broker):
 
 def class_cost(lab):
     return ConsumerClassCost.objects.get(consumer_class=lab.consumers).cost
+
+
+def test_snapshot_of_a_fit_is_answered_as_json_lines(api, measured_lab, admin):
+    run = fit_request(system=measured_lab.system, actor=admin)
+    answer = api.get(f"/api/v1/runs/{run.public_id}/snapshot")
+    assert (answer.status_code, answer["Content-Type"]) == (200, "application/jsonl")
+    assert answer.content == bytes(run.snapshot.payload)
+    assert len([json.loads(line) for line in answer.content.splitlines()]) > 1000
 
 
 def test_fit_finds_what_the_telemetry_was_made_of(fit):

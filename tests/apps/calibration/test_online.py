@@ -11,7 +11,7 @@ from apps.calibration.selectors import calibrated_problem
 from apps.calibration.services import calibration_tick, settings_for, settings_update
 from apps.catalog.selectors import system_problem
 from apps.telemetry.models import Sample
-from tests.apps.calibration.conftest import CAPACITY, sample
+from tests.factories.lab import CAPACITY, sample
 from tests.factories.runs import make_allocation
 
 

@@ -1,4 +1,4 @@
-"""Live news that was really sent to Valkey."""
+"""Live news that was really sent to Valkey, and the kind that only tests know."""
 
 import json
 import time
@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 import redis
+from django.apps import apps
+from pyspark.cloudpickle import register_pickle_by_value, unregister_pickle_by_value
 
 from apps.common.events import CHANNEL
+from apps.runs.selectors import computations
+from tests.apps.runs.toy import kernel
 
 
 class News:
@@ -39,3 +43,16 @@ def news(valkey: redis.Redis) -> Iterator[News]:
     assert subscription.get_message(timeout=2.0)["type"] == "subscribe"
     yield News(subscription)
     subscription.close()
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As if the toy's AppConfig named its kind."""
+    record = ("tests.apps.runs.toy.computation.TALLY",)
+    monkeypatch.setattr(apps.get_app_config("toy"), "computations", record, raising=False)
+    # Tasks cannot import the tests, so the kernel travels with them.
+    register_pickle_by_value(kernel)
+    computations.cache_clear()
+    yield
+    computations.cache_clear()
+    unregister_pickle_by_value(kernel)

@@ -1,6 +1,6 @@
-"""A new kind of computation needs a table, a record and a job: the rest is there for all kinds."""
+"""A new kind of computation needs a table, a record and a kernel; the rest is for all kinds."""
 
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,24 +14,14 @@ from apps.runs.selectors import computation_of, computations
 from apps.runs.services import CancelWasAsked, run_cancel, run_fail
 from apps.runs.services.computations import computation_start, run_again, run_store
 from apps.runs.services.execute import run_execute
-from spark_tasks.entry import job_of
-from tests.apps.runs.toy import job
+from tests.apps.runs.toy import kernel
 from tests.apps.runs.toy.models import Tally
 from tests.factories.kinds import World
 from tests.factories.runs import claim
+from weir.kernel import Call
 from weir.lifecycle.runs import RunState
 
 TEXT = "the quick brown fox"
-
-
-@pytest.fixture
-def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As if the toy's AppConfig named its kind."""
-    record = ("tests.apps.runs.toy.computation.TALLY",)
-    monkeypatch.setattr(apps.get_app_config("toy"), "computations", record, raising=False)
-    computations.cache_clear()
-    yield
-    computations.cache_clear()
 
 
 def asked(world: World, actor: Any = None, text: str = TEXT) -> Run:
@@ -40,18 +30,8 @@ def asked(world: World, actor: Any = None, text: str = TEXT) -> Run:
 
 def answered(run: Run) -> Run:
     held = claim(run)
-    run_store(held, job.count(bytes(held.snapshot.payload)))
+    run_store(held, kernel.answer(bytes(held.snapshot.payload), Call()))
     return Run.objects.get(pk=run.pk)
-
-
-@pytest.mark.parametrize("kind", ["allocation", "calibration", "overlay", "study"])
-def test_every_kind_is_whole(kind):
-    one: Any = computation_of(kind)
-    assert callable(job_of(one.job).build)
-    assert Run._meta.get_field(one.path).related_model is one.model
-    columns = {field.name for field in one.model._meta.fields}
-    assert {"system", "run", "number", *one.model.LARGE} <= columns
-    assert one.row_first == ("author" in columns)
 
 
 @pytest.mark.django_db
@@ -66,8 +46,9 @@ class TestToy:
         assert (str(tally), tally.words, tally.system) == ("T-1", 4, world.system)
         body = api.get(f"/api/v1/runs/{run.public_id}").json()
         assert body["computed"] == {"id": str(tally.public_id), "name": "T-1"}
+        assert body["answer"] == {"kind": "tally", **body["computed"]}
         assert body["allocation"] is None
-        assert api.get("/api/v1/runs").json()["results"][0]["computed"]["name"] == "T-1"
+        assert api.get("/api/v1/runs").json()["results"][0]["answer"]["name"] == "T-1"
 
     def test_repeated_run_gives_the_same_bytes_and_the_next_number(self, world, admin):
         first = answered(asked(world, admin))
@@ -90,7 +71,7 @@ class TestToy:
     def test_answer_to_another_question_is_not_kept(self, world):
         held = claim(asked(world))
         with pytest.raises(ValueError, match="another text"):
-            run_store(held, job.count(b"else"))
+            run_store(held, kernel.answer(b"else", Call()))
         assert not Tally.objects.exists()
         held.refresh_from_db()
         assert held.state == RunState.RUNNING
@@ -99,7 +80,7 @@ class TestToy:
         held = claim(asked(world))
         run_cancel(run=held, actor=admin)
         with pytest.raises(CancelWasAsked):
-            run_store(held, job.count(TEXT.encode()))
+            run_store(held, kernel.answer(TEXT.encode(), Call()))
         assert not Tally.objects.exists()
 
     def test_run_that_has_not_ended_is_not_repeated(self, world, admin):
@@ -120,12 +101,17 @@ class TestToy:
 
     @pytest.mark.spark
     @pytest.mark.slow
-    def test_a_worker_finds_its_job(self, spark_server, world, settings, tmp_path):
+    def test_a_worker_finds_its_kernel(self, spark_server, world, settings, tmp_path):
         settings.WEIR_DATA_DIR = tmp_path / "data"
         run = asked(world)
         run_execute(public_id=run.public_id)
         run.refresh_from_db()
         assert (run.state, run.tally.words) == (RunState.SUCCEEDED, 4), run.failure
+
+    @pytest.mark.parametrize("names", [{"kernel": "", "job": ""}, {"job": "solve"}])
+    def test_a_kind_names_either_a_kernel_or_a_job(self, names):
+        with pytest.raises(ValueError, match="tally: name either a kernel or a job"):
+            replace(computation_of("tally"), **names)
 
     def test_two_apps_may_not_compute_the_same_kind(self, monkeypatch):
         record = ("tests.apps.runs.toy.computation.TALLY",)

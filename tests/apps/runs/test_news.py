@@ -33,6 +33,7 @@ def test_news_of_a_run_leave_on_commit(news, sent):
     (message,) = news.about(run.public_id)
     assert (message["kind"], message["state"]) == ("run", "queued")
     assert message["system"] == str(system.public_id)
+    assert message["run_kind"] == "allocation"
 
 
 def test_nothing_is_told_of_what_was_rolled_back(news, sent):

@@ -20,7 +20,7 @@ from apps.common.command_files import (
     write_output,
 )
 from apps.runs.management.command_status import exit_with_status
-from apps.runs.services.gateway import JobOrder, spark_solve
+from apps.runs.services.gateway import ONE_CALL, JobOrder, spark_solve
 from weir.codec.transformation import (
     transformation_bytes,
     transformation_from_json,
@@ -104,10 +104,11 @@ def _on_spark(
     problem: Transformation, options: dict[str, Any], parameters: dict[str, Any]
 ) -> TransformationPlan:
     answer = spark_solve(
-        job="plan",
+        job=ONE_CALL,
         key=f"command-{uuid.uuid4()}",
         payload=transformation_bytes(problem),
         order=JobOrder(
+            kernel="weir.planners.answer",
             method=options["method"],
             parameters=parameters,
             seed=options["seed"],

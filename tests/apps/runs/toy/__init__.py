@@ -1,1 +1,1 @@
-"""A kind of computation as somebody would add it: its table and its record here, its job beside."""
+"""A kind of computation as somebody would add it: its table, its record, and its kernel."""

@@ -9,6 +9,7 @@ from apps.runs.selectors import Again, Answer, Computation, Question
 from apps.runs.services.computations import next_number
 from apps.systems.models import System
 from tests.apps.runs.toy.models import Tally
+from weir.errors import UnknownMethod
 
 
 def freeze(system: System | None, *, text: str, time_limit_s: float | None = None) -> Question:
@@ -34,15 +35,33 @@ def again(asked: Again) -> dict[str, Any]:
     return {"text": asked.note, "time_limit_s": asked.time_limit_s}
 
 
+class Blanks:
+    """The only method."""
+
+    TITLE = "Between blanks"
+    SUMMARY = "Counts what stands between blanks."
+
+
+def find_method(name: str) -> type[Blanks]:
+    """The method of this name."""
+    if name != "blanks":
+        raise UnknownMethod(f'no way "{name}" to count; known is blanks')
+    return Blanks
+
+
 TALLY = Computation(
     kind="tally",
     title="Words",
     noun="tally",
-    job="tests.apps.runs.toy.job",
+    address="/api/v1/tallies",
+    kernel="tests.apps.runs.toy.kernel",
+    snapshot_type="text/plain",
     model=Tally,
     freeze=freeze,
     store=store,
     topic="tally",
     describe=lambda tally: f"{tally}: {tally.words} words.",
+    methods=lambda: {"blanks": Blanks},
+    find_method=find_method,
     again=again,
 )

@@ -1,4 +1,4 @@
-"""The job `plan`: the kernel's plan, and the kernel's evaluation whoever computes which piece."""
+"""The job `evaluate`: the kernel's evaluation, whoever computes which piece."""
 
 import json
 import time
@@ -7,26 +7,18 @@ import pytest
 
 from spark_tasks import entry
 from spark_tasks.jobs.evaluate import answer_of, solve_share
-from spark_tasks.jobs.plan import plan_payload
 from tests.spark_tasks.orders import order
 from tests.weir.evaluation.whole import evaluate
 from tests.weir.topologies.instances import problem
 from weir.codec.evaluation import evaluation_bytes, evaluation_hash
 from weir.codec.evaluation_result import evaluation_result_from_dict
-from weir.codec.transformation import (
-    transformation_bytes,
-    transformation_plan_from_dict,
-)
 from weir.evaluation.portfolio import portfolio_from_dict
-from weir.transformation.validation import check
-from weir.transformation.workloads import paper_workload
 
 ASKED = {
     "kind": "evaluation",
     "planners": [{"name": "slides", "parameters": {"patience": 5}}],
     "seeds": [0, 1],
 }
-PLAN = {"method": "slides", "parameters": {"patience": 5}, "objective": "actions", "seed": 1}
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +44,6 @@ def repeatable(answer):
 def here(evaluation):
     result = evaluate(evaluation, portfolio_from_dict(ASKED), clock=time.monotonic)
     return repeatable(answer_of(evaluation, result))
-
-
-def test_plan_is_valid_and_complete(evaluation):
-    problem = paper_workload(brokers=12, seed=1)
-    answer, error = plan_payload(transformation_bytes(problem), order(**PLAN))
-    assert error is None
-    plan = transformation_plan_from_dict(json.loads(answer))
-    assert check(problem, plan.steps) == plan.actions == plan.cost
 
 
 def test_evaluation_says_which_problem_it_answers(evaluation, here):
@@ -103,30 +87,15 @@ def test_every_share_of_the_work_together_is_all_of_it(evaluation, here, kind):
         assert [row["plan"]["steps"] for row in rows] == [r["plan"]["steps"] for r in planned]
 
 
-@pytest.mark.parametrize(
-    ("payload", "parameters", "words"),
-    [
-        (b"{", PLAN, "not JSON at line 1"),
-        (None, {**PLAN, "method": "gut"}, 'no planner "gut"'),
-        (None, {**PLAN, "parameters": {"speed": 1}}, 'unknown key "speed"'),
-    ],
-)
-def test_refused_plan_is_a_sentence(payload, parameters, words):
-    problem = transformation_bytes(paper_workload(brokers=6, seed=1))
-    answer, error = plan_payload(payload or problem, order(**parameters))
-    assert answer is None
-    assert words in error
-
-
 @pytest.mark.spark
 @pytest.mark.slow
 class TestOnSpark:
     """Through the one door."""
 
-    def run(self, remote, payload, folder, parameters, job="plan"):
+    def run(self, remote, payload, folder, parameters):
         return entry.run(
             remote=remote,
-            job=job,
+            job="evaluate",
             tag="t",
             payload=payload,
             input_uri=(folder / "in").as_uri(),
@@ -138,7 +107,7 @@ class TestOnSpark:
         self, spark_server, evaluation, here, tmp_path
     ):
         payload = evaluation_bytes(evaluation)
-        answer = self.run(spark_server, payload, tmp_path, told(), job="evaluate")
+        answer = self.run(spark_server, payload, tmp_path, told())
         assert repeatable(answer) == here
 
     @pytest.mark.parametrize(
@@ -153,14 +122,4 @@ class TestOnSpark:
     ):
         payload = payload or evaluation_bytes(evaluation)
         with pytest.raises(entry.JobError, match=words):
-            self.run(spark_server, payload, tmp_path, parameters, job="evaluate")
-
-    def test_plan_is_the_same_as_without_spark_and_refusal_is_a_job_error(
-        self, spark_server, tmp_path
-    ):
-        payload = transformation_bytes(paper_workload(brokers=12, seed=1))
-        answer = json.loads(self.run(spark_server, payload, tmp_path, order(**PLAN)))
-        alone = json.loads(plan_payload(payload, order(**PLAN))[0])
-        assert {**answer, "runtime_s": 0} == {**alone, "runtime_s": 0}
-        with pytest.raises(entry.JobError, match="no planner"):
-            self.run(spark_server, payload, tmp_path, order(**{**PLAN, "method": "gut"}))
+            self.run(spark_server, payload, tmp_path, parameters)

@@ -1,14 +1,10 @@
 """Describe why a run found no allocation."""
 
 from typing import Any
-from uuid import UUID
 
 from rest_framework import serializers
 
-from apps.runs.selectors import Named
-
-MAX_CHANGES = 100
-"""The number of changes of one relaxation that are listed; `change_count` counts them all."""
+from apps.allocations.selectors.infeasibility import MAX_CHANGES
 
 
 def _object() -> serializers.UUIDField:
@@ -70,48 +66,3 @@ class InfeasibilitySerializer(serializers.Serializer[dict[str, Any]]):
 
     shortages = ShortageSerializer(many=True)
     relaxations = RelaxationSerializer(many=True)
-
-
-def infeasibility_names(stored: dict[str, Any]) -> dict[str, set[str]]:
-    """Return the names in the frozen problem that are shown, by kind."""
-    names: dict[str, set[str]] = {"node": set(), "link": set(), "flow": set()}
-    for shortage in stored["shortages"]:
-        names[shortage["kind"]].add(shortage["id"])
-        names["flow"] |= {flow for flow, _ in shortage["flows"]}
-    for relaxation in stored["relaxations"]:
-        for change in relaxation["changes"][:MAX_CHANGES]:
-            names[change["kind"]].add(change["id"])
-    return names
-
-
-def infeasibility_shown(stored: dict[str, Any], objects: Named) -> dict[str, Any]:
-    """Return the kernel's record as `InfeasibilitySerializer` describes it."""
-
-    def public_id_of(kind: str, name: str) -> UUID | None:
-        return objects.get((kind, name))
-
-    return {
-        "shortages": [
-            {
-                **one,
-                "object": public_id_of(one["kind"], one["id"]),
-                "short": one["load"] - one["capacity"],
-                "flows": [
-                    {"flow": flow, "object": public_id_of("flow", flow), "load": load}
-                    for flow, load in one["flows"]
-                ],
-            }
-            for one in stored["shortages"]
-        ],
-        "relaxations": [
-            {
-                **one,
-                "changes": [
-                    {**change, "object": public_id_of(change["kind"], change["id"])}
-                    for change in one["changes"][:MAX_CHANGES]
-                ],
-                "change_count": len(one["changes"]),
-            }
-            for one in stored["relaxations"]
-        ],
-    }
