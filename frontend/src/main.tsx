@@ -14,11 +14,15 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { RouterProvider } from "react-router/dom";
 
+import { gathered } from "@/app/manifests";
 import { makeQueryClient, Providers } from "@/app/providers";
 import { makeRouter } from "@/app/router";
+import { register } from "@/lib/manifest";
 
 const root = document.getElementById("root");
 if (!root) throw new Error("index.html has no #root");
+
+register(gathered);
 
 createRoot(root).render(
   <StrictMode>

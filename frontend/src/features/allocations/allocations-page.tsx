@@ -2,6 +2,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearchParams } from "react-router";
 
+import { allocationsAt } from "./addresses";
 import { OptimizeDialog } from "./optimize-dialog";
 
 import { allocationsQuery, type Allocation } from "@/api/allocations";
@@ -25,7 +26,7 @@ const COLUMNS: Column<Allocation>[] = [
     title: "Allocation",
     orderBy: "number",
     cell: (row) => (
-      <Link className="ent" to={to.allocation(row.id)}>
+      <Link className="ent" to={allocationsAt.one(row.id)}>
         A-{row.number}
       </Link>
     ),
@@ -138,7 +139,7 @@ export default function AllocationsPage() {
           newestFirst
           empty="An allocation gives every topic its rate and every class its admitted consumers. This system has none yet."
           command={button}
-          onOpen={(row) => void navigate(to.allocation(row.id))}
+          onOpen={(row) => void navigate(allocationsAt.one(row.id))}
         />
       </div>
       {system.data && mayOptimize ? (

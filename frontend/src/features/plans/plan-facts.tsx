@@ -7,6 +7,7 @@ import { kindIcon, kindWord } from "./words";
 
 import type { Execution, PlanDetail } from "@/api/plans";
 import type { Fact } from "@/components/ui/page";
+import { answerAddress } from "@/lib/computations";
 import { to } from "@/lib/kinds";
 import { ageText, clockText, exactTime } from "@/lib/time";
 
@@ -51,7 +52,10 @@ export function factsOf(
             icon: "adjustments" as const,
             text: (
               <>
-                from <Link to={to.allocation(plan.source.id)}>{plan.source.name}</Link>
+                from{" "}
+                <Link to={answerAddress(plan.source.kind, plan.system, plan.source.id)}>
+                  {plan.source.name}
+                </Link>
                 {plan.run && plan.run_name ? (
                   <>
                     , run <Link to={to.run(plan.run)}>{plan.run_name}</Link>
@@ -83,7 +87,7 @@ export function factsOf(
             text: (
               <>
                 from {tree.candidate.title} of{" "}
-                <Link to={to.evaluation(plan.system, tree.candidate.evaluation)}>
+                <Link to={answerAddress(plan.kind, plan.system, tree.candidate.evaluation)}>
                   {tree.candidate.evaluation_name}
                 </Link>
               </>

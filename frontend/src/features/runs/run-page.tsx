@@ -21,6 +21,7 @@ import { PlanLinks } from "@/components/ui/plan-links";
 import { Badge, StateBadge } from "@/components/ui/state-badge";
 import { tell, tellFailure } from "@/components/ui/toast";
 import { UnitNumber } from "@/components/ui/unit-number";
+import { answerAddress } from "@/lib/computations";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { to } from "@/lib/kinds";
 import { fixed, UNKNOWN } from "@/lib/numbers";
@@ -217,19 +218,25 @@ function RunView({ stored }: { stored: RunDetail }) {
               </Command>
             ) : null}
             {run.study ? (
-              <Link className="btn pri" to={to.study(run.study)}>
+              <Link className="btn pri" to={answerAddress("study", run.system, run.study)}>
                 <Icon name="half" small />
                 Open study
               </Link>
             ) : null}
             {run.overlay_evaluation && run.system ? (
-              <Link className="btn pri" to={to.evaluation(run.system, run.overlay_evaluation)}>
+              <Link
+                className="btn pri"
+                to={answerAddress("overlay", run.system, run.overlay_evaluation)}
+              >
                 <Icon name="affiliate" small />
                 Open evaluation
               </Link>
             ) : null}
             {run.allocation ? (
-              <Link className="btn pri" to={to.allocation(run.allocation)}>
+              <Link
+                className="btn pri"
+                to={answerAddress("allocation", run.system, run.allocation)}
+              >
                 <Icon name="adjustments" small />
                 Open allocation
               </Link>

@@ -2,6 +2,8 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "react-router";
 
+import { studiesAt } from "./addresses";
+
 import { studiesQuery, type Study } from "@/api/studies";
 import { useSystem } from "@/api/systems";
 import type { Column } from "@/components/ui/data-table";
@@ -23,7 +25,7 @@ const COLUMNS: Column<Study>[] = [
     title: "Study",
     orderBy: "number",
     cell: (row) => (
-      <Link className="ent" to={to.study(row.id)}>
+      <Link className="ent" to={studiesAt.one(row.id)}>
         W-{row.number}
       </Link>
     ),
@@ -81,7 +83,7 @@ export default function StudiesPage() {
   const list = useQuery({ ...studiesQuery(query), placeholderData: keepPreviousData });
   const mayStart = system.data?.allowed_commands.includes("optimize") ?? false;
   const button = mayStart ? (
-    <Link className="btn pri" to={to.newStudy(systemId)}>
+    <Link className="btn pri" to={studiesAt.ask(systemId)}>
       <Icon name="plus" small />
       New study
     </Link>
@@ -128,7 +130,7 @@ export default function StudiesPage() {
           newestFirst
           empty="A study solves many variants of this system side by side: what more CPU is worth, what a lost broker costs, how a day goes. There is none yet."
           command={button}
-          onOpen={(row) => void navigate(to.study(row.id))}
+          onOpen={(row) => void navigate(studiesAt.one(row.id))}
         />
       </div>
     </>

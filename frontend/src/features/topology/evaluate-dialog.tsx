@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate } from "react-router";
 
+import { evaluationsAt } from "./addresses";
 import { evaluateBody, evaluateDraft, UNITS, type EvaluateDraft } from "./evaluate-draft";
 import { EvaluateOptions } from "./evaluate-options";
 import { ToolChecks } from "./tool-checks";
@@ -16,7 +17,6 @@ import { Dialog, Note } from "@/components/ui/dialogs";
 import { ChoiceField, NumberField, PickManyField } from "@/components/ui/fields";
 import { Segments } from "@/components/ui/page";
 import { Failure, Loading } from "@/components/ui/panel";
-import { to } from "@/lib/kinds";
 import { messageFor } from "@/lib/problem";
 import { useSubmission } from "@/lib/submission";
 
@@ -106,7 +106,7 @@ function EvaluateForm({
     await send(async () => {
       const made = await evaluate(read.body, crypto.randomUUID());
       await queries.invalidateQueries({ queryKey: keys.overlays.all });
-      await navigate(to.evaluation(system.id, made.id));
+      await navigate(evaluationsAt.one(system.id, made.id));
     });
   };
   const message = (field: string) =>

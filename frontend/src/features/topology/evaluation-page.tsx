@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams, useSearchParams } from "react-router";
 
+import { evaluationsAt } from "./addresses";
 import { CandidatePanels, CandidateSide } from "./candidate-panels";
 import { benefitWords, CandidatesTable } from "./candidates-table";
 import { horizonText, isToday, pauseText, shareDone } from "./candidate-words";
@@ -36,7 +37,7 @@ export default function EvaluationPage() {
     <>
       <PageHead
         title="Evaluation"
-        crumbs={[{ label: "Evaluations", to: to.evaluations(systemId) }]}
+        crumbs={[{ label: "Evaluations", to: evaluationsAt.list(systemId) }]}
       />
       <div className="main">
         <section className="panel">
@@ -161,7 +162,7 @@ function EvaluationView({ evaluation }: { evaluation: Evaluation }) {
         crumb={evaluation.name}
         crumbs={[
           { label: evaluation.system_name, to: to.topology(evaluation.system) },
-          { label: "Evaluations", to: to.evaluations(evaluation.system) },
+          { label: "Evaluations", to: evaluationsAt.list(evaluation.system) },
         ]}
         state={
           <>

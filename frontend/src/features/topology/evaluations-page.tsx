@@ -2,6 +2,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "react-router";
 
+import { evaluationsAt } from "./addresses";
 import { horizonText } from "./candidate-words";
 
 import { evaluationsQuery, type Evaluation } from "@/api/overlays";
@@ -22,7 +23,7 @@ const columnsOf = (system: string): Column<Evaluation>[] => [
     title: "Evaluation",
     orderBy: "number",
     cell: (row) => (
-      <Link className="ent" to={to.evaluation(system, row.id)}>
+      <Link className="ent" to={evaluationsAt.one(system, row.id)}>
         {row.name}
       </Link>
     ),
@@ -74,7 +75,7 @@ export default function EvaluationsPage() {
   });
   const mayAsk = system.data?.allowed_commands.includes("optimize") ?? false;
   const ask = mayAsk ? (
-    <Link className="btn pri" to={to.betterOverlay(systemId)}>
+    <Link className="btn pri" to={evaluationsAt.ask(systemId)}>
       <Icon name="affiliate" small />
       Find a better overlay
     </Link>
@@ -104,7 +105,7 @@ export default function EvaluationsPage() {
           newestFirst
           empty="An evaluation compares other trees with the one in force by the traffic between the brokers. This system has none yet."
           command={ask}
-          onOpen={(row) => void navigate(to.evaluation(systemId, row.id))}
+          onOpen={(row) => void navigate(evaluationsAt.one(systemId, row.id))}
         />
       </div>
     </>

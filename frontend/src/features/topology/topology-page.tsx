@@ -21,6 +21,7 @@ import { Icon } from "@/components/ui/icons";
 import { PageHead, type Fact } from "@/components/ui/page";
 import { Empty, Failure, Loading, Panel } from "@/components/ui/panel";
 import { Badge } from "@/components/ui/state-badge";
+import { answerAddress, askAddress } from "@/lib/computations";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { sectionTabs, to } from "@/lib/kinds";
 import { isOver } from "@/lib/load";
@@ -146,8 +147,10 @@ function Topology({ systemId }: { systemId: string }) {
             text: allocation ? (
               <span title={exactTime(allocation.created_at)}>
                 loads of allocation{" "}
-                <Link to={to.allocation(allocation.id)}>A-{allocation.number}</Link>,{" "}
-                {glance?.allocation_in_force ? "in force" : "proposed"},{" "}
+                <Link to={answerAddress("allocation", systemId, allocation.id)}>
+                  A-{allocation.number}
+                </Link>
+                , {glance?.allocation_in_force ? "in force" : "proposed"},{" "}
                 {ageText(allocation.created_at)} old
               </span>
             ) : (
@@ -193,7 +196,7 @@ function Topology({ systemId }: { systemId: string }) {
               </Link>
             ) : null}
             {mayOptimize ? (
-              <Link className="btn" to={to.optimize(systemId)}>
+              <Link className="btn" to={askAddress("allocation", systemId)}>
                 <Icon name="play" small />
                 Optimize
               </Link>
