@@ -8,6 +8,17 @@ import { keys } from "./query-keys";
 export type Run = Schemas["Run"];
 export type RunDetail = Schemas["RunDetail"];
 
+type Answered = { id: string; name: string };
+
+/** What a run is computing or has computed, of whatever kind; null where nothing came out. */
+export function answerOf(
+  // `answer` takes the place of `computed`; this type then is the schema's own.
+  run: Pick<Run, "kind" | "computed"> & { answer?: (Answered & { kind: string }) | null },
+): (Answered & { kind: string }) | null {
+  const answer = run.answer ?? run.computed;
+  return answer && { kind: run.kind, ...answer };
+}
+
 export const ENDED = ["succeeded", "infeasible", "failed", "cancelled"];
 
 export const runsQuery = (query: ListQuery) =>

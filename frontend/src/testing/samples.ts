@@ -118,7 +118,7 @@ export const run = (change: Partial<Schemas["Run"]> = {}): Schemas["Run"] => ({
   allocation: "77777777-7777-4777-8777-777777777777",
   study: null,
   overlay_evaluation: null,
-  computed: null,
+  computed: { id: "77777777-7777-4777-8777-777777777777", name: "A-27" },
   asked_by: "Ines Moreau",
   asked_by_id: "5a111111-1111-4111-8111-111111111111",
   rerun_of: null,

@@ -6,7 +6,7 @@ import { allocationsAt } from "./addresses";
 import { OptimizeDialog } from "./optimize-dialog";
 
 import { allocationsQuery, type Allocation } from "@/api/allocations";
-import { useLive } from "@/api/live";
+import { ACTIVE, useLive } from "@/api/live";
 import { useSystem } from "@/api/systems";
 import { Command } from "@/components/ui/command";
 import type { Column } from "@/components/ui/data-table";
@@ -99,7 +99,7 @@ export default function AllocationsPage() {
       { replace: true },
     );
   const active = Object.values(runs).filter(
-    (run) => run.system === systemId && ["queued", "running"].includes(run.state),
+    (run) => run.kind === "allocation" && run.system === systemId && ACTIVE.includes(run.state),
   );
   const button = mayOptimize ? (
     <Command primary icon="play" onClick={() => ask(true)}>

@@ -18,6 +18,7 @@ import {
 import { PageHead } from "@/components/ui/page";
 import { StateBadge } from "@/components/ui/state-badge";
 import { UnitNumber } from "@/components/ui/unit-number";
+import { computations, computationTitle } from "@/lib/computations";
 import { to } from "@/lib/kinds";
 import { fixed, UNKNOWN } from "@/lib/numbers";
 
@@ -33,6 +34,7 @@ const COLUMNS: Column<Run>[] = [
       </Link>
     ),
   },
+  { key: "kind", title: "Kind", cell: (run) => computationTitle(run.kind) },
   {
     key: "state",
     title: "State",
@@ -82,8 +84,9 @@ export default function RunsPage() {
   const navigate = useNavigate();
   const live = useLive();
   const systems = useSystems().data?.results ?? [];
-  const address = useListAddress(["state", "system", ...WHO_AND_WHEN], "");
+  const address = useListAddress(["kind", "state", "system", ...WHO_AND_WHEN], "");
   const query = {
+    kind: address.filters.kind || undefined,
     state: address.filters.state ? [address.filters.state] : undefined,
     system: address.filters.system || undefined,
     ...whoAndWhen(address.filters),
@@ -102,7 +105,12 @@ export default function RunsPage() {
     <>
       <PageHead
         title="Runs"
-        plainFacts={<span>A run turns a frozen snapshot of a model into an allocation.</span>}
+        plainFacts={
+          <span>
+            A run computes what its kind says from a frozen snapshot, so that it can be computed
+            again to the last bit.
+          </span>
+        }
       />
       <div className="main">
         <ListPanel
@@ -113,6 +121,12 @@ export default function RunsPage() {
           search="Find runs"
           tools={
             <>
+              <FilterSelect
+                label="Kind"
+                value={address.filters.kind ?? ""}
+                options={computations().map(({ kind, title }) => ({ value: kind, label: title }))}
+                onChange={(value) => address.setFilter("kind", value)}
+              />
               <FilterSelect
                 label="State"
                 value={address.filters.state ?? ""}
@@ -129,7 +143,7 @@ export default function RunsPage() {
             </>
           }
           columns={COLUMNS}
-          empty="Runs appear here once a system is optimized: open its Allocation page and press Optimize."
+          empty="Runs appear here once something of a system is computed: open its Allocation page and press Optimize."
           onOpen={(run) => void navigate(to.run(run.id))}
         />
       </div>

@@ -57,7 +57,7 @@ export const manifest: Manifest = {
       list: evaluationsAt.list,
       ask: evaluationsAt.ask,
       fresh: [keys.overlays.all],
-      counted: { label: "Candidates", note: "one per method and seed, and the goals" },
+      counted: { label: "Parts computed", note: "trees first, then the ways to them" },
       onCancel: "No candidate is stored; the overlay stays as it is.",
       recomputed: {
         label: "The overlay",
