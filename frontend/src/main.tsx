@@ -6,9 +6,7 @@ import "@mantine/spotlight/styles.layer.css";
 import "./styles/tokens.css";
 import "./styles/components.css";
 import "./styles/app.css";
-import "./styles/plans.css";
-import "./styles/studies.css";
-import "./styles/overlays.css";
+import "./styles/map.css";
 
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";

@@ -56,10 +56,10 @@ it("freshens what the kind of a run moves, and of whom nothing is said, all", ()
   act(() => hear(queries, { ...news(1), id: "kind-1", run_kind: "study" }));
   expect(result.current.runs["kind-1"]?.kind).toBe("study");
   expect(invalidate).toHaveBeenCalledWith({ queryKey: keys.studies.all });
-  expect(invalidate).not.toHaveBeenCalledWith({ queryKey: keys.overlays.all });
+  expect(invalidate).not.toHaveBeenCalledWith({ queryKey: keys.evaluations.all });
   act(() => hear(queries, { ...news(1), id: "kind-2" }));
   expect(result.current.runs["kind-2"]?.kind).toBe("");
-  expect(invalidate).toHaveBeenCalledWith({ queryKey: keys.overlays.all });
+  expect(invalidate).toHaveBeenCalledWith({ queryKey: keys.evaluations.all });
   act(() => hear(queries, { kind: "snapshot", runs: [{ ...news(1), kind: "overlay" }] }));
   expect(result.current.runs.r1?.kind).toBe("overlay");
 });

@@ -1,11 +1,13 @@
 /** What is computed and what is planned, in the words of the features that know it. Runs, plans and
  * recomputation find here how a kind is called and where its answers are; they know none by name. */
 import type { QueryClient } from "@tanstack/react-query";
+import type { ComponentType } from "react";
 
 import { to } from "./kinds";
 import { manifests } from "./manifest";
 
 import type { Branch } from "@/api/live";
+import type { System } from "@/api/systems";
 import type { IconName } from "@/components/ui/icons";
 
 /** How schedules and triggers compute it again. */
@@ -40,6 +42,8 @@ export type Computation = {
   list: (system: string) => string;
   /** Where the next is asked for, and about what. */
   ask: (system: string, about?: Record<string, string>) => string;
+  /** The dialog that asks, where it opens on the page of another feature. */
+  Ask?: ComponentType<{ system: System; open: boolean; onClose: () => void }>;
   /** Branches of queries that its runs move, beside those of runs themselves. */
   fresh?: readonly Branch[];
   /** It goes on by iterations to an ever better utility. */

@@ -2,6 +2,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { lazy } from "react";
 
+import "./plans.css";
+
 import { plansAsked, waitingPlansQuery } from "@/api/plans";
 import { keys } from "@/api/query-keys";
 import { to } from "@/lib/kinds";

@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { SUBJECTS, THENS } from "./words";
 
 import { optimizersQuery } from "@/api/allocations";
-import { methodsQuery } from "@/api/overlays";
+import { methodsQuery } from "@/api/evaluations";
 import type { Subject } from "@/api/recomputation";
 import { CheckField, ChoiceField, NumberField } from "@/components/ui/fields";
 import { messageFor, type FieldProblem } from "@/lib/problem";

@@ -2,6 +2,7 @@
 import { lazy } from "react";
 
 import { studiesAt } from "./addresses";
+import "./studies.css";
 
 import { keys } from "@/api/query-keys";
 import type { Manifest } from "@/lib/manifest";

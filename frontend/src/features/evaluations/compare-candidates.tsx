@@ -1,7 +1,7 @@
 /** Two candidates side by side: the same figures in the same rows, and what one has over the other. */
 import { horizonText, titleOf } from "./candidate-words";
 
-import type { Candidate, Evaluation } from "@/api/overlays";
+import type { Candidate, Evaluation } from "@/api/evaluations";
 import { ChoiceField } from "@/components/ui/fields";
 import { Panel } from "@/components/ui/panel";
 import { fixed, percentText, signed } from "@/lib/numbers";

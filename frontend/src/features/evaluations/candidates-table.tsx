@@ -9,7 +9,7 @@ import {
   troubleOf,
 } from "./candidate-words";
 
-import type { Candidate, Evaluation } from "@/api/overlays";
+import type { Candidate, Evaluation } from "@/api/evaluations";
 import { DataTable, type Column } from "@/components/ui/data-table";
 import { Badge } from "@/components/ui/state-badge";
 import { Delta, UnitNumber } from "@/components/ui/unit-number";

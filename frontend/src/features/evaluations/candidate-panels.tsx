@@ -6,7 +6,8 @@ import { FrontierPanel } from "./frontier-panel";
 import { isToday, titleOf, troubleOf } from "./candidate-words";
 
 import { catalogAll } from "@/api/catalog";
-import { candidateQuery, trafficQuery, type Candidate, type CandidateDetail } from "@/api/overlays";
+import { candidateQuery, type Candidate, type CandidateDetail } from "@/api/evaluations";
+import { trafficQuery } from "@/api/in-force";
 import { keys } from "@/api/query-keys";
 import { BoundRows } from "@/components/map/bound";
 import {

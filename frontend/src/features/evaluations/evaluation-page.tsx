@@ -10,7 +10,7 @@ import { CompareCandidates } from "./compare-candidates";
 import { EvaluationCommands } from "./evaluation-commands";
 import { MakePlan } from "./make-plan";
 
-import { candidatesQuery, evaluationQuery, type Evaluation } from "@/api/overlays";
+import { candidatesQuery, evaluationQuery, type Evaluation } from "@/api/evaluations";
 import { ENDED } from "@/api/runs";
 import { Note } from "@/components/ui/dialogs";
 import { PageHead, type Fact } from "@/components/ui/page";

@@ -11,7 +11,7 @@ import {
 import { ToolChecks } from "./tool-checks";
 
 import type { CatalogTypes } from "@/api/catalog";
-import type { TopologyTool } from "@/api/overlays";
+import type { TopologyTool } from "@/api/evaluations";
 import { natural } from "@/components/map/places";
 import {
   CheckField,

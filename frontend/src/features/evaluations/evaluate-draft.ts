@@ -1,5 +1,5 @@
 /** A question for a better overlay as it is typed; numbers stay text until it is asked. */
-import type { EvaluationRequest } from "@/api/overlays";
+import type { EvaluationRequest } from "@/api/evaluations";
 import { readNumber } from "@/lib/parameters";
 import type { FieldProblem } from "@/lib/problem";
 

@@ -5,7 +5,7 @@ import { Link, useNavigate, useParams } from "react-router";
 import { evaluationsAt } from "./addresses";
 import { horizonText } from "./candidate-words";
 
-import { evaluationsQuery, type Evaluation } from "@/api/overlays";
+import { evaluationsQuery, type Evaluation } from "@/api/evaluations";
 import { useSystem } from "@/api/systems";
 import type { Column } from "@/components/ui/data-table";
 import { Icon } from "@/components/ui/icons";

@@ -1,4 +1,4 @@
-/** Overlays: what travels now, evaluations with their candidates, and plans made of them. */
+/** Evaluations of better overlays, their candidates, and plans made of them. */
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { client, idempotencyKey, take, type Page, type Schemas } from "./client";
@@ -9,49 +9,30 @@ export type Evaluation = Schemas["Evaluation"];
 export type EvaluationRequest = Schemas["EvaluationRequestRequest"];
 export type Candidate = Schemas["Candidate"];
 export type CandidateDetail = Schemas["CandidateDetail"];
-export type SystemTraffic = Schemas["SystemTraffic"];
 export type TopologyTool = Schemas["TopologyTool"];
-export type Repair = Schemas["Repair"];
 
 /** `source.kind` of the plans that are made of candidates. */
 export const CANDIDATE = "overlay_candidate";
 
 /** Candidates of one evaluation: methods times seeds, never more than a page. */
 const MOST = 500;
-/** Traffic moves all the time and nobody tells; this is often enough for a page to live. */
-const LOOK_MS = 10_000;
-
-export const trafficQuery = (system: string, window?: number) =>
-  queryOptions({
-    queryKey: keys.overlays.traffic(system, window),
-    queryFn: ({ signal }): Promise<SystemTraffic> =>
-      take(
-        client.GET("/api/v1/systems/{id}/traffic", {
-          params: { path: { id: system }, query: window === undefined ? {} : { window_s: window } },
-          signal,
-        }),
-      ),
-    refetchInterval: LOOK_MS,
-    retry: false,
-  });
-
 export const evaluationsQuery = (query: ListQuery) =>
   queryOptions({
-    queryKey: keys.overlays.list(query),
+    queryKey: keys.evaluations.list(query),
     queryFn: async ({ signal }): Promise<Page<Evaluation>> =>
       await take(client.GET("/api/v1/overlay-evaluations", { params: { query }, signal })),
   });
 
 export const evaluationQuery = (id: string) =>
   queryOptions({
-    queryKey: keys.overlays.one(id),
+    queryKey: keys.evaluations.one(id),
     queryFn: ({ signal }): Promise<Evaluation> =>
       take(client.GET("/api/v1/overlay-evaluations/{id}", { params: { path: { id } }, signal })),
   });
 
 export const candidatesQuery = (evaluation: string) =>
   queryOptions({
-    queryKey: keys.overlays.candidates(evaluation),
+    queryKey: keys.evaluations.candidates(evaluation),
     queryFn: async ({ signal }): Promise<Page<Candidate>> =>
       await take(
         client.GET("/api/v1/overlay-candidates", {
@@ -63,7 +44,7 @@ export const candidatesQuery = (evaluation: string) =>
 
 export const candidateQuery = (id: string) =>
   queryOptions({
-    queryKey: keys.overlays.candidate(id),
+    queryKey: keys.evaluations.candidate(id),
     queryFn: ({ signal }): Promise<CandidateDetail> =>
       take(client.GET("/api/v1/overlay-candidates/{id}", { params: { path: { id } }, signal })),
   });
@@ -96,7 +77,7 @@ function useEvaluationCommand(run: (id: string) => Promise<unknown>) {
     mutationFn: run,
     onSettled: () =>
       Promise.all([
-        queries.invalidateQueries({ queryKey: keys.overlays.all }),
+        queries.invalidateQueries({ queryKey: keys.evaluations.all }),
         queries.invalidateQueries({ queryKey: keys.runs.all }),
       ]),
   });
@@ -132,26 +113,8 @@ export function usePlanAgain(id: string) {
       ),
     onSettled: () =>
       Promise.all([
-        queries.invalidateQueries({ queryKey: keys.overlays.all }),
+        queries.invalidateQueries({ queryKey: keys.evaluations.all }),
         queries.invalidateQueries({ queryKey: keys.plans.all }),
       ]),
   });
 }
-
-/** Brokers of the overlay in force that are silent; whoever is gone for good can be removed. */
-export const repairsQuery = (system: string) =>
-  queryOptions({
-    queryKey: keys.repairs(system),
-    queryFn: async ({ signal }): Promise<Repair[]> =>
-      (await take(client.GET("/api/v1/repairs", { params: { query: { system } }, signal })))
-        .results,
-    refetchInterval: LOOK_MS,
-  });
-
-export const planRepair = (broker: string): Promise<Schemas["PlanDetail"]> =>
-  take(
-    client.POST("/api/v1/repairs", {
-      params: { header: idempotencyKey() },
-      body: { broker, title: "" },
-    }),
-  );

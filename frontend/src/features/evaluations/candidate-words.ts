@@ -1,5 +1,5 @@
 /** Candidates in words and figures: units, gaps, what may be said of each. */
-import type { Candidate, Evaluation } from "@/api/overlays";
+import type { Candidate, Evaluation } from "@/api/evaluations";
 import { durationText, fixed, gapPercent, signed } from "@/lib/numbers";
 
 /** Doing nothing goes by what it keeps. */

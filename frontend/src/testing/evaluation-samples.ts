@@ -1,11 +1,6 @@
 /** Sample evaluations and candidates; the compiler checks them against the API's schema. */
-import type {
-  Candidate,
-  CandidateDetail,
-  Evaluation,
-  SystemTraffic,
-  TopologyTool,
-} from "@/api/overlays";
+import type { Candidate, CandidateDetail, Evaluation, TopologyTool } from "@/api/evaluations";
+import type { SystemTraffic } from "@/api/in-force";
 import { SYSTEM } from "@/testing/samples";
 
 const TIME = "2026-03-18T14:02:00Z";

@@ -1,5 +1,5 @@
 /** Plans of which none has fewer actions and fewer steps: what fewer steps cost in actions. */
-import type { CandidateDetail } from "@/api/overlays";
+import type { CandidateDetail } from "@/api/evaluations";
 import { ChartPanel } from "@/components/ui/chart-frame";
 import { axisTicks, countText, fixed } from "@/lib/numbers";
 import { methodWord } from "@/lib/words";

@@ -8,8 +8,8 @@ import { evaluateBody, evaluateDraft, UNITS, type EvaluateDraft } from "./evalua
 import { EvaluateOptions } from "./evaluate-options";
 import { ToolChecks } from "./tool-checks";
 
-import type { CatalogTypes } from "@/api/catalog";
-import { evaluate, methodsQuery, plannersQuery, type TopologyTool } from "@/api/overlays";
+import { catalogAll, type CatalogTypes } from "@/api/catalog";
+import { evaluate, methodsQuery, plannersQuery, type TopologyTool } from "@/api/evaluations";
 import { keys } from "@/api/query-keys";
 import type { System } from "@/api/systems";
 import { Command } from "@/components/ui/command";
@@ -29,23 +29,27 @@ const DRAWN = [
 
 export function EvaluateDialog({
   system,
-  brokers,
-  overlays,
-  tree,
   open,
   onClose,
 }: {
   system: System;
-  brokers: readonly CatalogTypes["brokers"][];
-  /** Trees that are stored and not in force. */
-  overlays: readonly { id: string; name: string }[];
-  /** Links of the overlay in force. */
-  tree: readonly { a: string; b: string }[];
   open: boolean;
   onClose: () => void;
 }) {
+  const scope = { system: system.id };
   const methods = useQuery({ ...methodsQuery, enabled: open });
   const planners = useQuery({ ...plannersQuery, enabled: open });
+  const brokers = useQuery({
+    queryKey: keys.catalog.whole("brokers", scope),
+    queryFn: ({ signal }) => catalogAll("brokers", scope, signal),
+    enabled: open,
+  });
+  const overlays = useQuery({
+    queryKey: keys.catalog.whole("overlays", scope),
+    queryFn: ({ signal }) => catalogAll("overlays", scope, signal),
+    enabled: open,
+  });
+  const inForce = overlays.data?.find((overlay) => overlay.in_force);
   const broken = methods.error ?? planners.error;
   return (
     <Dialog title="Find a better overlay" open={open} onClose={onClose} wide>
@@ -58,9 +62,9 @@ export function EvaluateDialog({
           system={system}
           methods={methods.data.results}
           planners={planners.data.results}
-          brokers={brokers}
-          overlays={overlays}
-          tree={tree}
+          brokers={brokers.data ?? []}
+          overlays={(overlays.data ?? []).filter((overlay) => overlay !== inForce)}
+          tree={(inForce?.edges ?? []).map(({ a_name: a, b_name: b }) => ({ a, b }))}
           onClose={onClose}
         />
       )}
@@ -81,7 +85,9 @@ function EvaluateForm({
   methods: readonly TopologyTool[];
   planners: readonly TopologyTool[];
   brokers: readonly CatalogTypes["brokers"][];
+  /** Trees that are stored and not in force. */
   overlays: readonly { id: string; name: string }[];
+  /** Links of the overlay in force. */
   tree: readonly { a: string; b: string }[];
   onClose: () => void;
 }) {
@@ -105,7 +111,7 @@ function EvaluateForm({
     }
     await send(async () => {
       const made = await evaluate(read.body, crypto.randomUUID());
-      await queries.invalidateQueries({ queryKey: keys.overlays.all });
+      await queries.invalidateQueries({ queryKey: keys.evaluations.all });
       await navigate(evaluationsAt.one(system.id, made.id));
     });
   };

@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate } from "react-router";
 
-import { planFromCandidate, type Candidate } from "@/api/overlays";
+import { planFromCandidate, type Candidate } from "@/api/evaluations";
 import { keys } from "@/api/query-keys";
 import { Command } from "@/components/ui/command";
 import { ConfirmDialog } from "@/components/ui/dialogs";

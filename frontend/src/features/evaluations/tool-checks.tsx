@@ -1,5 +1,5 @@
 /** Methods or planners to tick, several of them together. */
-import type { TopologyTool } from "@/api/overlays";
+import type { TopologyTool } from "@/api/evaluations";
 import { CheckField } from "@/components/ui/fields";
 
 /** Tools that may be taken together, each with what it does. */

@@ -4,7 +4,7 @@ import EvaluationPage from "./evaluation-page";
 import { endsOf } from "./make-plan";
 import { gapWords, messageScale, scaled, troubleOf } from "./candidate-words";
 
-import type { Candidate, Evaluation } from "@/api/overlays";
+import type { Candidate, Evaluation } from "@/api/evaluations";
 import {
   candidate,
   candidateDetail,
@@ -14,7 +14,7 @@ import {
   systemTraffic,
   today,
   TODAY,
-} from "@/testing/overlay-samples";
+} from "@/testing/evaluation-samples";
 import { planDetail } from "@/testing/plan-samples";
 import { renderPage } from "@/testing/render";
 import { broker, page, SYSTEM } from "@/testing/samples";

@@ -1,6 +1,6 @@
 /** Cancel an evaluation while it runs, or ask the same question again. */
 import type { Schemas } from "@/api/client";
-import { useCancelEvaluation, useRerunEvaluation, type Evaluation } from "@/api/overlays";
+import { useCancelEvaluation, useRerunEvaluation, type Evaluation } from "@/api/evaluations";
 import { Command } from "@/components/ui/command";
 import { tell, tellFailure } from "@/components/ui/toast";
 
