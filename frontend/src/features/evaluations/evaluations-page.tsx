@@ -1,6 +1,5 @@
 /** Every evaluation of one system's overlay, newest first. */
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useParams } from "react-router";
+import { Link, useParams } from "react-router";
 
 import { evaluationsAt } from "./addresses";
 import { horizonText } from "./candidate-words";
@@ -9,11 +8,9 @@ import { evaluationsQuery, type Evaluation } from "@/api/evaluations";
 import { useSystem } from "@/api/systems";
 import type { Column } from "@/components/ui/data-table";
 import { Icon } from "@/components/ui/icons";
-import { createdColumn, ListPanel } from "@/components/ui/list-panel";
-import { pageAsked, useListAddress } from "@/components/ui/list-tools";
-import { PageHead } from "@/components/ui/page";
+import { ListPage } from "@/components/ui/list-page";
+import { createdColumn } from "@/components/ui/list-panel";
 import { StateBadge } from "@/components/ui/state-badge";
-import { useCurrentSystemIs } from "@/lib/current-system";
 import { sectionTabs, to } from "@/lib/kinds";
 import { fixed, rateText, UNKNOWN } from "@/lib/numbers";
 
@@ -65,49 +62,29 @@ const columnsOf = (system: string): Column<Evaluation>[] => [
 
 export default function EvaluationsPage() {
   const { systemId = "" } = useParams();
-  useCurrentSystemIs(systemId);
-  const navigate = useNavigate();
-  const system = useSystem(systemId);
-  const address = useListAddress([], "");
-  const list = useQuery({
-    ...evaluationsQuery({ system: systemId, ...pageAsked(address) }),
-    placeholderData: keepPreviousData,
-  });
-  const mayAsk = system.data?.allowed_commands.includes("optimize") ?? false;
-  const ask = mayAsk ? (
-    <Link className="btn pri" to={evaluationsAt.ask(systemId)}>
-      <Icon name="affiliate" small />
-      Find a better overlay
-    </Link>
-  ) : null;
+  const system = useSystem(systemId).data;
   return (
-    <>
-      <PageHead
-        title="Evaluations"
-        crumbs={[
-          { label: system.data?.name ?? "System", to: to.system(systemId) },
-          { label: "Topology", to: to.topology(systemId) },
-        ]}
-        tabs={sectionTabs(systemId, "topology")}
-        commands={ask}
-        plainFacts={
-          <span>
-            Candidates for a better overlay, each with the way to it and what it is worth.
-          </span>
-        }
-      />
-      <div className="main">
-        <ListPanel
-          title="Evaluations"
-          query={list}
-          address={address}
-          columns={columnsOf(systemId)}
-          newestFirst
-          empty="An evaluation compares other trees with the one in force by the traffic between the brokers. This system has none yet."
-          command={ask}
-          onOpen={(row) => void navigate(evaluationsAt.one(systemId, row.id))}
-        />
-      </div>
-    </>
+    <ListPage
+      title="Evaluations"
+      about="Candidates for a better overlay, each with the way to it and what it is worth."
+      system={systemId}
+      crumbs={[
+        { label: system?.name ?? "System", to: to.system(systemId) },
+        { label: "Topology", to: to.topology(systemId) },
+      ]}
+      tabs={sectionTabs(systemId, "topology")}
+      query={evaluationsQuery}
+      columns={columnsOf(systemId)}
+      newestFirst
+      empty="An evaluation compares other trees with the one in force by the traffic between the brokers. This system has none yet."
+      command={
+        <Link className="btn pri" to={evaluationsAt.ask(systemId)}>
+          <Icon name="affiliate" small />
+          Find a better overlay
+        </Link>
+      }
+      needs="optimize"
+      address={(row) => evaluationsAt.one(systemId, row.id)}
+    />
   );
 }

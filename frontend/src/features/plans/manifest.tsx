@@ -62,4 +62,6 @@ export const manifest: Manifest = {
       ],
     }),
   },
+  // What brings the model into force as it is.
+  planKinds: [{ kind: "model", word: "Model", many: "Plans of the model", icon: "plan" }],
 };

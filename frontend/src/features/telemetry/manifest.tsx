@@ -39,4 +39,6 @@ export const manifest: Manifest = {
     agent: () => ({ paced: [keys.agents.all] }),
     telemetry: ({ system }: { system: string }) => ({ paced: [keys.telemetry.system(system)] }),
   },
+  // What takes a broker that is gone for good out of the overlay.
+  planKinds: [{ kind: "repair", word: "Repair", many: "Repairs", icon: "plan" }],
 };
