@@ -109,6 +109,7 @@ export const keys = {
     triggers: (system: string) => ["recomputation", system, "triggers"] as const,
     firings: (system: string) => ["recomputation", system, "firings"] as const,
     preview: (query: object) => ["recomputation-preview", query] as const,
+    methods: (subject: string) => ["recomputation-methods", subject] as const,
   },
   audit: {
     all: ["audit"] as const,
