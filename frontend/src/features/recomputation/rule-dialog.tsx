@@ -10,6 +10,7 @@ import { Dialog, Note } from "@/components/ui/dialogs";
 import { TextField } from "@/components/ui/fields";
 import { messageFor, type FieldProblem } from "@/lib/problem";
 import { useSubmission } from "@/lib/submission";
+import { capital } from "@/lib/words";
 
 export function RuleDialog<Body>({
   noun,
@@ -48,7 +49,7 @@ export function RuleDialog<Body>({
       onClose();
     });
   };
-  const title = row ? `${noun.charAt(0).toUpperCase()}${noun.slice(1)} ${row.name}` : `New ${noun}`;
+  const title = row ? `${capital(noun)} ${row.name}` : `New ${noun}`;
   return (
     <Dialog title={title} open onClose={onClose} wide>
       <form

@@ -2,6 +2,7 @@
 import { Icon } from "@/components/ui/icons";
 import { Empty, Panel } from "@/components/ui/panel";
 import { messageFor, type FieldProblem } from "@/lib/problem";
+import { capital } from "@/lib/words";
 
 /** What the fields of one row need. */
 export type RowFields<Row> = {
@@ -63,11 +64,7 @@ export function DraftRows<Row>({
             const name = `${noun} ${index + 1}`;
             const at = `${field}[${index}]`;
             return (
-              <fieldset
-                key={index}
-                className="rulerow"
-                aria-label={name.charAt(0).toUpperCase() + name.slice(1)}
-              >
+              <fieldset key={index} className="rulerow" aria-label={capital(name)}>
                 {children({
                   row,
                   change: (part) =>

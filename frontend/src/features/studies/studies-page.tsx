@@ -11,6 +11,7 @@ import { createdColumn, tookSeconds } from "@/components/ui/list-panel";
 import { StateBadge } from "@/components/ui/state-badge";
 import { UnitNumber } from "@/components/ui/unit-number";
 import { fixed, UNKNOWN } from "@/lib/numbers";
+import { capital } from "@/lib/words";
 
 const KINDS = { sweep: "Sweep", schedule: "Through the day" };
 
@@ -64,8 +65,6 @@ const COLUMNS: Column<Study>[] = [
   },
   createdColumn("Asked"),
 ];
-
-const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 export default function StudiesPage() {
   const { systemId = "" } = useParams();
