@@ -118,8 +118,8 @@ export function ListPage<Row extends { id: string }, Key extends QueryKey>({
   const listed = useQuery({
     ...query(
       {
-        ...(systemId === undefined ? {} : { system: systemId }),
         ...Object.fromEntries(names.map((name) => [name, address.filters[name] || undefined])),
+        ...(systemId === undefined ? {} : { system: systemId }),
         ...(who === undefined ? {} : whoAndWhen(address.filters)),
         ...pageAsked(address),
       },
