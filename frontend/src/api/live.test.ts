@@ -60,7 +60,7 @@ it("freshens what the kind of a run moves, and of whom nothing is said, all", ()
   act(() => hear(queries, { ...news(1), id: "kind-2" }));
   expect(result.current.runs["kind-2"]?.kind).toBe("");
   expect(invalidate).toHaveBeenCalledWith({ queryKey: keys.evaluations.all });
-  act(() => hear(queries, { kind: "snapshot", runs: [{ ...news(1), kind: "overlay" }] }));
+  act(() => hear(queries, { kind: "snapshot", runs: [{ ...news(1), run_kind: "overlay" }] }));
   expect(result.current.runs.r1?.kind).toBe("overlay");
 });
 

@@ -107,13 +107,10 @@ export function addPoint(trace: readonly TracePoint[], progress: Progress): read
 /** A run in one of these has not ended. */
 export const ACTIVE: readonly string[] = ["queued", "running"];
 
-/** A run in a message. There `kind` says what the message is about, so the run's own has another name. */
-type ToldRun = Omit<RunNews, "kind"> & { kind?: string; run_kind?: string };
+/** A run in a message, whose own `kind` says what it is about. */
+type ToldRun = Omit<RunNews, "kind"> & { run_kind?: string };
 
-const runOf = ({ kind, run_kind, ...run }: ToldRun): RunNews => ({
-  ...run,
-  kind: run_kind ?? (kind === undefined || kind === "run" ? "" : kind),
-});
+const runOf = ({ run_kind = "", ...run }: ToldRun): RunNews => ({ ...run, kind: run_kind });
 
 /** Of every other kind the features know the fields that they read. */
 export type Message = { kind: string; id?: string; [field: string]: unknown };

@@ -78,19 +78,18 @@ function RunView({ stored }: { stored: RunDetail }) {
   const rerun = useRerun();
   const [cancelling, setCancelling] = useState(false);
   const ended = ENDED.includes(run.state);
-  const allocation = useQuery({
-    ...allocationQuery(run.allocation ?? ""),
-    enabled: run.allocation !== null,
-  });
-  const plans = usePlansOf(
-    allocation.data?.system ?? null,
-    run.allocation ?? "",
-    allocation.data?.number ?? 0,
-  );
-  const heard = live.traces[run.id] ?? [];
   const kind = computationOf(run.kind);
   const answer = answerOf(run);
   const answered = answer && computationOf(answer.kind);
+  // How an allocation was found is kept with it.
+  const found = answer?.kind === "allocation" ? answer.id : null;
+  const allocation = useQuery({ ...allocationQuery(found ?? ""), enabled: found !== null });
+  const plans = usePlansOf(
+    allocation.data?.system ?? null,
+    found ?? "",
+    allocation.data?.number ?? 0,
+  );
+  const heard = live.traces[run.id] ?? [];
   const took =
     run.started_at && run.finished_at
       ? (new Date(run.finished_at).getTime() - new Date(run.started_at).getTime()) / 1000

@@ -7,10 +7,10 @@ import { renderPage } from "@/testing/render";
 import { page, run, runDetail, session, system } from "@/testing/samples";
 import { ok, serve, type Asked } from "@/testing/server";
 
+const UNANSWERED = { allocation: null, computed: null, answer: null };
 const R = runDetail({
   state: "running",
-  allocation: null,
-  computed: null,
+  ...UNANSWERED,
   finished_at: null,
   result_hash: null,
   allowed_commands: ["cancel"],
@@ -40,8 +40,7 @@ it("says why a run failed", async () => {
     [`GET ${path}`]: ok(
       runDetail({
         state: "failed",
-        allocation: null,
-        computed: null,
+        ...UNANSWERED,
         failure: "The worker died twice.",
       }),
     ),
@@ -55,8 +54,7 @@ it("says what is short, who loads it and what would help where nothing fits", as
     [`GET ${path}`]: ok(
       runDetail({
         state: "infeasible",
-        allocation: null,
-        computed: null,
+        ...UNANSWERED,
         failure: "n cannot carry the minimum rates: 1,000 cpu short",
         infeasibility: {
           shortages: [
@@ -145,12 +143,10 @@ it("lists runs and filters by state on the server", async () => {
 
 it("opens the answer of whatever kind, and shows figures that the kind has", async () => {
   const ID = "99999999-9999-4999-8999-999999999999";
+  const fit = { kind: "calibration", id: ID, name: "F-3" } as const;
   const calibration = runDetail({
-    kind: "calibration",
-    allocation: null,
-    computed: { id: ID, name: "F-3" },
-    progress: {},
-  });
+    ...{ ...UNANSWERED, kind: "calibration", answer: fit, progress: {} },
+  } as const);
   serve({ [`GET ${path}`]: ok(calibration) });
   const { unmount } = renderPage(<RunPage />, "/runs/:id", `/runs/${R.id}`);
   expect(await screen.findByRole("link", { name: "Open fit" })).toHaveAttribute(

@@ -23,8 +23,9 @@ import { ok, serve } from "@/testing/server";
 
 const TOY = "99999999-9999-4999-8999-999999999990";
 const toyRun = {
-  ...{ id: TOY, number: 7, kind: "toy", allocation: null, progress: { done: 3, total: 4 } },
-  computed: { id: TOY, name: "T-1" },
+  // The schema knows the kinds that are installed.
+  ...{ kind: "toy" as never, answer: { kind: "toy" as never, id: TOY, name: "T-1" } },
+  ...{ id: TOY, number: 7, progress: { done: 3, total: 4 } },
 };
 const answers = {
   "GET /api/v1/session": ok(session()),
