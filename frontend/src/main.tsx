@@ -6,19 +6,21 @@ import "@mantine/spotlight/styles.layer.css";
 import "./styles/tokens.css";
 import "./styles/components.css";
 import "./styles/app.css";
-import "./styles/plans.css";
-import "./styles/studies.css";
-import "./styles/overlays.css";
+import "./styles/map.css";
 
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { RouterProvider } from "react-router/dom";
 
+import { gathered } from "@/app/manifests";
 import { makeQueryClient, Providers } from "@/app/providers";
 import { makeRouter } from "@/app/router";
+import { register } from "@/lib/manifest";
 
 const root = document.getElementById("root");
 if (!root) throw new Error("index.html has no #root");
+
+register(gathered);
 
 createRoot(root).render(
   <StrictMode>

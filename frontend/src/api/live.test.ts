@@ -49,6 +49,21 @@ it("turns news into fresh queries", () => {
   expect(invalidate).toHaveBeenCalledWith({ queryKey: keys.catalog.all });
 });
 
+it("freshens what the kind of a run moves, and of whom nothing is said, all", () => {
+  const queries = new QueryClient();
+  const invalidate = vi.spyOn(queries, "invalidateQueries");
+  const { result } = renderHook(() => useLive());
+  act(() => hear(queries, { ...news(1), id: "kind-1", run_kind: "study" }));
+  expect(result.current.runs["kind-1"]?.kind).toBe("study");
+  expect(invalidate).toHaveBeenCalledWith({ queryKey: keys.studies.all });
+  expect(invalidate).not.toHaveBeenCalledWith({ queryKey: keys.evaluations.all });
+  act(() => hear(queries, { ...news(1), id: "kind-2" }));
+  expect(result.current.runs["kind-2"]?.kind).toBe("");
+  expect(invalidate).toHaveBeenCalledWith({ queryKey: keys.evaluations.all });
+  act(() => hear(queries, { kind: "snapshot", runs: [{ ...news(1), run_kind: "overlay" }] }));
+  expect(result.current.runs.r1?.kind).toBe("overlay");
+});
+
 it("asks again about plans and executions at once, then at a pace, and never misses the last", async () => {
   vi.useFakeTimers();
   const queries = new QueryClient();

@@ -5,6 +5,8 @@ import { useEffect, useState, useSyncExternalStore } from "react";
 import type { Schemas } from "./client";
 import { keys } from "./query-keys";
 
+import { listenersOf } from "@/lib/manifest";
+
 /** A heartbeat comes every 10 s; after this silence what is shown may be old. */
 export const STALE_AFTER_MS = 25_000;
 const RETRY_MS = 5_000;
@@ -20,6 +22,8 @@ export type Progress = {
 
 export type RunNews = {
   id: string;
+  /** What it computes; empty where the server did not say. */
+  kind: string;
   number: number;
   system: string | null;
   method: string;
@@ -100,24 +104,25 @@ export function addPoint(trace: readonly TracePoint[], progress: Progress): read
   return [...trace, point].slice(-4000);
 }
 
-const ACTIVE: readonly string[] = ["queued", "running"];
+/** A run in one of these has not ended. */
+export const ACTIVE: readonly string[] = ["queued", "running"];
 
-type Message =
-  | { kind: "heartbeat" | "resync" }
-  | { kind: "snapshot"; runs: RunNews[] }
-  | ({ kind: "run" } & RunNews)
-  | { kind: "allocation"; id: string; system: string | null }
-  | { kind: "study"; id: string; system: string; state: string; done: number; total: number }
-  | { kind: "overlay"; id: string; system: string }
-  // `only`: the one kind of object that the edit touched, where nothing else follows from it.
-  | { kind: "system"; id: string; model_version: number | null; only?: string }
-  | { kind: "plan"; id: string; system: string; state: string }
-  | { kind: "execution"; id: string; plan: string; system: string; state: string }
-  | { kind: "agent"; id: string; broker: string; system: string; state: string }
-  | { kind: "policy"; id: string; system: string | null }
-  | { kind: "telemetry"; system: string }
-  | { kind: "recomputation"; system: string }
-  | { kind: "calibration"; system: string; id?: string };
+/** A run in a message, whose own `kind` says what it is about. */
+type ToldRun = Omit<RunNews, "kind"> & { run_kind?: string };
+
+const runOf = ({ run_kind = "", ...run }: ToldRun): RunNews => ({ ...run, kind: run_kind });
+
+/** Of every other kind the features know the fields that they read. */
+export type Message = { kind: string; id?: string; [field: string]: unknown };
+
+export type Branch = readonly unknown[];
+
+/** The branches of queries that a message makes fresh. Paced: where such messages come several a second. */
+export type Fresh = { atOnce?: readonly Branch[]; paced?: readonly Branch[] };
+
+/** What a feature makes of a message; it declares the fields that it reads. `before` is what was
+ * heard of the same object before. Of a run one hears when it has moved, not of its progress. */
+export type Listener = (news: never, before?: never) => Fresh;
 
 /** An execution says much in a moment; a branch is asked again at most this often. */
 export const PACE_MS = 500;
@@ -128,7 +133,8 @@ const MOST_PACES = 20;
 
 type Paced = { timer: ReturnType<typeof setTimeout>; again: boolean; answered: boolean };
 
-const executionStates = new Map<string, string>();
+/** The last message of each kind about each object. */
+const heard = new Map<string, Message>();
 const paced = new Map<string, Paced>();
 
 /** A page that nobody sees only notes that it is behind; it asks when it is looked at again. */
@@ -136,7 +142,7 @@ const behind = (queryKey: readonly unknown[]) =>
   document.hidden ? { queryKey, refetchType: "none" as const } : { queryKey };
 
 /** Freshen at once, then at most once per pace while the news go on; the last news always count. */
-function freshenPaced(queries: QueryClient, branches: readonly (readonly unknown[])[]) {
+function freshenPaced(queries: QueryClient, branches: readonly Branch[]) {
   for (const branch of branches) {
     const name = JSON.stringify(branch);
     const waiting = paced.get(name);
@@ -162,99 +168,64 @@ function freshenPaced(queries: QueryClient, branches: readonly (readonly unknown
   }
 }
 
-function freshen(queries: QueryClient, branches: readonly (readonly unknown[])[]) {
+function freshen(queries: QueryClient, branches: readonly Branch[]) {
   for (const branch of branches) void queries.invalidateQueries(behind(branch));
 }
 
-function hearRun(queries: QueryClient, run: RunNews) {
+/** Whether a run has moved; progress alone changes numbers in place. */
+function hearRun(run: RunNews): boolean {
   const before = state.runs[run.id];
   set({
     runs: { ...state.runs, [run.id]: run },
     traces: { ...state.traces, [run.id]: addPoint(state.traces[run.id] ?? [], run.progress) },
   });
-  const moved =
+  return (
     before?.state !== run.state ||
     before.attempt !== run.attempt ||
-    before.cancel_requested !== run.cancel_requested;
-  if (moved) freshen(queries, [keys.runs.all, keys.studies.all, keys.overlays.all, keys.overview]);
+    before.cancel_requested !== run.cancel_requested
+  );
+}
+
+function hearAll(runs: readonly RunNews[]) {
+  // It names every run that has not ended; what else was active has ended unheard.
+  const known = Object.values(state.runs).filter((run) => !ACTIVE.includes(run.state));
+  set({ runs: Object.fromEntries([...known, ...runs].map((run) => [run.id, run])) });
+  for (const run of runs) {
+    set({
+      traces: { ...state.traces, [run.id]: addPoint(state.traces[run.id] ?? [], run.progress) },
+    });
+  }
+}
+
+function tell(queries: QueryClient, message: Message, news: object = message) {
+  const name = `${message.kind} ${message.id}`;
+  const before = heard.get(name);
+  if (message.id !== undefined) heard.set(name, message);
+  for (const listener of listenersOf(message.kind)) {
+    const { atOnce = [], paced: seldom = [] } = listener(news as never, before as never);
+    freshen(queries, atOnce);
+    freshenPaced(queries, seldom);
+  }
 }
 
 export function hear(queries: QueryClient, message: Message) {
   set({ status: "live", lastAt: Date.now(), offlineSince: null });
   switch (message.kind) {
-    case "snapshot": {
-      // It names every run that has not ended; what else was active has ended unheard.
-      const known = Object.values(state.runs).filter((run) => !ACTIVE.includes(run.state));
-      set({ runs: Object.fromEntries([...known, ...message.runs].map((run) => [run.id, run])) });
-      for (const run of message.runs) {
-        set({
-          traces: { ...state.traces, [run.id]: addPoint(state.traces[run.id] ?? [], run.progress) },
-        });
-      }
-      break;
-    }
-    case "run":
-      hearRun(queries, message);
-      break;
-    case "allocation":
-      freshen(queries, [keys.allocations.all, keys.overview, keys.runs.all]);
-      break;
-    case "study":
-      // Its points come in batches, several a second.
-      freshenPaced(queries, [keys.studies.all]);
-      break;
-    case "overlay":
-      freshenPaced(queries, [keys.overlays.all]);
-      break;
-    case "system":
-      // An execution that moves links rewires the overlay with every action, and nothing else.
-      freshenPaced(queries, [
-        keys.systems.all,
-        message.only === "overlay" ? keys.catalog.kind("overlays") : keys.catalog.all,
-        keys.overview,
-        keys.audit.all,
-      ]);
-      break;
-    case "plan":
-      freshenPaced(queries, [keys.plans.all, keys.overview]);
-      break;
-    case "execution":
-      // Progress shows in the execution and in lists; a plan itself changes only with the state.
-      freshenPaced(queries, [keys.executions.one(message.id)]);
-      if (executionStates.get(message.id) === message.state) {
-        freshenPaced(queries, [keys.plans.lists]);
-      } else {
-        executionStates.set(message.id, message.state);
-        // The branch that news of the plan itself freshen, so that both are one request.
-        freshenPaced(queries, [keys.plans.all]);
-      }
-      break;
-    case "agent":
-      freshenPaced(queries, [keys.agents.all]);
-      break;
-    case "policy":
-      // A stricter policy may take an approval back.
-      freshenPaced(queries, [keys.policies.all, keys.plans.all]);
-      break;
-    case "recomputation":
-      freshenPaced(queries, [keys.recomputation.all]);
-      break;
-    case "telemetry":
-      freshenPaced(queries, [keys.telemetry.system(message.system)]);
-      break;
-    case "calibration":
-      freshenPaced(queries, [
-        // Without an id only the factors and bounds moved.
-        message.id === undefined
-          ? keys.calibration.state(message.system)
-          : keys.calibration.system(message.system),
-      ]);
+    case "heartbeat":
       break;
     case "resync":
       void queries.invalidateQueries();
       break;
-    case "heartbeat":
+    case "snapshot":
+      hearAll((message as unknown as { runs: ToldRun[] }).runs.map(runOf));
       break;
+    case "run": {
+      const run = runOf(message as unknown as ToldRun);
+      if (hearRun(run)) tell(queries, message, run);
+      break;
+    }
+    default:
+      tell(queries, message);
   }
 }
 
@@ -300,7 +271,7 @@ export function listen(queries: QueryClient): () => void {
     clearTimeout(retry);
     paced.forEach(({ timer }) => clearTimeout(timer));
     paced.clear();
-    executionStates.clear();
+    heard.clear();
     source?.close();
     set(START);
   };

@@ -33,11 +33,13 @@ export const MOVING: readonly Execution["state"][] = [
 
 export type PlansQuery = NonNullable<operations["plans_list"]["parameters"]["query"]>;
 
+export const plansAsked = async (query: PlansQuery, signal: AbortSignal): Promise<Page<Plan>> =>
+  await take(client.GET("/api/v1/plans", { params: { query }, signal }));
+
 export const plansQuery = (query: PlansQuery) =>
   queryOptions({
     queryKey: query.waiting_for ? keys.plans.waiting(query) : keys.plans.list(query),
-    queryFn: async ({ signal }): Promise<Page<Plan>> =>
-      await take(client.GET("/api/v1/plans", { params: { query }, signal })),
+    queryFn: ({ signal }) => plansAsked(query, signal),
   });
 
 /** What waits for the caller's decision: the navigation counts it, Home lists the first. */

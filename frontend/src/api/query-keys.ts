@@ -43,15 +43,15 @@ export const keys = {
     points: (id: string, run: string, ended: boolean) => ["study-points", id, run, ended] as const,
     check: (body: unknown) => ["study-check", body] as const,
   },
-  overlays: {
+  evaluations: {
     all: ["overlay-evaluations"] as const,
     list: (query: ListQuery) => ["overlay-evaluations", "list", query] as const,
     one: (id: string) => ["overlay-evaluations", "one", id] as const,
     candidates: (evaluation: string) => ["overlay-evaluations", "candidates", evaluation] as const,
     candidate: (id: string) => ["overlay-evaluations", "candidate", id] as const,
-    /** Apart from the evaluations: it moves with what is measured. */
-    traffic: (system: string, window?: number) => ["overlay-traffic", system, window] as const,
   },
+  /** Apart from the evaluations: it moves with what is measured. */
+  traffic: (system: string, window?: number) => ["overlay-traffic", system, window] as const,
   /** Moves with the agents: who is silent, and what they held. */
   repairs: (system: string) => ["repairs", system] as const,
   topologyTools: (what: string) => ["topology-tools", what] as const,
@@ -109,6 +109,7 @@ export const keys = {
     triggers: (system: string) => ["recomputation", system, "triggers"] as const,
     firings: (system: string) => ["recomputation", system, "firings"] as const,
     preview: (query: object) => ["recomputation-preview", query] as const,
+    methods: (subject: string) => ["recomputation-methods", subject] as const,
   },
   audit: {
     all: ["audit"] as const,

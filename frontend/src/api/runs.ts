@@ -8,6 +8,19 @@ import { keys } from "./query-keys";
 export type Run = Schemas["Run"];
 export type RunDetail = Schemas["RunDetail"];
 
+type Answer = { id: string; name: string };
+
+/** What a run is computing or has computed, of whatever kind; null where nothing came out. Servers
+ * that do not say `answer` yet say `computed`. */
+export function answerOf(run: {
+  kind: string;
+  answer?: (Answer & { kind: string }) | null;
+  computed?: Answer | null;
+}): (Answer & { kind: string }) | null {
+  const answer = run.answer ?? run.computed;
+  return answer ? { kind: run.kind, ...answer } : null;
+}
+
 export const ENDED = ["succeeded", "infeasible", "failed", "cancelled"];
 
 export const runsQuery = (query: ListQuery) =>

@@ -32,7 +32,7 @@ export const systemQuery = (id: string) =>
       take(client.GET("/api/v1/systems/{id}", { params: { path: { id } }, signal })),
   });
 
-export const useSystem = (id: string) => useQuery(systemQuery(id));
+export const useSystem = (id: string, enabled = true) => useQuery({ ...systemQuery(id), enabled });
 
 /** What its model still needs, by model version. */
 export const checklistQuery = (id: string, modelVersion: number) =>

@@ -1,72 +1,52 @@
 /** The navigation: everything, the chosen system's pages, the installation. */
 import { Menu } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Link, useLocation, useNavigate } from "react-router";
+import { Link, matchPath, useLocation, useNavigate } from "react-router";
 
-import { useLive } from "@/api/live";
-import { waitingPlansQuery } from "@/api/plans";
 import { useMay } from "@/api/session";
 import { brokerCountQuery, useSystems } from "@/api/systems";
-import { allAgentsQuery } from "@/api/telemetry";
-import { Icon, Mark, type IconName } from "@/components/ui/icons";
+import { Icon, Mark } from "@/components/ui/icons";
 import { rememberSystem, useRememberedSystem } from "@/lib/current-system";
-import { isKind, KINDS, to, type Section } from "@/lib/kinds";
+import { to } from "@/lib/kinds";
+import { footLines, places, placesOf, type Place } from "@/lib/manifest";
 import { countText } from "@/lib/numbers";
 
-type Place =
-  | Section
-  | "allocation"
-  | "audit"
-  | "calibration"
-  | "home"
-  | "plans"
-  | "recomputation"
-  | "runs"
-  | "settings"
-  | "studies"
-  | "systems"
-  | "telemetry";
-
-/** Which entry an address belongs to. */
-export function placeOf(path: string): Place | null {
-  const parts = path.split("/").filter(Boolean);
-  const [first, , third] = parts;
-  if (first === undefined) return "home";
-  if (first === "allocations") return "allocation";
-  if (first === "studies") return "studies";
-  if (first === "plans" || first === "runs" || first === "audit" || first === "settings") {
-    return first;
+/** Which entry an address belongs to: the one that names most of it. */
+export function placeOf(path: string): Place | undefined {
+  let found: { place: Place; length: number } | undefined;
+  for (const place of places()) {
+    for (const owned of place.owns) {
+      const length = owned.split("/").filter(Boolean).length;
+      const match = matchPath({ path: `/${owned}`, end: length === 0 }, path);
+      if (match && (found === undefined || length > found.length)) found = { place, length };
+    }
   }
-  if (first !== "systems") return null;
-  if (third === undefined) return "systems";
-  if (third === "topology") return "topology";
-  if (third === "allocations") return "allocation";
-  if (third === "studies") return "studies";
-  if (third === "telemetry" || third === "recomputation") return third;
-  if (third === "resource-models") return "calibration";
-  return isKind(third) ? KINDS[third].section : "systems";
+  return found?.place;
 }
 
 function Entry({
-  address,
-  icon,
-  label,
+  place,
+  system,
   here,
   count,
   counts,
 }: {
-  address: string;
-  icon: IconName;
-  label: string;
+  place: Place;
+  system: string;
   here: boolean;
   count?: number;
   /** What is counted, in words. */
   counts?: string;
 }) {
   return (
-    <Link className="n" to={address} aria-current={here ? "page" : undefined} title={label}>
-      <Icon name={icon} />
-      <span className="lbl">{label}</span>
+    <Link
+      className="n"
+      to={place.address(system)}
+      aria-current={here ? "page" : undefined}
+      title={place.label}
+    >
+      <Icon name={place.icon} />
+      <span className="lbl">{place.label}</span>
       {count ? (
         <span className="cnt" title={counts}>
           {count}
@@ -74,6 +54,30 @@ function Entry({
       ) : null}
     </Link>
   );
+}
+
+function CountedEntry({
+  useCount,
+  ...entry
+}: {
+  useCount: NonNullable<Place["useCount"]>;
+  place: Place;
+  system: string;
+  here: boolean;
+}) {
+  return <Entry {...entry} {...useCount()} />;
+}
+
+function Entries({ group, system = "" }: { group: Place["group"]; system?: string }) {
+  const here = placeOf(useLocation().pathname);
+  return placesOf(group).map((place) => {
+    const entry = { place, system, here: place === here };
+    return place.useCount ? (
+      <CountedEntry key={place.label} useCount={place.useCount} {...entry} />
+    ) : (
+      <Entry key={place.label} {...entry} />
+    );
+  });
 }
 
 function SystemSwitch({ current }: { current: string | null }) {
@@ -86,15 +90,9 @@ function SystemSwitch({ current }: { current: string | null }) {
   const place = placeOf(useLocation().pathname);
   const choose = (id: string) => {
     rememberSystem(id);
-    if (place === "allocation") void navigate(to.allocations(id));
-    else if (place === "studies") void navigate(to.studies(id));
-    else if (place === "telemetry") void navigate(to.telemetry(id));
-    else if (place === "recomputation") void navigate(to.recomputation(id));
-    else if (place === "calibration") void navigate(to.calibration(id));
-    else if (place === "topics") void navigate(to.kind(id, "topics"));
-    else if (place === "utilities") void navigate(to.kind(id, "utility-functions"));
-    else if (place === "streams") void navigate(to.kind(id, "streams"));
-    else void navigate(to.topology(id));
+    // The same place of the other system; from elsewhere to the first one.
+    const next = place?.group === "system" ? place : placesOf("system")[0];
+    void navigate(next?.address(id) ?? to.system(id));
   };
   return (
     <Menu width={230} position="bottom-start" offset={4}>
@@ -144,115 +142,23 @@ export function useCurrentSystem(): string | null {
 }
 
 export function Nav() {
-  const place = placeOf(useLocation().pathname);
   const system = useCurrentSystem();
-  const active = useLive(
-    ({ runs }) =>
-      Object.values(runs).filter(({ state }) => ["queued", "running"].includes(state)).length,
-  );
-  const waiting = useQuery(waitingPlansQuery).data?.count ?? 0;
-  const agents = useQuery(allAgentsQuery).data?.results ?? [];
-  const leases = agents.filter((agent) => agent.state === "live").length;
   return (
     <nav className="nav" aria-label="Main">
       <Link className="brand" to={to.home} aria-label="Weir, home">
         <Mark />
         Weir
       </Link>
-      <Entry address={to.home} icon="home" label="Home" here={place === "home"} />
-      <Entry
-        address={to.plans}
-        icon="plan"
-        label="Plans"
-        here={place === "plans"}
-        count={waiting || undefined}
-        counts={`${countText(waiting, "plan waits", "plans wait")} for you`}
-      />
-      <Entry
-        address={to.runs}
-        icon="play"
-        label="Runs"
-        here={place === "runs"}
-        count={active || undefined}
-        counts={`${countText(active, "run")} active`}
-      />
+      <Entries group="everything" />
       <h2>System</h2>
       <SystemSwitch current={system} />
-      {system === null ? null : (
-        <>
-          <Entry
-            address={to.topology(system)}
-            icon="affiliate"
-            label="Topology"
-            here={place === "topology"}
-          />
-          <Entry
-            address={to.kind(system, "topics")}
-            icon="rss"
-            label="Topics"
-            here={place === "topics"}
-          />
-          <Entry
-            address={to.kind(system, "utility-functions")}
-            icon="chart"
-            label="Utilities &amp; SLOs"
-            here={place === "utilities"}
-          />
-          <Entry
-            address={to.kind(system, "streams")}
-            icon="grid"
-            label="Streams &amp; groups"
-            here={place === "streams"}
-          />
-          <Entry
-            address={to.allocations(system)}
-            icon="adjustments"
-            label="Allocation"
-            here={place === "allocation"}
-          />
-          <Entry
-            address={to.studies(system)}
-            icon="half"
-            label="What-if"
-            here={place === "studies"}
-          />
-          <Entry
-            address={to.recomputation(system)}
-            icon="clock"
-            label="Recomputation"
-            here={place === "recomputation"}
-          />
-          <Entry
-            address={to.telemetry(system)}
-            icon="broadcast"
-            label="Telemetry"
-            here={place === "telemetry"}
-          />
-          <Entry
-            address={to.calibration(system)}
-            icon="gauge"
-            label="Resource models"
-            here={place === "calibration"}
-          />
-        </>
-      )}
+      {system === null ? null : <Entries group="system" system={system} />}
       <h2>Installation</h2>
-      <Entry address={to.systems} icon="server" label="Systems" here={place === "systems"} />
-      <Entry address={to.audit} icon="history" label="Audit" here={place === "audit"} />
-      <Entry address={to.settings} icon="settings" label="Settings" here={place === "settings"} />
+      <Entries group="installation" />
       <div className="foot">
-        {agents.length > 0 ? (
-          <div>
-            <span>Agents</span>
-            <span>
-              {leases} of {agents.length} hold a lease
-            </span>
-          </div>
-        ) : null}
-        <div>
-          <span>Runs active</span>
-          <span>{active === 0 ? "none" : active}</span>
-        </div>
+        {footLines().map((Line, index) => (
+          <Line key={index} />
+        ))}
       </div>
     </nav>
   );

@@ -15,17 +15,16 @@ import { useSession } from "@/api/session";
 import { Dialog } from "@/components/ui/dialogs";
 import { Failure, Loading } from "@/components/ui/panel";
 import { useKeys } from "@/lib/keyboard";
-import { to } from "@/lib/kinds";
+import { places, type Place } from "@/lib/manifest";
 
-const KEYS: readonly [string, string][] = [
+type Meaning = readonly [key: string, meaning: string];
+
+const FIRST: readonly Meaning[] = [
   ["Ctrl K", "Go to or do anything"],
   ["/", "Find in this list"],
-  ["G H", "Home"],
-  ["G P", "Plans"],
-  ["G R", "Runs"],
-  ["G T", "Topology"],
-  ["G U", "Utilities"],
-  ["G A", "Allocation"],
+];
+
+const LAST: readonly Meaning[] = [
   ["J  K", "Next row, previous row"],
   ["Enter", "Open the row"],
   ["[  ]", "Step back, step on"],
@@ -36,11 +35,21 @@ const KEYS: readonly [string, string][] = [
   ["?", "This list"],
 ];
 
+/** Places with a key of their own: it is pressed after G. */
+const keyed = () =>
+  places().flatMap((place) => (place.key === undefined ? [] : { ...place, key: place.key }));
+
+const meanings = (): Meaning[] => [
+  ...FIRST,
+  ...keyed().map(({ key, label }): Meaning => [`G ${key.toUpperCase()}`, label]),
+  ...LAST,
+];
+
 function KeysDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
   return (
     <Dialog title="Keyboard" open={open} onClose={onClose}>
       <dl className="keys">
-        {KEYS.map(([key, meaning]) => (
+        {meanings().map(([key, meaning]) => (
           <div key={key} style={{ display: "contents" }}>
             <dt>
               {key.split("  ").map((part) => (
@@ -102,16 +111,12 @@ function Shell() {
     () => onSignedOut(() => void queries.invalidateQueries({ queryKey: keys.session })),
     [queries],
   );
-  const go = (path: string | null) => () => {
-    if (path) void navigate(path);
+  const open = (place: Place) => () => {
+    if (place.group !== "system") void navigate(place.address(""));
+    else if (system !== null) void navigate(place.address(system));
   };
   useKeys({
-    "g h": go(to.home),
-    "g p": go(to.plans),
-    "g r": go(to.runs),
-    "g t": go(system && to.topology(system)),
-    "g u": go(system && to.kind(system, "utility-functions")),
-    "g a": go(system && to.allocations(system)),
+    ...Object.fromEntries(keyed().map((place) => [`g ${place.key}`, open(place)])),
     "?": () => setShowKeys(true),
   });
   return (

@@ -1,4 +1,6 @@
 /** The kinds of object of a system: their words, their section of the navigation, their address. */
+import { tabsOf } from "./manifest";
+
 import type { CatalogKind } from "@/api/catalog";
 
 export type Section = "topology" | "topics" | "utilities" | "streams";
@@ -93,9 +95,15 @@ export function kindOfAudit(objectKind: string): CatalogKind | null {
   );
 }
 
+/** Addresses of a section, as the router writes them. */
+export const addressesOf = (section: Section): string[] =>
+  kindsOf(section).map((kind) => to.kind(":systemId", kind).slice(1));
+
 export const kindsOf = (section: Section): CatalogKind[] =>
   KIND_NAMES.filter((kind) => KINDS[kind].section === section);
 
+/** Addresses that every part links to. Of what is computed `lib/computations.ts` knows them by kind;
+ * a feature keeps its other addresses to itself. */
 export const to = {
   home: "/",
   runs: "/runs",
@@ -104,23 +112,10 @@ export const to = {
   newSystem: "/systems/new",
   system: (id: string) => `/systems/${id}`,
   topology: (system: string) => `/systems/${system}/topology`,
-  betterOverlay: (system: string) => `/systems/${system}/topology?evaluate=1`,
-  evaluations: (system: string) => `/systems/${system}/overlays/evaluations`,
-  evaluation: (system: string, id: string) => `/systems/${system}/overlays/evaluations/${id}`,
   kind: (system: string, kind: CatalogKind) => `/systems/${system}/${kind}`,
   newOf: (system: string, kind: CatalogKind) => `/systems/${system}/${kind}/new`,
   object: (system: string, kind: CatalogKind, id: string) => `/systems/${system}/${kind}/${id}`,
   utilityEditor: (system: string, id: string) => `/systems/${system}/utility-functions/${id}/edit`,
-  allocations: (system: string) => `/systems/${system}/allocations`,
-  optimize: (system: string) => `/systems/${system}/allocations?optimize=1`,
-  allocation: (id: string) => `/allocations/${id}`,
-  studies: (system: string) => `/systems/${system}/studies`,
-  newStudy: (system: string, allocation?: string) =>
-    `/systems/${system}/studies/new${allocation ? `?allocation=${allocation}` : ""}`,
-  copyOfStudy: (system: string, study: string) => `/systems/${system}/studies/new?from=${study}`,
-  study: (id: string) => `/studies/${id}`,
-  calibration: (system: string) => `/systems/${system}/resource-models`,
-  recomputation: (system: string) => `/systems/${system}/recomputation`,
   telemetry: (system: string) => `/systems/${system}/telemetry`,
   plans: "/plans",
   plan: (id: string) => `/plans/${id}`,
@@ -132,12 +127,8 @@ export const to = {
 export const opened = (system: string, kind: CatalogKind, id: string): string =>
   kind === "utility-functions" ? to.utilityEditor(system, id) : to.object(system, kind, id);
 
+/** The pages of a section: those that features bring, then the lists of its kinds. */
 export const sectionTabs = (system: string, section: Section) => [
-  ...(section === "topology"
-    ? [
-        { to: to.topology(system), label: "Map" },
-        { to: to.evaluations(system), label: "Evaluations" },
-      ]
-    : []),
+  ...tabsOf(section).map(({ address, label }) => ({ to: address(system), label })),
   ...kindsOf(section).map((kind) => ({ to: to.kind(system, kind), label: KINDS[kind].many })),
 ];

@@ -1,6 +1,6 @@
 /** Words for what the API names by identifiers: no page shows an identifier with underscores. */
 
-const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** What somebody or Weir did, as it follows a name: "Ines Moreau approved". */
 const ACTIONS: Record<string, string> = {

@@ -100,6 +100,15 @@ export const link = (change: Partial<Schemas["Link"]> = {}): Schemas["Link"] => 
   ...change,
 });
 
+/** What the run of an allocation has computed, in the fields of older servers, too. */
+const ANSWERED = {
+  allocation: "77777777-7777-4777-8777-777777777777",
+  study: null,
+  overlay_evaluation: null,
+  computed: { id: "77777777-7777-4777-8777-777777777777", name: "A-27" },
+  answer: { kind: "allocation", id: "77777777-7777-4777-8777-777777777777", name: "A-27" },
+} as const;
+
 export const run = (change: Partial<Schemas["Run"]> = {}): Schemas["Run"] => ({
   id: "66666666-6666-4666-8666-666666666666",
   number: 2041,
@@ -115,10 +124,7 @@ export const run = (change: Partial<Schemas["Run"]> = {}): Schemas["Run"] => ({
   model_version: 42,
   result_hash: "ab".repeat(32),
   kernel_version: "0.1.0",
-  allocation: "77777777-7777-4777-8777-777777777777",
-  study: null,
-  overlay_evaluation: null,
-  computed: null,
+  ...ANSWERED,
   asked_by: "Ines Moreau",
   asked_by_id: "5a111111-1111-4111-8111-111111111111",
   rerun_of: null,

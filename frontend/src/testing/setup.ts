@@ -5,6 +5,11 @@ import { notifications } from "@mantine/notifications";
 import { cleanup, configure } from "@testing-library/react";
 import { afterEach } from "vitest";
 
+import { gathered } from "@/app/manifests";
+import { register } from "@/lib/manifest";
+
+register(gathered);
+
 // A page that draws a map needs longer than a second where many tests share a core.
 configure({ asyncUtilTimeout: 5000 });
 

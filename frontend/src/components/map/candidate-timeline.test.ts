@@ -7,7 +7,7 @@ import {
 } from "./candidate-timeline";
 import { placeLabels } from "./labels";
 
-import { candidateDetail, systemTraffic } from "@/testing/overlay-samples";
+import { candidateDetail, systemTraffic } from "@/testing/evaluation-samples";
 
 const candidate = candidateDetail();
 const timeline = candidateTimeline(candidate);

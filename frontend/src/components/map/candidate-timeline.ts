@@ -2,7 +2,8 @@
 import type { PlayedBroker } from "./overlay-player";
 import { edgeKey, timelineOf, type Edge, type Move, type Timeline } from "./timeline";
 
-import type { CandidateDetail, SystemTraffic } from "@/api/overlays";
+import type { CandidateDetail } from "@/api/evaluations";
+import type { SystemTraffic } from "@/api/in-force";
 import type { CatalogTypes } from "@/api/catalog";
 import { rateText } from "@/lib/numbers";
 

@@ -1,6 +1,7 @@
 /** Identity, state, facts and commands of an allocation. */
 import { Link, useNavigate } from "react-router";
 
+import { allocationsAt } from "./addresses";
 import type { useMakePlan } from "./make-plan";
 
 import type { AllocationDetail } from "@/api/allocations";
@@ -13,6 +14,7 @@ import { PageHead, type Fact } from "@/components/ui/page";
 import { PlanLinks } from "@/components/ui/plan-links";
 import { StateBadge } from "@/components/ui/state-badge";
 import { tell, tellFailure } from "@/components/ui/toast";
+import { askAddress } from "@/lib/computations";
 import { to } from "@/lib/kinds";
 import { clockText, exactTime } from "@/lib/time";
 
@@ -88,7 +90,7 @@ export function AllocationHead({
         allocation.system
           ? [
               { label: system.data?.name ?? "System", to: to.topology(allocation.system) },
-              { label: "Allocation", to: to.allocations(allocation.system) },
+              { label: "Allocation", to: allocationsAt.list(allocation.system) },
             ]
           : [{ label: "Runs", to: to.runs }]
       }
@@ -105,7 +107,10 @@ export function AllocationHead({
       commands={
         <>
           {mayOptimize && allocation.system ? (
-            <Link className="btn" to={to.newStudy(allocation.system, allocation.id)}>
+            <Link
+              className="btn"
+              to={askAddress("study", allocation.system, { allocation: allocation.id })}
+            >
               <Icon name="adjustments" small />
               What-if
             </Link>
@@ -116,7 +121,7 @@ export function AllocationHead({
             </Command>
           ) : null}
           {mayOptimize && allocation.system ? (
-            <Link className={mayPlan ? "btn" : "btn pri"} to={to.optimize(allocation.system)}>
+            <Link className={mayPlan ? "btn" : "btn pri"} to={allocationsAt.ask(allocation.system)}>
               <Icon name="play" small />
               Optimize
             </Link>

@@ -1,21 +1,19 @@
 /** The allocations of one system, newest first, and the command that makes the next. */
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useParams, useSearchParams } from "react-router";
+import { Link, useParams, useSearchParams } from "react-router";
 
+import { allocationsAt } from "./addresses";
 import { OptimizeDialog } from "./optimize-dialog";
 
 import { allocationsQuery, type Allocation } from "@/api/allocations";
-import { useLive } from "@/api/live";
+import { ACTIVE, useLive } from "@/api/live";
 import { useSystem } from "@/api/systems";
 import { Command } from "@/components/ui/command";
 import type { Column } from "@/components/ui/data-table";
 import { Icon } from "@/components/ui/icons";
-import { createdColumn, ListPanel, tookSeconds } from "@/components/ui/list-panel";
-import { pageAsked, useListAddress } from "@/components/ui/list-tools";
-import { PageHead } from "@/components/ui/page";
+import { ListPage } from "@/components/ui/list-page";
+import { createdColumn, tookSeconds } from "@/components/ui/list-panel";
 import { StateBadge } from "@/components/ui/state-badge";
 import { UnitNumber } from "@/components/ui/unit-number";
-import { useCurrentSystemIs } from "@/lib/current-system";
 import { to } from "@/lib/kinds";
 import { fixed, gapText, UNKNOWN } from "@/lib/numbers";
 
@@ -25,7 +23,7 @@ const COLUMNS: Column<Allocation>[] = [
     title: "Allocation",
     orderBy: "number",
     cell: (row) => (
-      <Link className="ent" to={to.allocation(row.id)}>
+      <Link className="ent" to={allocationsAt.one(row.id)}>
         A-{row.number}
       </Link>
     ),
@@ -76,17 +74,9 @@ const COLUMNS: Column<Allocation>[] = [
 
 export default function AllocationsPage() {
   const { systemId = "" } = useParams();
-  useCurrentSystemIs(systemId);
-  const navigate = useNavigate();
-  const system = useSystem(systemId);
+  const system = useSystem(systemId).data;
   const runs = useLive((all) => all.runs);
   const [params, setParams] = useSearchParams();
-  const address = useListAddress([], "");
-  const list = useQuery({
-    ...allocationsQuery({ system: systemId, ...pageAsked(address) }),
-    placeholderData: keepPreviousData,
-  });
-  const mayOptimize = system.data?.allowed_commands.includes("optimize") ?? false;
   const ask = (open: boolean) =>
     setParams(
       (old) => {
@@ -98,56 +88,40 @@ export default function AllocationsPage() {
       { replace: true },
     );
   const active = Object.values(runs).filter(
-    (run) => run.system === systemId && ["queued", "running"].includes(run.state),
+    (run) => run.kind === "allocation" && run.system === systemId && ACTIVE.includes(run.state),
   );
-  const button = mayOptimize ? (
-    <Command primary icon="play" onClick={() => ask(true)}>
-      Optimize
-    </Command>
-  ) : null;
   return (
-    <>
-      <PageHead
-        title="Allocation"
-        crumbs={[{ label: system.data?.name ?? "System", to: to.topology(systemId) }]}
-        commands={button}
-        plainFacts={
+    <ListPage
+      title="Allocation"
+      list="Allocations"
+      about={`${system ? `model v${fixed(system.model_version)}. ` : ""}Rates, admitted consumers and prices that runs have found for this system.`}
+      system={systemId}
+      query={allocationsQuery}
+      columns={COLUMNS}
+      newestFirst
+      empty="An allocation gives every topic its rate and every class its admitted consumers. This system has none yet."
+      command={
+        <Command primary icon="play" onClick={() => ask(true)}>
+          Optimize
+        </Command>
+      }
+      needs="optimize"
+      address={(row) => allocationsAt.one(row.id)}
+    >
+      {active.map((run) => (
+        <div className="note" key={run.id}>
+          <Icon name="progress" />
           <span>
-            {system.data ? `model v${fixed(system.data.model_version)}. ` : ""}
-            Rates, admitted consumers and prices that runs have found for this system.
+            <Link to={to.run(run.id)}>R-{run.number}</Link> is {run.state}
+            {run.progress.iteration === undefined
+              ? "."
+              : `, iteration ${fixed(run.progress.iteration)}, best utility ${fixed(run.progress.best_utility, 1)}.`}
           </span>
-        }
-      />
-      <div className="main">
-        {active.map((run) => (
-          <div className="note" key={run.id}>
-            <Icon name="progress" />
-            <span>
-              <Link to={to.run(run.id)}>R-{run.number}</Link> is {run.state}
-              {run.progress.iteration === undefined
-                ? "."
-                : `, iteration ${fixed(run.progress.iteration)}, best utility ${fixed(run.progress.best_utility, 1)}.`}
-            </span>
-          </div>
-        ))}
-        <ListPanel
-          title="Allocations"
-          query={list}
-          address={address}
-          columns={COLUMNS}
-          newestFirst
-          empty="An allocation gives every topic its rate and every class its admitted consumers. This system has none yet."
-          command={button}
-          onOpen={(row) => void navigate(to.allocation(row.id))}
-        />
-      </div>
-      {system.data && mayOptimize ? (
-        <OptimizeDialog
-          system={system.data}
-          open={params.has("optimize")}
-          onClose={() => ask(false)}
-        />
+        </div>
+      ))}
+      {system?.allowed_commands.includes("optimize") ? (
+        <OptimizeDialog system={system} open={params.has("optimize")} onClose={() => ask(false)} />
       ) : null}
-    </>
+    </ListPage>
   );
 }

@@ -1,9 +1,10 @@
-import { screen, waitFor, within } from "@testing-library/react";
+import { act, screen, waitFor, within } from "@testing-library/react";
 
 import AllocationPage from "./allocation-page";
 import AllocationsPage from "./allocations-page";
 import { byRank, scarcest, tally } from "./outcome";
 
+import { hear } from "@/api/live";
 import { plan, planDetail } from "@/testing/plan-samples";
 import { renderPage } from "@/testing/render";
 import {
@@ -50,6 +51,27 @@ const answers = {
     );
   },
 };
+
+it("announces the runs of its own kind, and of this system", async () => {
+  serve(answers);
+  const told = (number: number, run_kind?: string, system = SYSTEM) => ({
+    ...{ kind: "run", id: `told-${number}`, number, system, state: "running", attempt: 1 },
+    ...{ method: "lrgp", progress: {}, cancel_requested: false, failure: "", run_kind },
+  });
+  const at = `/systems/${SYSTEM}/allocations`;
+  const { queries } = renderPage(<AllocationsPage />, "/systems/:systemId/allocations", at);
+  act(() => {
+    hear(queries, told(1, "allocation"));
+    hear(queries, told(2, "study"));
+    hear(queries, told(3));
+    hear(queries, told(4, "allocation", "another system"));
+  });
+  expect(await screen.findByRole("link", { name: "R-1" })).toBeInTheDocument();
+  for (const name of ["R-2", "R-3", "R-4"]) {
+    expect(screen.queryByRole("link", { name })).toBeNull();
+  }
+  act(() => hear(queries, { kind: "snapshot", runs: [] }));
+});
 
 describe("an allocation", () => {
   it("shows figures, rates, classes, loads and the comparison, all from the answers", async () => {

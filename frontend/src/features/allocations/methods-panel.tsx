@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
 
+import { allocationsAt } from "./addresses";
 import { secondsOf } from "./figures";
 
 import { methodsQuery, useCompare, type Allocation, type Standing } from "@/api/allocations";
@@ -76,7 +77,7 @@ function Found({ row }: { row: Standing }) {
   if (allocation === null && run === null) return <span className="faint">not computed</span>;
   return (
     <>
-      {allocation ? <Link to={to.allocation(allocation.id)}>A-{allocation.number}</Link> : null}
+      {allocation ? <Link to={allocationsAt.one(allocation.id)}>A-{allocation.number}</Link> : null}
       {allocation && run ? " " : null}
       {run ? (
         <Link to={to.run(run.id)} title={run.failure || `run R-${run.number}`}>

@@ -12,6 +12,7 @@ import {
 } from "@/api/allocations";
 import { Icon } from "@/components/ui/icons";
 import { Failure, Loading, Panel } from "@/components/ui/panel";
+import { askAddress } from "@/lib/computations";
 import { to } from "@/lib/kinds";
 import { fixed, rateText } from "@/lib/numbers";
 import { problemOf } from "@/lib/problem";
@@ -193,7 +194,7 @@ export function WhyPanel({
               >
                 {row.consumer_class} in the catalog
               </Link>{" "}
-              · <Link to={to.newStudy(system, allocation)}>Try in what-if</Link>
+              · <Link to={askAddress("study", system, { allocation })}>Try in what-if</Link>
             </div>
           ) : null}
         </>

@@ -1,5 +1,4 @@
 /** Who did what, when and why, over the whole installation. */
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
 
@@ -8,16 +7,7 @@ import { useSystems } from "@/api/systems";
 import { Differences, valueText } from "@/components/ui/audit-trail";
 import type { Column } from "@/components/ui/data-table";
 import { Dialog } from "@/components/ui/dialogs";
-import { ListPanel } from "@/components/ui/list-panel";
-import {
-  FilterSelect,
-  pageAsked,
-  useListAddress,
-  WHO_AND_WHEN,
-  WhoAndWhen,
-  whoAndWhen,
-} from "@/components/ui/list-tools";
-import { PageHead } from "@/components/ui/page";
+import { ListPage } from "@/components/ui/list-page";
 import { kindOfAudit, KINDS, to } from "@/lib/kinds";
 import { UNKNOWN } from "@/lib/numbers";
 import { clockText, exactTime } from "@/lib/time";
@@ -73,15 +63,7 @@ function summary(entry: AuditEntry): string {
 export default function AuditPage() {
   const systems = useSystems().data?.results ?? [];
   const nameOf = (id: string | null) => systems.find((system) => system.id === id)?.name;
-  const address = useListAddress(["system", "action", ...WHO_AND_WHEN], "");
   const [open, setOpen] = useState<AuditEntry | null>(null);
-  const query = {
-    system: address.filters.system || undefined,
-    action: address.filters.action || undefined,
-    ...whoAndWhen(address.filters),
-    ...pageAsked(address),
-  };
-  const audit = useQuery({ ...auditQuery(query), placeholderData: keepPreviousData });
   const columns: Column<AuditEntry>[] = [
     {
       key: "at",
@@ -128,42 +110,28 @@ export default function AuditPage() {
     },
   ];
   return (
-    <>
-      <PageHead
-        title="Audit"
-        plainFacts={<span>The record can only grow; nothing in it is changed or deleted.</span>}
-      />
-      <div className="main">
-        <ListPanel
-          title="Entries"
-          label="Audit"
-          query={audit}
-          address={address}
-          search="Find entries"
-          tools={
-            <>
-              <FilterSelect
-                label="System"
-                value={address.filters.system ?? ""}
-                options={systems.map((system) => ({ value: system.id, label: system.name }))}
-                onChange={(value) => address.setFilter("system", value)}
-              />
-              <FilterSelect
-                label="Action"
-                value={address.filters.action ?? ""}
-                options={ACTIONS.map((action) => ({ value: action, label: actionWord(action) }))}
-                onChange={(value) => address.setFilter("action", value)}
-              />
-              <WhoAndWhen address={address} />
-            </>
-          }
-          columns={columns}
-          sortable={false}
-          newestFirst
-          empty="Every edit, run and sign of change is recorded here."
-          onOpen={setOpen}
-        />
-      </div>
+    <ListPage
+      title="Audit"
+      list="Entries"
+      label="Audit"
+      about="The record can only grow; nothing in it is changed or deleted."
+      query={auditQuery}
+      search="Find entries"
+      filters={[
+        "system",
+        {
+          name: "action",
+          label: "Action",
+          options: ACTIONS.map((action) => ({ value: action, label: actionWord(action) })),
+        },
+      ]}
+      who="Person"
+      columns={columns}
+      sortable={false}
+      newestFirst
+      empty="Every edit, run and sign of change is recorded here."
+      onOpen={setOpen}
+    >
       <Dialog
         title={open ? `${open.actor_name}, ${exactTime(open.at)}` : ""}
         open={open !== null}
@@ -190,6 +158,6 @@ export default function AuditPage() {
           </div>
         ) : null}
       </Dialog>
-    </>
+    </ListPage>
   );
 }

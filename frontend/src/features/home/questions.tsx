@@ -12,6 +12,7 @@ import { LoadBar } from "@/components/ui/bars";
 import { Icon } from "@/components/ui/icons";
 import { QueryBody } from "@/components/ui/panel";
 import { Badge, LoadBadge, StateBadge } from "@/components/ui/state-badge";
+import { answerAddress, askAddress } from "@/lib/computations";
 import { to } from "@/lib/kinds";
 import { isOver, loadState } from "@/lib/load";
 import { countText, fixed, percentText, relativeChange, UNKNOWN } from "@/lib/numbers";
@@ -135,7 +136,7 @@ export function waitingOf(systems: readonly Overview[]): Waiting[] {
           icon: "play",
           title: `${system.name} was never optimized`,
           note: `${countText(system.topics, "topic")} without a rate`,
-          link: to.optimize(system.id),
+          link: askAddress("allocation", system.id),
           verb: "Optimize",
           age: "",
         },
@@ -149,7 +150,7 @@ export function waitingOf(systems: readonly Overview[]): Waiting[] {
           icon: "edit",
           title: `The model of ${system.name} moved on`,
           note: `v${fixed(from)} to v${fixed(system.model_version)} since A-${system.latest_allocation.number}`,
-          link: to.optimize(system.id),
+          link: askAddress("allocation", system.id),
           verb: "Optimize",
           age: ageText(system.latest_allocation.created_at),
         },
@@ -324,7 +325,7 @@ function LatestAllocations({ systems }: { systems: readonly Overview[] }) {
                       <td className="rest">
                         <Link
                           className="ent"
-                          to={to.allocation(row.id)}
+                          to={answerAddress("allocation", row.system, row.id)}
                           style={{ color: "var(--text)" }}
                         >
                           A-{row.number} {nameOf(row.system)}

@@ -7,6 +7,7 @@ import type { Overview } from "@/api/allocations";
 import { LevelStrip } from "@/components/ui/bars";
 import { Scroll } from "@/components/ui/scroll";
 import { Badge, StateBadge } from "@/components/ui/state-badge";
+import { answerAddress, listAddress } from "@/lib/computations";
 import { to } from "@/lib/kinds";
 import { loadState } from "@/lib/load";
 import { countText, fixed, gapText, UNKNOWN } from "@/lib/numbers";
@@ -185,12 +186,18 @@ export function SystemsTable({
                 <td>
                   {allocation ? (
                     <>
-                      <Link to={to.allocation(allocation.id)}>A-{allocation.number}</Link>
+                      <Link to={answerAddress("allocation", system.id, allocation.id)}>
+                        A-{allocation.number}
+                      </Link>
                       <div className="two">
                         {system.allocation_in_force ? "in force" : "proposed"}
                         {newer ? (
                           <>
-                            , <Link to={to.allocation(newer.id)}>A-{newer.number}</Link> proposed
+                            ,{" "}
+                            <Link to={answerAddress("allocation", system.id, newer.id)}>
+                              A-{newer.number}
+                            </Link>{" "}
+                            proposed
                           </>
                         ) : (
                           `, ${ageText(allocation.created_at)} ago`
@@ -198,7 +205,7 @@ export function SystemsTable({
                       </div>
                     </>
                   ) : (
-                    <Link to={to.allocations(system.id)}>none yet</Link>
+                    <Link to={listAddress("allocation", system.id)}>none yet</Link>
                   )}
                 </td>
                 <td className="n">

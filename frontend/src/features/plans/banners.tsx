@@ -7,6 +7,7 @@ import { useSystem } from "@/api/systems";
 import { Command } from "@/components/ui/command";
 import { Note } from "@/components/ui/dialogs";
 import { tell, tellFailure } from "@/components/ui/toast";
+import { askAddress } from "@/lib/computations";
 import { to } from "@/lib/kinds";
 
 function PlanAgain({ plan }: { plan: PlanDetail }) {
@@ -34,7 +35,7 @@ function PlanAgain({ plan }: { plan: PlanDetail }) {
         </Command>
       ) : null}
       {mayOptimize ? (
-        <Link className="btn sm" to={to.optimize(plan.system)}>
+        <Link className="btn sm" to={askAddress("allocation", plan.system)}>
           Optimize the model as it is now
         </Link>
       ) : null}

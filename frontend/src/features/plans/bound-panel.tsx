@@ -1,7 +1,7 @@
 /** How far a plan of an overlay may be from the best there is. */
 import { memo } from "react";
 
-import type { CandidateDetail } from "@/api/overlays";
+import type { CandidateDetail } from "@/api/evaluations";
 import { BoundRows } from "@/components/map/bound";
 import { Panel } from "@/components/ui/panel";
 import { countText } from "@/lib/numbers";

@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { useNavigate } from "react-router";
 
-import { usePlanAgain, type CandidateDetail } from "@/api/overlays";
+import { usePlanAgain, type CandidateDetail } from "@/api/evaluations";
 import { Command } from "@/components/ui/command";
 import { ConfirmDialog } from "@/components/ui/dialogs";
 import { to } from "@/lib/kinds";

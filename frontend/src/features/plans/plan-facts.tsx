@@ -3,10 +3,10 @@ import { Link } from "react-router";
 
 import { executeReason } from "./plan-commands";
 import type { PlanTree } from "./use-tree";
-import { kindIcon, kindWord } from "./words";
 
 import type { Execution, PlanDetail } from "@/api/plans";
 import type { Fact } from "@/components/ui/page";
+import { answerAddress, computationOf, planKind } from "@/lib/computations";
 import { to } from "@/lib/kinds";
 import { ageText, clockText, exactTime } from "@/lib/time";
 
@@ -15,13 +15,15 @@ export function factsOf(
   execution: Execution | undefined,
   tree: PlanTree,
 ): Fact[] {
+  const kind = planKind(plan.kind);
+  const source = computationOf(plan.source.kind);
   return [
     {
       key: "kind",
-      icon: kindIcon(plan.kind),
+      icon: kind.icon,
       text: (
         <>
-          {kindWord(plan.kind)}, <Link to={to.topology(plan.system)}>{plan.system_name}</Link>
+          {kind.word}, <Link to={to.topology(plan.system)}>{plan.system_name}</Link>
         </>
       ),
     },
@@ -44,14 +46,14 @@ export function factsOf(
         </>
       ),
     },
-    ...(plan.source.kind === "allocation" && plan.source.id
+    ...(source && plan.source.id
       ? [
           {
             key: "source",
-            icon: "adjustments" as const,
+            icon: source.icon,
             text: (
               <>
-                from <Link to={to.allocation(plan.source.id)}>{plan.source.name}</Link>
+                from <Link to={source.answer(plan.system, plan.source.id)}>{plan.source.name}</Link>
                 {plan.run && plan.run_name ? (
                   <>
                     , run <Link to={to.run(plan.run)}>{plan.run_name}</Link>
@@ -79,11 +81,11 @@ export function factsOf(
       ? [
           {
             key: "candidate",
-            icon: "affiliate" as const,
+            icon: kind.icon,
             text: (
               <>
                 from {tree.candidate.title} of{" "}
-                <Link to={to.evaluation(plan.system, tree.candidate.evaluation)}>
+                <Link to={answerAddress(plan.kind, plan.system, tree.candidate.evaluation)}>
                   {tree.candidate.evaluation_name}
                 </Link>
               </>

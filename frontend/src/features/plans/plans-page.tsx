@@ -1,31 +1,20 @@
 /** Plans: what waits for me, what is open, what was carried out. */
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { Link, useNavigate } from "react-router";
+import { Link } from "react-router";
 
 import { headwayOf } from "./phases";
-import { kindWord, stateShown } from "./words";
+import { stateShown } from "./words";
 
+import type { ListQuery } from "@/api/catalog";
 import { plansQuery, type Plan, type PlansQuery } from "@/api/plans";
-import { useSystems } from "@/api/systems";
 import type { Column } from "@/components/ui/data-table";
-import { ListPanel } from "@/components/ui/list-panel";
-import {
-  FilterSelect,
-  pageAsked,
-  useListAddress,
-  WHO_AND_WHEN,
-  WhoAndWhen,
-  whoAndWhen,
-} from "@/components/ui/list-tools";
-import { PageHead, Segments } from "@/components/ui/page";
+import { ListPage } from "@/components/ui/list-page";
 import { StateBadge } from "@/components/ui/state-badge";
+import { planKind, planKinds } from "@/lib/computations";
 import { to } from "@/lib/kinds";
 import { countText, fixed, UNKNOWN } from "@/lib/numbers";
 import { ageText, exactTime } from "@/lib/time";
 
-type Tab = "mine" | "open" | "executed" | "all";
-
-const TABS: readonly { value: Tab; label: string; query: PlansQuery; empty: string }[] = [
+const TABS: readonly { value: string; label: string; query: PlansQuery; empty: string }[] = [
   {
     value: "mine",
     label: "Waiting for me",
@@ -105,7 +94,7 @@ const COLUMNS: Column<Plan>[] = [
     title: "System",
     cell: (plan) => <Link to={to.topology(plan.system)}>{plan.system_name}</Link>,
   },
-  { key: "kind", title: "Kind", orderBy: "kind", cell: (plan) => kindWord(plan.kind) },
+  { key: "kind", title: "Kind", orderBy: "kind", cell: (plan) => planKind(plan.kind).word },
   { key: "author", title: "Author", cell: (plan) => plan.author ?? "Weir" },
   {
     key: "age",
@@ -148,70 +137,29 @@ const COLUMNS: Column<Plan>[] = [
   { key: "execution", title: "Actions done", cell: (plan) => <Progress plan={plan} /> },
 ];
 
+const plansOf = (asked: ListQuery, tab: string) =>
+  plansQuery({ ...TABS.find(({ value }) => value === tab)?.query, ...asked });
+
 export default function PlansPage() {
-  const navigate = useNavigate();
-  const systems = useSystems().data?.results ?? [];
-  const address = useListAddress(["tab", "system", "kind", ...WHO_AND_WHEN], "");
-  const tab = TABS.find((entry) => entry.value === address.filters.tab) ?? TABS[1];
-  const query: PlansQuery = {
-    ...tab?.query,
-    system: address.filters.system || undefined,
-    kind: address.filters.kind || undefined,
-    ...whoAndWhen(address.filters),
-    ...pageAsked(address),
-  };
-  const plans = useQuery({ ...plansQuery(query), placeholderData: keepPreviousData });
-  const rows = plans.data?.results ?? [];
-  const kinds = [...new Set(["allocation", ...rows.map((plan) => plan.kind)])];
   return (
-    <>
-      <PageHead
-        title="Plans"
-        plainFacts={
-          <span>
-            A plan is the steps from what is in force to what was proposed; people approve it before
-            any broker changes.
-          </span>
-        }
-      />
-      <div className="main">
-        <ListPanel
-          title="Plans"
-          query={plans}
-          address={address}
-          kept={["tab"]}
-          search="Find plans"
-          tools={
-            <>
-              <FilterSelect
-                label="System"
-                value={address.filters.system ?? ""}
-                options={systems.map((system) => ({ value: system.id, label: system.name }))}
-                onChange={(value) => address.setFilter("system", value)}
-              />
-              <FilterSelect
-                label="Kind"
-                value={address.filters.kind ?? ""}
-                options={kinds.map((kind) => ({ value: kind, label: kindWord(kind) }))}
-                onChange={(value) => address.setFilter("kind", value)}
-              />
-              <WhoAndWhen address={address} who="Author" />
-            </>
-          }
-          right={
-            <Segments<Tab>
-              label="Which plans"
-              value={tab?.value ?? "open"}
-              options={TABS}
-              onChange={(value) => address.setFilter("tab", value === "open" ? "" : value)}
-            />
-          }
-          columns={COLUMNS}
-          empty={tab?.empty}
-          onOpen={(plan) => void navigate(to.plan(plan.id))}
-          tall
-        />
-      </div>
-    </>
+    <ListPage
+      title="Plans"
+      about="A plan is the steps from what is in force to what was proposed; people approve it before any broker changes."
+      query={plansOf}
+      choice={{ name: "tab", label: "Which plans", usual: "open", options: TABS }}
+      search="Find plans"
+      filters={[
+        "system",
+        {
+          name: "kind",
+          label: "Kind",
+          options: planKinds().map(({ kind, word }) => ({ value: kind, label: word })),
+        },
+      ]}
+      who="Author"
+      columns={COLUMNS}
+      address={(plan) => to.plan(plan.id)}
+      tall
+    />
   );
 }

@@ -3,7 +3,7 @@ import { useState } from "react";
 
 import { ActionTitle, undoWords } from "./action-title";
 
-import type { CandidateDetail } from "@/api/overlays";
+import type { CandidateDetail } from "@/api/evaluations";
 import type { PlanDetail, PlanStep } from "@/api/plans";
 import { PageFoot, usePaged } from "@/components/ui/paged";
 import { Panel } from "@/components/ui/panel";

@@ -2,9 +2,9 @@ import { screen, waitFor, within } from "@testing-library/react";
 
 import PlanPage from "./plan-page";
 
-import type { CandidateDetail } from "@/api/overlays";
+import type { CandidateDetail } from "@/api/evaluations";
 import type { PlanDetail } from "@/api/plans";
-import { BETTER, candidateDetail, systemTraffic } from "@/testing/overlay-samples";
+import { BETTER, candidateDetail, systemTraffic } from "@/testing/evaluation-samples";
 import { answers } from "@/testing/plan-answers";
 import { PLAN, planDetail } from "@/testing/plan-samples";
 import { renderPage } from "@/testing/render";

@@ -5,13 +5,8 @@ import { useMemo } from "react";
 import { movesOf, stepsDone } from "./step-view";
 import type { PlanMap } from "./use-plan-map";
 
-import {
-  CANDIDATE,
-  candidateQuery,
-  trafficQuery,
-  type CandidateDetail,
-  type SystemTraffic,
-} from "@/api/overlays";
+import { CANDIDATE, candidateQuery, type CandidateDetail } from "@/api/evaluations";
+import { trafficQuery, type SystemTraffic } from "@/api/in-force";
 import { MOVING, type Execution, type PlanDetail } from "@/api/plans";
 import { pairOf, tellsOf } from "@/components/map/candidate-timeline";
 import { startOf, timelineOf, type Timeline } from "@/components/map/timeline";

@@ -2,14 +2,7 @@
 import type { Execution, Plan } from "@/api/plans";
 import type { IconName } from "@/components/ui/icons";
 import { MINUS } from "@/lib/numbers";
-
-const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
-
-/** "allocation" as a word for people; later kinds of proposal name themselves. */
-export const kindWord = (kind: string) => capital(kind.replaceAll("_", " "));
-
-export const kindIcon = (kind: string): IconName =>
-  kind === "allocation" ? "adjustments" : kind === "overlay" ? "affiliate" : "plan";
+import { capital, plainWords } from "@/lib/words";
 
 /** What a row of the before-and-after table changes, by kind of action and unit. */
 export function changeWord(kind: string, unit: string): string {
@@ -18,7 +11,7 @@ export function changeWord(kind: string, unit: string): string {
   if (kind === "carry_flow") return "Flows carried";
   if (kind === "serve_class") return "Classes served";
   if (unit === "link") return "Links";
-  return kindWord(kind);
+  return capital(plainWords(kind));
 }
 
 const BESIDE_RUNNING: readonly Execution["state"][] = [

@@ -1,23 +1,12 @@
 /** What schedules and triggers have in common: subject, method, time limit, what happens then, paused. */
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 
-import { SUBJECTS, THENS } from "./words";
+import { subjectOf, subjects, type RuleDraft } from "./rule-draft";
+import { THENS } from "./words";
 
-import { optimizersQuery } from "@/api/allocations";
-import { methodsQuery } from "@/api/overlays";
-import type { Subject } from "@/api/recomputation";
+import { keys } from "@/api/query-keys";
 import { CheckField, ChoiceField, NumberField } from "@/components/ui/fields";
 import { messageFor, type FieldProblem } from "@/lib/problem";
-
-type Shared = {
-  subject: Subject;
-  method: string;
-  benefit: string;
-  limit: string;
-  then: string;
-  enabled: boolean;
-  takeOver: boolean;
-};
 
 export function RuleFields({
   draft,
@@ -25,37 +14,40 @@ export function RuleFields({
   errors,
   answerable,
 }: {
-  draft: Shared;
-  set: (change: Partial<Shared>) => void;
+  draft: RuleDraft;
+  set: (change: Partial<RuleDraft>) => void;
   errors: readonly FieldProblem[];
   /** Who answers for its plans now; nobody yet where it is new. */
   answerable?: string | null;
 }) {
-  const overlay = draft.subject === "overlay";
-  const optimizers = useQuery({ ...optimizersQuery, enabled: !overlay });
-  const designers = useQuery({ ...methodsQuery, enabled: overlay });
-  const known = overlay ? designers.data?.results : optimizers.data?.results;
-  const methods = (known ?? []).map((row) => ({ value: row.name, label: row.title }));
+  const queries = useQueryClient();
+  const subject = subjectOf(draft.subject);
+  const known = useQuery({
+    queryKey: keys.recomputation.methods(draft.subject),
+    queryFn: () => subject?.methods(queries) ?? [],
+    staleTime: Infinity,
+  });
+  const methods = (known.data ?? []).map(({ name, title }) => ({ value: name, label: title }));
   return (
     <>
       <div className="grid2">
         <ChoiceField
           label="Recomputes"
           required
-          options={SUBJECTS.map(({ value, label }) => ({ value, label }))}
+          options={subjects().map(({ kind, label }) => ({ value: kind, label }))}
           value={draft.subject}
           // Each has methods of its own.
-          onChange={(subject) => set({ subject: subject as Subject, method: "" })}
-          hint={SUBJECTS.find(({ value }) => value === draft.subject)?.about}
+          onChange={(subject) => set({ subject, method: "" })}
+          hint={subject?.about}
           error={messageFor(errors, "subject")}
         />
-        {overlay ? (
+        {subject?.benefit ? (
           <NumberField
             label="Least net benefit"
-            unit="link messages"
+            unit={subject.benefit.unit}
             value={draft.benefit}
             onChange={(benefit) => set({ benefit })}
-            hint="Only a candidate worth more than this becomes a plan."
+            hint={subject.benefit.hint}
             error={messageFor(errors, "least_benefit")}
           />
         ) : null}
@@ -67,7 +59,7 @@ export function RuleFields({
           options={methods}
           value={draft.method}
           onChange={(method) => set({ method })}
-          hint={overlay ? "Left open: all of them." : "Left open: the installation's own."}
+          hint={subject?.anyMethod}
           error={messageFor(errors, "method")}
         />
         <NumberField

@@ -1,22 +1,16 @@
-/** A schedule as it is typed: numbers stay text until they are saved. */
-import type { Schedule, ScheduleBody, Subject, Then, Timing } from "@/api/recomputation";
+/** A schedule as it is typed. */
+import { ruleBody, ruleDraft, type RuleDraft } from "./rule-draft";
+
+import type { Schedule, ScheduleBody, Timing } from "@/api/recomputation";
 import { parseNumber } from "@/components/ui/fields";
 import type { FieldProblem } from "@/lib/problem";
 
-export type ScheduleDraft = {
-  name: string;
+export type ScheduleDraft = RuleDraft & {
   clock: "interval" | "cron";
   count: string;
   unit: string;
   cron: string;
   timezone: string;
-  subject: Subject;
-  method: string;
-  benefit: string;
-  limit: string;
-  then: string;
-  enabled: boolean;
-  takeOver: boolean;
 };
 
 export const UNITS = [
@@ -40,20 +34,12 @@ export function scheduleDraft(row: Schedule | null): ScheduleDraft {
   const every = row?.every_s ?? null;
   const unit = every === null ? "3600" : largestUnit(every);
   return {
-    name: row?.name ?? "",
+    ...ruleDraft(row),
     clock: row?.cron ? "cron" : "interval",
     count: every === null ? "1" : String(every / Number(unit)),
     unit,
     cron: row?.cron ?? "",
     timezone: row?.timezone ?? "UTC",
-    subject: row?.subject ?? "allocation",
-    method: row?.method ?? "",
-    benefit: String(row?.least_benefit ?? 0),
-    limit:
-      row?.time_limit_s === null || row?.time_limit_s === undefined ? "" : String(row.time_limit_s),
-    then: row?.then ?? "draft",
-    enabled: row?.enabled ?? true,
-    takeOver: false,
   };
 }
 
@@ -70,50 +56,18 @@ export function timingOf(draft: ScheduleDraft): Timing | null {
   return seconds > 0 ? { every_s: seconds, cron: "", timezone } : null;
 }
 
-export function limitOf(text: string): { limit: number | null } | { errors: FieldProblem[] } {
-  const limit = parseNumber(text);
-  return limit === undefined
-    ? { errors: [{ field: "time_limit_s", message: "A number is needed here." }] }
-    : { limit };
-}
-
-/** What is asked of overlays alone; allocations have no net benefit, so 0 takes back what was set. */
-export function benefitOf(draft: {
-  subject: Subject;
-  benefit: string;
-}): { benefit: { least_benefit: number } } | { errors: FieldProblem[] } {
-  if (draft.subject !== "overlay") return { benefit: { least_benefit: 0 } };
-  const value = parseNumber(draft.benefit);
-  return value === undefined || value === null
-    ? { errors: [{ field: "least_benefit", message: "A number is needed here." }] }
-    : { benefit: { least_benefit: value } };
-}
-
 export function scheduleBody(
   draft: ScheduleDraft,
 ): { body: ScheduleBody } | { errors: FieldProblem[] } {
+  const errors: FieldProblem[] = [];
   const timing = timingOf(draft);
   if (timing === null) {
-    const field = draft.clock === "cron" ? "cron" : "every_s";
-    const message =
-      draft.clock === "cron" ? "A cron expression is needed here." : "A number is needed here.";
-    return { errors: [{ field, message }] };
+    errors.push(
+      draft.clock === "cron"
+        ? { field: "cron", message: "A cron expression is needed here." }
+        : { field: "every_s", message: "A number is needed here." },
+    );
   }
-  const limit = limitOf(draft.limit);
-  if ("errors" in limit) return limit;
-  const benefit = benefitOf(draft);
-  if ("errors" in benefit) return benefit;
-  return {
-    body: {
-      name: draft.name.trim(),
-      enabled: draft.enabled,
-      subject: draft.subject,
-      method: draft.method,
-      ...benefit.benefit,
-      time_limit_s: limit.limit,
-      then: draft.then as Then,
-      ...timing,
-      ...(draft.takeOver ? { take_over: true } : {}),
-    },
-  };
+  const body = { ...ruleBody(draft, errors), ...timing };
+  return errors.length > 0 ? { errors } : { body };
 }

@@ -1,6 +1,9 @@
 /** The words of recomputation: what triggers watch, what happens then, what became of it. */
-import type { Firing, Subject, Then, Trigger, TriggerKind } from "@/api/recomputation";
+import { subjectOf } from "./rule-draft";
+
+import type { Firing, Then, Trigger, TriggerKind } from "@/api/recomputation";
 import type { Option } from "@/components/ui/fields";
+import { computationTitle } from "@/lib/computations";
 import { fixed, percentText, UNKNOWN } from "@/lib/numbers";
 
 export const THENS: readonly Option[] = [
@@ -12,21 +15,9 @@ export const THENS: readonly Option[] = [
 export const thenWord = (then: Then | undefined) =>
   THENS.find((option) => option.value === then)?.label ?? UNKNOWN;
 
-export const SUBJECTS: readonly { value: Subject; label: string; about: string }[] = [
-  {
-    value: "allocation",
-    label: "The allocation",
-    about: "Rates and admitted consumers are computed again.",
-  },
-  {
-    value: "overlay",
-    label: "The overlay",
-    about: "Candidates for a better tree are compared again; doing nothing is one of them.",
-  },
-];
-
-export const subjectWord = (subject: Subject | undefined) =>
-  subject === "overlay" ? "Overlay" : "Allocation";
+/** In a table. */
+export const subjectWord = (subject: string | undefined) =>
+  subject === undefined ? UNKNOWN : (subjectOf(subject)?.word ?? computationTitle(subject));
 
 type KindWords = { label: string; unit: "%" | "SLOs"; about: string };
 

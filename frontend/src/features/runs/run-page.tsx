@@ -4,16 +4,17 @@ import { useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 
 import { InfeasibilityPanel } from "./infeasibility-panel";
+import { figuresOf, shareOf } from "./run-figures";
 
 import { allocationQuery } from "@/api/allocations";
 import { useLive } from "@/api/live";
 import { usePlansOf } from "@/api/plans";
-import { ENDED, runQuery, useCancelRun, useRerun, type RunDetail } from "@/api/runs";
+import { answerOf, ENDED, runQuery, useCancelRun, useRerun, type RunDetail } from "@/api/runs";
 import { valueText } from "@/components/ui/audit-trail";
 import { Command } from "@/components/ui/command";
 import { ConvergenceChart, pointsOf } from "@/components/ui/convergence-chart";
 import { ConfirmDialog, Note } from "@/components/ui/dialogs";
-import { FigureStrip, type Figure } from "@/components/ui/figure-strip";
+import { FigureStrip } from "@/components/ui/figure-strip";
 import { Icon } from "@/components/ui/icons";
 import { PageHead } from "@/components/ui/page";
 import { Panel, QueryBody } from "@/components/ui/panel";
@@ -21,6 +22,7 @@ import { PlanLinks } from "@/components/ui/plan-links";
 import { Badge, StateBadge } from "@/components/ui/state-badge";
 import { tell, tellFailure } from "@/components/ui/toast";
 import { UnitNumber } from "@/components/ui/unit-number";
+import { computationOf } from "@/lib/computations";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { to } from "@/lib/kinds";
 import { fixed, UNKNOWN } from "@/lib/numbers";
@@ -67,45 +69,6 @@ function useLatest(stored: RunDetail): RunDetail {
 /** Commands that their state already names. */
 const PLAIN = ["open", "start", "succeed", "find_infeasible", "fail", "cancel"];
 
-function limitOf(run: RunDetail): number | null {
-  const given = run.parameters.max_iterations;
-  return typeof given === "number" && given > 0 ? given : null;
-}
-
-/** What was found: answers of a study, what is short, else utility and iterations. */
-function figuresOf(run: RunDetail, ended: boolean): Figure[] {
-  const { done, total, best_utility: best, iteration } = run.progress;
-  if (total !== undefined) {
-    const note = "one per scenario and method";
-    return [{ label: "Answers", value: fixed(done), unit: `of ${fixed(total)}`, note }];
-  }
-  if (run.infeasibility) {
-    const short = run.infeasibility.shortages.length;
-    return [{ label: "Places short", value: fixed(short), note: "brokers' resources and links" }];
-  }
-  const limit = limitOf(run);
-  return [
-    {
-      label: run.state === "succeeded" ? "Utility" : "Best utility so far",
-      value: fixed(best, 1),
-      note:
-        best === undefined
-          ? "no iteration reported yet"
-          : run.state === "succeeded"
-            ? "best feasible allocation found"
-            : ended
-              ? "no allocation is kept of it"
-              : "an allocation of this worth is known",
-    },
-    {
-      label: "Iterations",
-      value: fixed(iteration),
-      unit: limit === null ? undefined : `of at most ${fixed(limit)}`,
-      note: run.state === "running" ? "counting" : undefined,
-    },
-  ];
-}
-
 function RunView({ stored }: { stored: RunDetail }) {
   const run = useLatest(stored);
   useCurrentSystemIs(run.system);
@@ -115,27 +78,18 @@ function RunView({ stored }: { stored: RunDetail }) {
   const rerun = useRerun();
   const [cancelling, setCancelling] = useState(false);
   const ended = ENDED.includes(run.state);
-  const allocation = useQuery({
-    ...allocationQuery(run.allocation ?? ""),
-    enabled: run.allocation !== null,
-  });
+  const kind = computationOf(run.kind);
+  const answer = answerOf(run);
+  const answered = answer && computationOf(answer.kind);
+  // How an allocation was found is kept with it.
+  const found = answer?.kind === "allocation" ? answer.id : null;
+  const allocation = useQuery({ ...allocationQuery(found ?? ""), enabled: found !== null });
   const plans = usePlansOf(
     allocation.data?.system ?? null,
-    run.allocation ?? "",
+    found ?? "",
     allocation.data?.number ?? 0,
   );
   const heard = live.traces[run.id] ?? [];
-  const limit = limitOf(run);
-  const iteration = run.progress.iteration;
-  const share = ended
-    ? 1
-    : run.progress.total
-      ? (run.progress.done ?? 0) / run.progress.total
-      : limit !== null && iteration !== undefined
-        ? Math.min(1, iteration / limit)
-        : run.state === "queued"
-          ? 0
-          : null;
   const took =
     run.started_at && run.finished_at
       ? (new Date(run.finished_at).getTime() - new Date(run.started_at).getTime()) / 1000
@@ -166,7 +120,7 @@ function RunView({ stored }: { stored: RunDetail }) {
             ) : null}
           </>
         }
-        waterline={share}
+        waterline={shareOf(run, ended)}
         facts={[
           ...(run.system
             ? [
@@ -216,22 +170,10 @@ function RunView({ stored }: { stored: RunDetail }) {
                 Cancel run
               </Command>
             ) : null}
-            {run.study ? (
-              <Link className="btn pri" to={to.study(run.study)}>
-                <Icon name="half" small />
-                Open study
-              </Link>
-            ) : null}
-            {run.overlay_evaluation && run.system ? (
-              <Link className="btn pri" to={to.evaluation(run.system, run.overlay_evaluation)}>
-                <Icon name="affiliate" small />
-                Open evaluation
-              </Link>
-            ) : null}
-            {run.allocation ? (
-              <Link className="btn pri" to={to.allocation(run.allocation)}>
-                <Icon name="adjustments" small />
-                Open allocation
+            {answered ? (
+              <Link className="btn pri" to={answered.answer(run.system ?? "", answer.id)}>
+                <Icon name={answered.icon} small />
+                Open {answered.noun}
               </Link>
             ) : null}
           </>
@@ -242,7 +184,7 @@ function RunView({ stored }: { stored: RunDetail }) {
           <Note tone={run.state === "infeasible" ? "warn" : run.state === "failed" ? "bad" : ""}>
             <b>
               {run.state === "infeasible"
-                ? "No allocation fits."
+                ? `No ${kind?.noun ?? "answer"} fits.`
                 : run.state === "failed"
                   ? "The run failed."
                   : "Last attempt:"}
@@ -252,7 +194,7 @@ function RunView({ stored }: { stored: RunDetail }) {
         ) : null}
         <FigureStrip
           figures={[
-            ...figuresOf(run, ended),
+            ...figuresOf(run, kind, ended),
             {
               label: ended ? "Took" : "Running for",
               value: ended ? (
@@ -291,7 +233,7 @@ function RunView({ stored }: { stored: RunDetail }) {
                   running: !ended,
                 }}
               />
-            ) : (
+            ) : kind?.converges ? (
               <Panel title="Convergence">
                 <p className="muted">
                   {ended
@@ -299,12 +241,11 @@ function RunView({ stored }: { stored: RunDetail }) {
                     : "The chart starts with the first iterations that the job reports."}
                 </p>
               </Panel>
-            )}
+            ) : null}
             <Panel title="Parameters" sub={run.method}>
               <dl className="kv kvcols">
                 {Object.entries(run.parameters)
-                  // What a study asks is shown on its own page.
-                  .filter(([name]) => name !== "study")
+                  .filter(([name]) => !kind?.shownThere?.includes(name))
                   .map(([name, value]) => (
                     <div key={name}>
                       <dt>{labelOf(name)}</dt>
@@ -353,7 +294,13 @@ function RunView({ stored }: { stored: RunDetail }) {
                 ) : null}
               </dl>
               <p className="lead" style={{ marginTop: 10 }}>
-                <a href={`/api/v1/runs/${run.id}/snapshot`}>Problem as JSON</a>
+                <a
+                  href={`/api/v1/runs/${run.id}/snapshot`}
+                  // A browser shows JSON by itself; of other files it must know the name.
+                  download={kind?.snapshot && `R-${run.number}.${kind.snapshot.extension}`}
+                >
+                  {kind?.snapshot?.label ?? "Problem as JSON"}
+                </a>
                 {run.result_hash ? (
                   <>
                     {" \u00b7 "}
@@ -397,8 +344,8 @@ function RunView({ stored }: { stored: RunDetail }) {
         run={() => cancel.mutateAsync(run.id)}
       >
         <p>
-          The Spark job of R-{run.number} stops within two seconds. No allocation is stored; the
-          model and earlier allocations stay as they are.
+          The Spark job of R-{run.number} stops within two seconds.{" "}
+          {kind?.onCancel ?? "The model stays as it is."}
         </p>
       </ConfirmDialog>
     </>

@@ -1,23 +1,14 @@
 /** Every run, newest first, with its progress while it goes. */
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { Link, useNavigate } from "react-router";
+import { Link } from "react-router";
 
-import { useLive } from "@/api/live";
+import { useLive, type RunNews } from "@/api/live";
 import { runsQuery, type Run } from "@/api/runs";
-import { useSystems } from "@/api/systems";
 import type { Column } from "@/components/ui/data-table";
-import { createdColumn, ListPanel, tookSeconds } from "@/components/ui/list-panel";
-import {
-  FilterSelect,
-  pageAsked,
-  useListAddress,
-  WHO_AND_WHEN,
-  WhoAndWhen,
-  whoAndWhen,
-} from "@/components/ui/list-tools";
-import { PageHead } from "@/components/ui/page";
+import { ListPage } from "@/components/ui/list-page";
+import { createdColumn, tookSeconds } from "@/components/ui/list-panel";
 import { StateBadge } from "@/components/ui/state-badge";
 import { UnitNumber } from "@/components/ui/unit-number";
+import { computations, computationTitle } from "@/lib/computations";
 import { to } from "@/lib/kinds";
 import { fixed, UNKNOWN } from "@/lib/numbers";
 
@@ -33,6 +24,7 @@ const COLUMNS: Column<Run>[] = [
       </Link>
     ),
   },
+  { key: "kind", title: "Kind", cell: (run) => computationTitle(run.kind) },
   {
     key: "state",
     title: "State",
@@ -78,61 +70,38 @@ const COLUMNS: Column<Run>[] = [
   createdColumn("Asked"),
 ];
 
+/** A run with the progress that was heard since the list was read. */
+function withNews(run: Run, news: RunNews | undefined): Run {
+  const newer = (news?.progress.iteration ?? -1) > (run.progress.iteration ?? -1);
+  return news && newer ? { ...run, progress: news.progress } : run;
+}
+
 export default function RunsPage() {
-  const navigate = useNavigate();
-  const live = useLive();
-  const systems = useSystems().data?.results ?? [];
-  const address = useListAddress(["state", "system", ...WHO_AND_WHEN], "");
-  const query = {
-    state: address.filters.state ? [address.filters.state] : undefined,
-    system: address.filters.system || undefined,
-    ...whoAndWhen(address.filters),
-    ...pageAsked(address),
-  };
-  const runs = useQuery({
-    ...runsQuery(query as Parameters<typeof runsQuery>[0]),
-    placeholderData: keepPreviousData,
-  });
-  const rows = (runs.data?.results ?? []).map((run): Run => {
-    const news = live.runs[run.id];
-    const newer = (news?.progress.iteration ?? -1) > (run.progress.iteration ?? -1);
-    return news && newer ? { ...run, progress: news.progress } : run;
-  });
+  const heard = useLive((all) => all.runs);
   return (
-    <>
-      <PageHead
-        title="Runs"
-        plainFacts={<span>A run turns a frozen snapshot of a model into an allocation.</span>}
-      />
-      <div className="main">
-        <ListPanel
-          title="Runs"
-          query={runs}
-          rows={rows}
-          address={address}
-          search="Find runs"
-          tools={
-            <>
-              <FilterSelect
-                label="State"
-                value={address.filters.state ?? ""}
-                options={STATES.map((state) => ({ value: state, label: state }))}
-                onChange={(value) => address.setFilter("state", value)}
-              />
-              <FilterSelect
-                label="System"
-                value={address.filters.system ?? ""}
-                options={systems.map((system) => ({ value: system.id, label: system.name }))}
-                onChange={(value) => address.setFilter("system", value)}
-              />
-              <WhoAndWhen address={address} who="Asked by" />
-            </>
-          }
-          columns={COLUMNS}
-          empty="Runs appear here once a system is optimized: open its Allocation page and press Optimize."
-          onOpen={(run) => void navigate(to.run(run.id))}
-        />
-      </div>
-    </>
+    <ListPage
+      title="Runs"
+      about="A run computes what its kind says from a frozen snapshot, so that it can be computed again to the last bit."
+      query={runsQuery}
+      shown={(run) => withNews(run, heard[run.id])}
+      search="Find runs"
+      filters={[
+        {
+          name: "kind",
+          label: "Kind",
+          options: computations().map(({ kind, title }) => ({ value: kind, label: title })),
+        },
+        {
+          name: "state",
+          label: "State",
+          options: STATES.map((state) => ({ value: state, label: state })),
+        },
+        "system",
+      ]}
+      who="Asked by"
+      columns={COLUMNS}
+      empty="Runs appear here once something of a system is computed: open its Allocation page and press Optimize."
+      address={(run) => to.run(run.id)}
+    />
   );
 }

@@ -7,9 +7,10 @@ import { renderPage } from "@/testing/render";
 import { page, run, runDetail, session, system } from "@/testing/samples";
 import { ok, serve, type Asked } from "@/testing/server";
 
+const UNANSWERED = { allocation: null, computed: null, answer: null };
 const R = runDetail({
   state: "running",
-  allocation: null,
+  ...UNANSWERED,
   finished_at: null,
   result_hash: null,
   allowed_commands: ["cancel"],
@@ -37,7 +38,11 @@ it("shows how far a run is and cancels it after asking", async () => {
 it("says why a run failed", async () => {
   serve({
     [`GET ${path}`]: ok(
-      runDetail({ state: "failed", allocation: null, failure: "The worker died twice." }),
+      runDetail({
+        state: "failed",
+        ...UNANSWERED,
+        failure: "The worker died twice.",
+      }),
     ),
   });
   renderPage(<RunPage />, "/runs/:id", `/runs/${R.id}`);
@@ -49,7 +54,7 @@ it("says what is short, who loads it and what would help where nothing fits", as
     [`GET ${path}`]: ok(
       runDetail({
         state: "infeasible",
-        allocation: null,
+        ...UNANSWERED,
         failure: "n cannot carry the minimum rates: 1,000 cpu short",
         infeasibility: {
           shortages: [
@@ -134,4 +139,45 @@ it("lists runs and filters by state on the server", async () => {
   expect(await screen.findByRole("link", { name: "R-2041" })).toBeInTheDocument();
   await user.selectOptions(screen.getByLabelText("State"), "failed");
   await waitFor(() => expect(asked.at(-1)?.query.getAll("state")).toEqual(["failed"]));
+});
+
+it("opens the answer of whatever kind, and shows figures that the kind has", async () => {
+  const ID = "99999999-9999-4999-8999-999999999999";
+  const fit = { kind: "calibration", id: ID, name: "F-3" } as const;
+  const calibration = runDetail({
+    ...{ ...UNANSWERED, kind: "calibration", answer: fit, progress: {} },
+  } as const);
+  serve({ [`GET ${path}`]: ok(calibration) });
+  const { unmount } = renderPage(<RunPage />, "/runs/:id", `/runs/${R.id}`);
+  expect(await screen.findByRole("link", { name: "Open fit" })).toHaveAttribute(
+    "href",
+    `/systems/${R.system}/resource-models?fit=${ID}`,
+  );
+  expect(screen.getByRole("link", { name: "Samples as JSON lines" })).toHaveAttribute(
+    "download",
+    "R-2041.jsonl",
+  );
+  expect(screen.queryByText("Iterations")).toBeNull();
+  expect(screen.queryByText("Convergence")).toBeNull();
+  unmount();
+  serve({
+    [`GET ${path}`]: ok({ ...calibration, answer: { kind: "study", id: ID, name: "W-1" } }),
+  });
+  renderPage(<RunPage />, "/runs/:id", `/runs/${R.id}`);
+  expect(await screen.findByRole("link", { name: "Open study" })).toHaveAttribute(
+    "href",
+    `/studies/${ID}`,
+  );
+});
+
+it("says what each run computes and filters by that", async () => {
+  const asked = serve({
+    "GET /api/v1/runs": ok(page([run(), run({ id: "2", number: 2, kind: "overlay" })])),
+    "GET /api/v1/systems": ok(page([system()])),
+  });
+  const { user } = renderPage(<RunsPage />, "/runs", "/runs");
+  expect(await screen.findByRole("row", { name: /R-2041 Allocation/ })).toBeInTheDocument();
+  expect(screen.getByRole("row", { name: /R-2 Overlay evaluation/ })).toBeInTheDocument();
+  await user.selectOptions(screen.getByLabelText("Kind"), "What-if study");
+  await waitFor(() => expect(asked.at(-1)?.query.get("kind")).toBe("study"));
 });

@@ -1,18 +1,10 @@
 /** How many people must approve: the strictest rule that fits a plan counts. */
-import type { PolicyDraft, RuleDraft } from "./policy-draft";
+import { DraftRows } from "./draft-rows";
+import type { PolicyDraft } from "./policy-draft";
 
 import { ChoiceField, NumberField } from "@/components/ui/fields";
-import { Icon } from "@/components/ui/icons";
-import { Panel } from "@/components/ui/panel";
-import { messageFor, type FieldProblem } from "@/lib/problem";
-
-const KINDS = [
-  { value: "*", label: "Every plan" },
-  { value: "allocation", label: "Allocations" },
-  { value: "overlay", label: "Overlays" },
-  { value: "placement", label: "Placements" },
-  { value: "mapping", label: "Mappings" },
-];
+import { planKind, planKinds } from "@/lib/computations";
+import type { FieldProblem } from "@/lib/problem";
 
 export type PartProps = {
   draft: PolicyDraft;
@@ -21,81 +13,68 @@ export type PartProps = {
   may: boolean;
 };
 
+const EVERY = "*";
+
+/** Every plan, and the kinds there are; a rule may name one that nobody makes any more. */
+function kindsFor(kind: string) {
+  const known = planKinds();
+  const left = kind === EVERY || known.some((one) => one.kind === kind) ? [] : [planKind(kind)];
+  return [
+    { value: EVERY, label: "Every plan" },
+    ...[...known, ...left].map((one) => ({ value: one.kind, label: one.many })),
+  ];
+}
+
 export function RulesPanel({ draft, set, errors, may }: PartProps) {
-  const change = (index: number, part: Partial<RuleDraft>) =>
-    set({ rules: draft.rules.map((rule, i) => (i === index ? { ...rule, ...part } : rule)) });
   return (
-    <Panel
+    <DraftRows
       title="Approvals"
       sub="of all rules that fit a plan the largest number counts; the author never approves"
-      right={
-        may ? (
-          <button
-            type="button"
-            className="btn sm"
-            onClick={() =>
-              set({
-                rules: [...draft.rules, { kind: "*", brokers: "0", share: "50", approvals: "2" }],
-              })
-            }
-          >
-            <Icon name="plus" small />
-            Add rule
-          </button>
-        ) : null
-      }
+      noun="rule"
+      field="approval_rules"
+      rows={draft.rules}
+      onRows={(rules) => set({ rules })}
+      fresh={{ kind: EVERY, brokers: "0", share: "50", approvals: "2" }}
+      least={1}
+      errors={errors}
+      may={may}
     >
-      <div className="stack">
-        {draft.rules.map((rule, index) => {
-          const at = `approval_rules[${index}]`;
-          return (
-            <fieldset key={index} className="rulerow" aria-label={`Rule ${index + 1}`}>
-              <ChoiceField
-                label="For"
-                options={KINDS}
-                disabled={!may}
-                value={rule.kind}
-                onChange={(kind) => change(index, { kind })}
-                error={messageFor(errors, `${at}.kind`)}
-              />
-              <NumberField
-                label="From brokers touched"
-                unit="brokers"
-                disabled={!may}
-                value={rule.brokers}
-                onChange={(brokers) => change(index, { brokers })}
-                error={messageFor(errors, `${at}.min_brokers`)}
-              />
-              <NumberField
-                label="From share of all brokers"
-                unit="%"
-                disabled={!may}
-                value={rule.share}
-                onChange={(share) => change(index, { share })}
-                error={messageFor(errors, `${at}.min_share`)}
-              />
-              <NumberField
-                label="Approvals"
-                unit="people"
-                disabled={!may}
-                value={rule.approvals}
-                onChange={(approvals) => change(index, { approvals })}
-                error={messageFor(errors, `${at}.approvals`) ?? messageFor(errors, at)}
-              />
-              {may && draft.rules.length > 1 ? (
-                <button
-                  type="button"
-                  className="iconbtn"
-                  aria-label={`Remove rule ${index + 1}`}
-                  onClick={() => set({ rules: draft.rules.filter((_, i) => i !== index) })}
-                >
-                  <Icon name="trash" small />
-                </button>
-              ) : null}
-            </fieldset>
-          );
-        })}
-      </div>
-    </Panel>
+      {({ row, change, wrong }) => (
+        <>
+          <ChoiceField
+            label="For"
+            options={kindsFor(row.kind)}
+            disabled={!may}
+            value={row.kind}
+            onChange={(kind) => change({ kind })}
+            error={wrong("kind")}
+          />
+          <NumberField
+            label="From brokers touched"
+            unit="brokers"
+            disabled={!may}
+            value={row.brokers}
+            onChange={(brokers) => change({ brokers })}
+            error={wrong("min_brokers")}
+          />
+          <NumberField
+            label="From share of all brokers"
+            unit="%"
+            disabled={!may}
+            value={row.share}
+            onChange={(share) => change({ share })}
+            error={wrong("min_share")}
+          />
+          <NumberField
+            label="Approvals"
+            unit="people"
+            disabled={!may}
+            value={row.approvals}
+            onChange={(approvals) => change({ approvals })}
+            error={wrong("approvals") ?? wrong()}
+          />
+        </>
+      )}
+    </DraftRows>
   );
 }

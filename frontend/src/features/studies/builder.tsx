@@ -4,6 +4,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { useNavigate } from "react-router";
 
+import { studiesAt } from "./addresses";
 import { groupClasses } from "./day";
 import { readDraft, toText, type Draft, type Kind, type Model } from "./draft";
 import { ScheduleForm } from "./schedule-form";
@@ -19,7 +20,6 @@ import { Note } from "@/components/ui/dialogs";
 import { CheckField, NumberField, TextField } from "@/components/ui/fields";
 import { Segments } from "@/components/ui/page";
 import { Panel } from "@/components/ui/panel";
-import { to } from "@/lib/kinds";
 import { messageFor, problemOf } from "@/lib/problem";
 
 const KINDS: readonly { value: Kind; label: string }[] = [
@@ -82,7 +82,7 @@ export function Builder({
     try {
       const study = await startStudy({ ...request, name: draft.name }, crypto.randomUUID());
       await queries.invalidateQueries({ queryKey: keys.studies.all });
-      await navigate(to.study(study.id));
+      await navigate(studiesAt.one(study.id));
     } catch (error) {
       const problem = problemOf(error);
       setRefused(

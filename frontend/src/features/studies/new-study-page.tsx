@@ -3,6 +3,7 @@ import { useQueries, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useParams, useSearchParams } from "react-router";
 
+import { studiesAt } from "./addresses";
 import { Builder } from "./builder";
 import { draftFrom, firstDraft, type Model } from "./draft";
 import type { Spec } from "./spec";
@@ -76,7 +77,7 @@ export default function NewStudyPage() {
         title="New study"
         crumbs={[
           { label: system.data?.name ?? "System", to: to.topology(systemId) },
-          { label: "What-if", to: to.studies(systemId) },
+          { label: "What-if", to: studiesAt.list(systemId) },
         ]}
         plainFacts={
           <span>

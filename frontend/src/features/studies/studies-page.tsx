@@ -1,21 +1,21 @@
 /** The studies of one system, newest first. */
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useParams } from "react-router";
+import { Link, useParams } from "react-router";
+
+import { studiesAt } from "./addresses";
 
 import { studiesQuery, type Study } from "@/api/studies";
-import { useSystem } from "@/api/systems";
 import type { Column } from "@/components/ui/data-table";
 import { Icon } from "@/components/ui/icons";
-import { createdColumn, ListPanel, tookSeconds } from "@/components/ui/list-panel";
-import { FilterSelect, pageAsked, useListAddress } from "@/components/ui/list-tools";
-import { PageHead } from "@/components/ui/page";
+import { ListPage } from "@/components/ui/list-page";
+import { createdColumn, tookSeconds } from "@/components/ui/list-panel";
 import { StateBadge } from "@/components/ui/state-badge";
 import { UnitNumber } from "@/components/ui/unit-number";
-import { useCurrentSystemIs } from "@/lib/current-system";
-import { to } from "@/lib/kinds";
 import { fixed, UNKNOWN } from "@/lib/numbers";
+import { capital } from "@/lib/words";
 
 const KINDS = { sweep: "Sweep", schedule: "Through the day" };
+
+const STATES = ["queued", "running", "succeeded", "failed", "cancelled"];
 
 const COLUMNS: Column<Study>[] = [
   {
@@ -23,7 +23,7 @@ const COLUMNS: Column<Study>[] = [
     title: "Study",
     orderBy: "number",
     cell: (row) => (
-      <Link className="ent" to={to.study(row.id)}>
+      <Link className="ent" to={studiesAt.one(row.id)}>
         W-{row.number}
       </Link>
     ),
@@ -68,69 +68,37 @@ const COLUMNS: Column<Study>[] = [
 
 export default function StudiesPage() {
   const { systemId = "" } = useParams();
-  useCurrentSystemIs(systemId);
-  const navigate = useNavigate();
-  const system = useSystem(systemId);
-  const address = useListAddress(["state", "kind"]);
-  const query = {
-    system: systemId,
-    state: address.filters.state || undefined,
-    kind: address.filters.kind || undefined,
-    ...pageAsked(address),
-  };
-  const list = useQuery({ ...studiesQuery(query), placeholderData: keepPreviousData });
-  const mayStart = system.data?.allowed_commands.includes("optimize") ?? false;
-  const button = mayStart ? (
-    <Link className="btn pri" to={to.newStudy(systemId)}>
-      <Icon name="plus" small />
-      New study
-    </Link>
-  ) : null;
   return (
-    <>
-      <PageHead
-        title="What-if"
-        crumbs={[{ label: system.data?.name ?? "System", to: to.topology(systemId) }]}
-        commands={button}
-        plainFacts={
-          <span>
-            Sweeps over capacities, class sizes, weights and removals, and days of changing
-            populations. A study never changes the system.
-          </span>
-        }
-      />
-      <div className="main">
-        <ListPanel
-          title="Studies"
-          query={list}
-          address={address}
-          search="Search studies"
-          tools={
-            <>
-              <FilterSelect
-                label="Kind"
-                value={address.filters.kind ?? ""}
-                options={Object.entries(KINDS).map(([value, label]) => ({ value, label }))}
-                onChange={(kind) => address.setFilter("kind", kind)}
-              />
-              <FilterSelect
-                label="State"
-                value={address.filters.state ?? ""}
-                options={["queued", "running", "succeeded", "failed", "cancelled"].map((state) => ({
-                  value: state,
-                  label: state.charAt(0).toUpperCase() + state.slice(1),
-                }))}
-                onChange={(state) => address.setFilter("state", state)}
-              />
-            </>
-          }
-          columns={COLUMNS}
-          newestFirst
-          empty="A study solves many variants of this system side by side: what more CPU is worth, what a lost broker costs, how a day goes. There is none yet."
-          command={button}
-          onOpen={(row) => void navigate(to.study(row.id))}
-        />
-      </div>
-    </>
+    <ListPage
+      title="What-if"
+      list="Studies"
+      about="Sweeps over capacities, class sizes, weights and removals, and days of changing populations. A study never changes the system."
+      system={systemId}
+      query={studiesQuery}
+      search="Search studies"
+      filters={[
+        {
+          name: "kind",
+          label: "Kind",
+          options: Object.entries(KINDS).map(([value, label]) => ({ value, label })),
+        },
+        {
+          name: "state",
+          label: "State",
+          options: STATES.map((state) => ({ value: state, label: capital(state) })),
+        },
+      ]}
+      columns={COLUMNS}
+      newestFirst
+      empty="A study solves many variants of this system side by side: what more CPU is worth, what a lost broker costs, how a day goes. There is none yet."
+      command={
+        <Link className="btn pri" to={studiesAt.ask(systemId)}>
+          <Icon name="plus" small />
+          New study
+        </Link>
+      }
+      needs="optimize"
+      address={(row) => studiesAt.one(row.id)}
+    />
   );
 }

@@ -2,6 +2,8 @@
 import { useState } from "react";
 import { Link, useNavigate } from "react-router";
 
+import { studiesAt } from "./addresses";
+
 import type { Schemas } from "@/api/client";
 import {
   useCancelStudy,
@@ -15,7 +17,6 @@ import { ConfirmDialog } from "@/components/ui/dialogs";
 import { TextField } from "@/components/ui/fields";
 import { Icon } from "@/components/ui/icons";
 import { tell, tellFailure } from "@/components/ui/toast";
-import { to } from "@/lib/kinds";
 import { countText } from "@/lib/numbers";
 
 type Asking = "cancel" | "delete" | "rename" | null;
@@ -49,7 +50,7 @@ export function StudyCommands({ study }: { study: StudyDetail }) {
         </Command>
       ) : null}
       {study.allowed_commands.length > 0 ? (
-        <Link className="btn" to={to.copyOfStudy(study.system, study.id)}>
+        <Link className="btn" to={studiesAt.ask(study.system, { from: study.id })}>
           <Icon name="copy" small />
           Duplicate and edit
         </Link>
@@ -99,7 +100,7 @@ export function StudyCommands({ study }: { study: StudyDetail }) {
         onClose={close}
         run={async () => {
           await remove.mutateAsync({ id: study.id, version: study.version });
-          await navigate(to.studies(study.system));
+          await navigate(studiesAt.list(study.system));
         }}
       >
         <p>

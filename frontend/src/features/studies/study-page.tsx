@@ -3,6 +3,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { Link, useParams, useSearchParams } from "react-router";
 
+import { studiesAt } from "./addresses";
 import { ComparePanel, HoldAgainst } from "./compare-panel";
 import { methodsOf, troubles } from "./points";
 import { PointsPanel } from "./points-panel";
@@ -18,6 +19,7 @@ import { FigureStrip } from "@/components/ui/figure-strip";
 import { PageHead } from "@/components/ui/page";
 import { Panel, QueryBody } from "@/components/ui/panel";
 import { Badge, StateBadge } from "@/components/ui/state-badge";
+import { answerAddress } from "@/lib/computations";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { to } from "@/lib/kinds";
 import { countText, fixed } from "@/lib/numbers";
@@ -65,7 +67,10 @@ function StudyView({ study }: { study: StudyDetail }) {
           {study.allocation === null ? null : (
             <>
               snapshot of{" "}
-              <Link to={to.allocation(study.allocation)}>A-{study.allocation_number}</Link>,{" "}
+              <Link to={answerAddress("allocation", study.system, study.allocation)}>
+                A-{study.allocation_number}
+              </Link>
+              ,{" "}
             </>
           )}
           model v{fixed(study.model_version)},{" "}
@@ -96,7 +101,7 @@ function StudyView({ study }: { study: StudyDetail }) {
         crumb={`W-${study.number}`}
         crumbs={[
           { label: study.system_name, to: to.topology(study.system) },
-          { label: "What-if", to: to.studies(study.system) },
+          { label: "What-if", to: studiesAt.list(study.system) },
         ]}
         state={
           <>

@@ -19,6 +19,7 @@ import { PageHead } from "@/components/ui/page";
 import { Panel, QueryBody } from "@/components/ui/panel";
 import { RestoredNote } from "@/components/ui/restored-note";
 import { tellWithUndo } from "@/components/ui/toast";
+import { listAddress } from "@/lib/computations";
 import { rememberSystem, useCurrentSystemIs } from "@/lib/current-system";
 import { KIND_NAMES, KINDS, to } from "@/lib/kinds";
 import { fixed } from "@/lib/numbers";
@@ -197,7 +198,7 @@ function SystemView({ latest }: { latest: System }) {
                   </li>
                 ))}
                 <li>
-                  <Link to={to.allocations(latest.id)}>Allocations</Link>
+                  <Link to={listAddress("allocation", latest.id)}>Allocations</Link>
                 </li>
               </ul>
             </Panel>

@@ -2,7 +2,7 @@ import { screen, waitFor, within } from "@testing-library/react";
 
 import { RepairNote } from "./repair-note";
 
-import type { Repair } from "@/api/overlays";
+import type { Repair } from "@/api/in-force";
 import { renderPage } from "@/testing/render";
 import { ok, serve, type Asked } from "@/testing/server";
 

@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate } from "react-router";
 
-import { planRepair, repairsQuery } from "@/api/overlays";
+import { planRepair, repairsQuery } from "@/api/in-force";
 import { keys } from "@/api/query-keys";
 import { Command } from "@/components/ui/command";
 import { ConfirmDialog, Note } from "@/components/ui/dialogs";

@@ -1,7 +1,7 @@
 /** The map's data: brokers and links with their loads, from what travels or from an allocation. */
 import type { ResourceLoad } from "@/api/allocations";
 import type { CatalogTypes } from "@/api/catalog";
-import type { SystemTraffic } from "@/api/overlays";
+import type { SystemTraffic } from "@/api/in-force";
 import { natural } from "@/components/map/places";
 import { edgeKey } from "@/components/map/timeline";
 import { worstFraction } from "@/lib/load";

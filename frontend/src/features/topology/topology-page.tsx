@@ -4,7 +4,6 @@ import { lazy, Suspense, useMemo, useState } from "react";
 import { Link, useParams, useSearchParams } from "react-router";
 
 import { BrokerPanel, BusiestLinks } from "./broker-panel";
-import { EvaluateDialog } from "./evaluate-dialog";
 import { makeGraph } from "./graph";
 import { LevelsPanel } from "./levels-panel";
 import type { View } from "./overlay-panel";
@@ -13,14 +12,16 @@ import { useGoals } from "./use-goals";
 
 import { loadsQuery, overviewQuery } from "@/api/allocations";
 import { catalogAll } from "@/api/catalog";
-import { trafficQuery } from "@/api/overlays";
+import { trafficQuery } from "@/api/in-force";
 import { keys } from "@/api/query-keys";
 import { useSystem } from "@/api/systems";
+import { AskDialog } from "@/components/ui/ask-dialog";
 import { Command } from "@/components/ui/command";
 import { Icon } from "@/components/ui/icons";
 import { PageHead, type Fact } from "@/components/ui/page";
 import { Empty, Failure, Loading, Panel } from "@/components/ui/panel";
 import { Badge } from "@/components/ui/state-badge";
+import { answerAddress, askAddress } from "@/lib/computations";
 import { useCurrentSystemIs } from "@/lib/current-system";
 import { sectionTabs, to } from "@/lib/kinds";
 import { isOver } from "@/lib/load";
@@ -77,8 +78,7 @@ function Topology({ systemId }: { systemId: string }) {
   const [params, setParams] = useSearchParams();
   const [view, setView] = useState<View>("map");
   const [wanted, setWanted] = useState<string | null>(null);
-  const asking = params.has("evaluate");
-  const { goals, goal } = useGoals(systemId, wanted, view === "goal" || asking);
+  const { goals, goal } = useGoals(systemId, wanted, view === "goal");
   const ask = (open: boolean) =>
     setParams(
       (old) => {
@@ -146,8 +146,10 @@ function Topology({ systemId }: { systemId: string }) {
             text: allocation ? (
               <span title={exactTime(allocation.created_at)}>
                 loads of allocation{" "}
-                <Link to={to.allocation(allocation.id)}>A-{allocation.number}</Link>,{" "}
-                {glance?.allocation_in_force ? "in force" : "proposed"},{" "}
+                <Link to={answerAddress("allocation", systemId, allocation.id)}>
+                  A-{allocation.number}
+                </Link>
+                , {glance?.allocation_in_force ? "in force" : "proposed"},{" "}
                 {ageText(allocation.created_at)} old
               </span>
             ) : (
@@ -193,7 +195,7 @@ function Topology({ systemId }: { systemId: string }) {
               </Link>
             ) : null}
             {mayOptimize ? (
-              <Link className="btn" to={to.optimize(systemId)}>
+              <Link className="btn" to={askAddress("allocation", systemId)}>
                 <Icon name="play" small />
                 Optimize
               </Link>
@@ -273,12 +275,10 @@ function Topology({ systemId }: { systemId: string }) {
         ) : null}
       </div>
       {system.data && mayOptimize ? (
-        <EvaluateDialog
+        <AskDialog
+          kind="overlay"
           system={system.data}
-          brokers={brokers.data ?? []}
-          overlays={goals.filter((one) => !one.candidate)}
-          tree={graph.tree}
-          open={asking}
+          open={params.has("evaluate")}
           onClose={() => ask(false)}
         />
       ) : null}

@@ -2,12 +2,12 @@
 import { useQuery } from "@tanstack/react-query";
 
 import { catalogAll } from "@/api/catalog";
-import { candidateQuery, evaluationsQuery } from "@/api/overlays";
+import { candidateQuery, evaluationsQuery } from "@/api/evaluations";
 import { keys } from "@/api/query-keys";
 import { pairOf } from "@/components/map/candidate-timeline";
 import type { Edge } from "@/components/map/timeline";
 
-export type Goal = { id: string; name: string; edges: Edge[]; candidate: boolean };
+export type Goal = { id: string; name: string; edges: Edge[] };
 
 export function useGoals(system: string, wanted: string | null, enabled: boolean) {
   const scope = { system };
@@ -33,13 +33,12 @@ export function useGoals(system: string, wanted: string | null, enabled: boolean
       id,
       name: `${evaluation.name}: ${title}`,
       edges: edges.map(pairOf),
-      candidate: true,
     });
   }
   for (const overlay of stored.data ?? []) {
     if (overlay.in_force) continue;
     const edges = overlay.edges.map(({ a_name: a, b_name: b }) => ({ a, b }));
-    goals.push({ id: overlay.id, name: overlay.name, edges, candidate: false });
+    goals.push({ id: overlay.id, name: overlay.name, edges });
   }
   return { goals, goal: goals.find(({ id }) => id === wanted) ?? goals[0] };
 }

@@ -10,7 +10,7 @@ import { keys } from "@/api/query-keys";
 import { DataTable, type Column } from "@/components/ui/data-table";
 import { Empty, Failure, Loading, Panel } from "@/components/ui/panel";
 import { Delta } from "@/components/ui/unit-number";
-import { to } from "@/lib/kinds";
+import { askAddress } from "@/lib/computations";
 import {
   countText,
   fixed,
@@ -201,7 +201,7 @@ export function PreviewPanel({
         refusal.status === 409 ? (
           <Empty
             command={
-              <Link className="btn sm" to={to.optimize(system)}>
+              <Link className="btn sm" to={askAddress("allocation", system)}>
                 Optimize
               </Link>
             }
