@@ -27,15 +27,20 @@ T = TypeVar("T")
 _TYPE_NAMES = {float: "number", int: "integer", bool: "boolean", str: "string"}
 
 
-def discover(package: str) -> dict[str, ModuleType]:
-    """The public modules of a package by file name, in alphabetical order."""
+def discover(package: str, *, besides: str = "") -> dict[str, ModuleType]:
+    """The public modules of a package by file name, in alphabetical order, but for one name."""
     path = importlib.import_module(package).__path__
-    names = sorted(m.name for m in pkgutil.iter_modules(path) if not m.name.startswith("_"))
+    found = (module.name for module in pkgutil.iter_modules(path))
+    names = sorted(name for name in found if not name.startswith("_") and name != besides)
     return {name: importlib.import_module(f"{package}.{name}") for name in names}
 
 
+KERNEL = "answer"
+"""The file of a folder of methods that answers one payload by any of them (`weir.kernel`)."""
+
+
 class Registry(Generic[T]):
-    """The public modules of a package, by the NAME that each defines."""
+    """The public modules of a package but for its kernel, by the NAME that each defines."""
 
     def __init__(self, package: str, unknown: str) -> None:
         """Take how the refusal of an unknown name begins; `{}` stands for the name."""
@@ -49,7 +54,7 @@ class Registry(Generic[T]):
         Raises TypeError for a module without a NAME: it would be left out without a word.
         """
         if self._members is None:
-            modules = discover(self._package)
+            modules = discover(self._package, besides=KERNEL)
             nameless = [file for file, module in modules.items() if not hasattr(module, "NAME")]
             if nameless:
                 raise TypeError(

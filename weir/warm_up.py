@@ -1,6 +1,7 @@
 """Compile every kernel, so that nobody waits for it later: of the parts named, or of all.
 
-`python -m weir.warm_up [optimizers] [overlays]` is run when the product is installed; it keeps
+`python -m weir.warm_up [optimizers] [overlays] [placements]` is run when the product is installed;
+it keeps
 compiled code on disk. It takes minutes of two cores the first time, then seconds. Small problems of
 each kind walk through all branches that numba compiles apart; what they do not reach is called by
 itself.
@@ -18,12 +19,16 @@ import numpy as np
 from weir.allocation.arrays import to_arrays
 from weir.codec import problem_from_dict
 from weir.codec.evaluation import evaluation_from_dict
+from weir.codec.placement import placement_from_dict
 from weir.model.evaluation import EvaluationProblem
 from weir.model.transformation import Move, Options
 from weir.optimizers import annealing, certified
+from weir.placement import srtm
 from weir.planners import exact, slides
 from weir.planners.exact.direct_plan import direct
 from weir.planners.slides.step_planning import improve_steps
+from weir.queueing.periodic_work import PeriodicWork
+from weir.queueing.traces import work_over
 from weir.routing.benefit import Replay
 from weir.routing.cost import routing
 from weir.stop import never
@@ -195,7 +200,30 @@ def warm_up_overlays() -> None:
     warm_up_steps()
 
 
-PARTS = {"optimizers": warm_up_optimizers, "overlays": warm_up_overlays}
+def warm_up_placements() -> float:
+    """Place small topics that reach every kernel; a wait, which only says that everything ran."""
+    total = 0.0
+    for rates in ([1.0, 1.0, 1.0, 1.0], [1.0, 2.0, 3.0, 4.0]):
+        problem = placement_from_dict(
+            {
+                "topic": {"rate": sum(rates), "token_rate": 1.1 * sum(rates), "bucket": 2},
+                "brokers": [{"id": name, "max_rate": 6.0} for name in "ab"],
+                "publishers": [
+                    {"id": f"{at}", "rate": rate, "group": "g" if at else None}
+                    for at, rate in enumerate(rates)
+                ],
+            }
+        )
+        total += srtm.place(problem, srtm.Params(), seed=0).mean_s or 0.0
+    work, _ = work_over([0.0, 0.1], 1.0)
+    return total + PeriodicWork(0.5, senders=3).tail(0.5) + float(work.sum())
+
+
+PARTS = {
+    "optimizers": warm_up_optimizers,
+    "overlays": warm_up_overlays,
+    "placements": warm_up_placements,
+}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m weir.warm_up", description=__doc__)

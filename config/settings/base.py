@@ -48,6 +48,7 @@ INSTALLED_APPS = [
     "apps.demo",
     "apps.evaluations",
     "apps.rate_control",
+    "apps.placements",
     "apps.overview",
     "apps.recomputation",
     "apps.studies",

@@ -11,21 +11,25 @@ from pathlib import Path
 
 import weir.allocation
 import weir.optimizers
+import weir.placement
+import weir.queueing
 
-FOLDERS = [Path(room.__file__).parent for room in (weir.allocation, weir.optimizers)]
+ROOMS = (weir.allocation, weir.optimizers, weir.placement, weir.queueing)
+FOLDERS = [Path(room.__file__).parent for room in ROOMS]
 
 MARKS = ("compiled", "compiled_inside")
 
 # Runs as plain Python, where a profiler sees every kernel that is called.
 SEEN = """
 import json, sys
-from weir.warm_up import warm_up_optimizers
+from weir.warm_up import warm_up_optimizers, warm_up_placements
 called = set()
 def look(frame, event, argument):
     if event == "call":
         called.add((frame.f_code.co_filename, frame.f_code.co_name))
 sys.setprofile(look)
 warm_up_optimizers()
+warm_up_placements()
 sys.setprofile(None)
 print(json.dumps(sorted(called)))
 """

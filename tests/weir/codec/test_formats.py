@@ -5,8 +5,10 @@ import re
 from pathlib import Path
 
 from weir.codec import problem_from_dict, result_to_dict
+from weir.codec.placement import placement_from_dict, placement_result_to_dict
 from weir.codec.transformation import transformation_from_dict, transformation_plan_to_dict
 from weir.optimizers import certified
+from weir.placement import srtm
 from weir.planners import slides
 from weir.stop import never
 
@@ -40,3 +42,10 @@ def test_the_transformation_is_planned_and_answers_as_written() -> None:
     result = transformation_plan_to_dict(plan)
     assert members("Overlay transformation") - {"action_costs"} == result.keys()
     assert {move["op"] for step in result["steps"] for move in step} == {"shift"}
+
+
+def test_the_topic_is_placed_and_answers_as_written() -> None:
+    problem = placement_from_dict(example("placement"))
+    result = placement_result_to_dict(problem, srtm.place(problem, srtm.Params(), seed=0))
+    assert members("Placement") - {"rate", "size", "p99_s", "max_rate"} == result.keys()
+    assert result["predicted"]["b1"].keys() == {"p99_s"}

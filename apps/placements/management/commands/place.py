@@ -1,0 +1,105 @@
+"""Place a topic's publishers over brokers from a file: `manage.py place IN.json --out OUT.json`."""
+
+import json
+import uuid
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from weir.kernel import Call
+
+from apps.common.command_files import (
+    ANSWER,
+    INFEASIBLE,
+    add_solver_arguments,
+    check_limits,
+    check_writable,
+    named_values,
+    read_input,
+    write_output,
+)
+from apps.common.formatting import counted
+from apps.runs.management.command_status import exit_with_status
+from apps.runs.services.gateway import JobOrder, spark_solve
+from weir.codec.placement import placement_from_json
+from weir.model.placement import PlacementProblem
+from weir.placement import DEFAULT, placer, placers
+from weir.placement.answer import answer_of
+from weir.plugins import from_dict
+
+KERNEL = "weir.placement.answer"
+
+
+class Command(BaseCommand):
+    """Read a problem, place, write the result. docs/formats.md lists the exit statuses."""
+
+    help = "Brokers for the publishers of the topic in IN (docs/formats.md, Placement)."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_solver_arguments(parser, methods=placers(), default=DEFAULT)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        exit_with_status(lambda: self._place(options), name="place", stderr=self.stderr)
+
+    def _place(self, options: dict[str, Any]) -> int:
+        limit = options["time_limit"]
+        check_limits(time_limit_s=limit, seed=options["seed"])
+        parameters = named_values(options["param"])
+        from_dict(placer(options["method"]).Params, parameters)
+        out = options["out"]
+        check_writable(out)
+        payload = read_input(options["input"])
+        problem = placement_from_json(payload)
+        if options["engine"] == "spark":
+            found = _on_spark(payload, options, parameters)
+        else:
+            call = Call(method=options["method"], parameters=parameters, seed=options["seed"])
+            found = answer_of(problem, call)
+        write_output(out, found)
+        plain = json.loads(found)
+        for line in _summary(problem, plain):
+            self.stderr.write(f"place: {line}")
+        return INFEASIBLE if plain["status"] == "infeasible" else ANSWER
+
+
+def _summary(problem: PlacementProblem, plain: dict[str, Any]) -> list[str]:
+    """Return what a person should know at once: what does not fit, and a missed objective."""
+    lines = []
+    if missing := plain["unassigned"]:
+        more = plain["need_brokers"]
+        lines.append(
+            f"infeasible: no room for {counted(len(missing), 'publisher')}; "
+            + (
+                f"{counted(more, 'more broker')} would hold them"
+                if more is not None
+                else "one of them sends more than any broker can take"
+            )
+        )
+    slo = problem.contract.slo_p99_s
+    late = {
+        broker: row["p99_s"]
+        for broker, row in plain["predicted"].items()
+        if slo is not None and (row["p99_s"] is None or row["p99_s"] > slo)
+    }
+    for broker, p99_s in late.items():
+        wait = "without bound" if p99_s is None else f"{p99_s:.3g} s"
+        lines.append(f"{broker}: the 99th percentile waits {wait}, the objective is {slo:g} s")
+    return lines
+
+
+def _on_spark(payload: bytes, options: dict[str, Any], parameters: dict[str, Any]) -> bytes:
+    return spark_solve(
+        job="kernel",
+        key=f"command-{uuid.uuid4()}",
+        payload=payload,
+        order=JobOrder(
+            kernel=KERNEL,
+            method=options["method"],
+            parameters=parameters,
+            seed=options["seed"],
+            time_limit_s=options["time_limit"],
+        ),
+        keep_going=lambda: True,
+        patience_s=0.0,
+    )

@@ -1,0 +1,98 @@
+"""Placement files: what is read, what is refused and by which name, what is written."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.weir.placement.problems import plain, problem
+from weir.codec.placement import (
+    placement_bytes,
+    placement_from_dict,
+    placement_from_json,
+    placement_result_to_dict,
+)
+from weir.errors import InvalidProblem
+from weir.placement import DEFAULT, placer
+
+EXAMPLE = {
+    "topic": {"id": "t", "rate": 10000, "token_rate": 11000, "bucket": 120, "slo_p99_s": 0.001},
+    "brokers": [{"id": "b1", "max_rate": 80000, "allocated_rate": 10000}],
+    "publishers": [{"id": "p1", "rate": 10, "group": "g1"}],
+}
+
+
+def answer(text: dict[str, Any]) -> dict[str, Any]:
+    given = placement_from_dict(text)
+    chosen = placer(DEFAULT)
+    return placement_result_to_dict(given, chosen.place(given, chosen.Params(), seed=0))
+
+
+def test_the_published_example() -> None:
+    found = answer(EXAMPLE)
+    assert list(found) == [
+        *("status", "assignments", "unassigned", "buckets", "predicted", "need_brokers")
+    ]
+    assert found["status"] == "solved"
+    assert found["assignments"] == {"p1": "b1"}
+    assert (found["unassigned"], found["need_brokers"]) == ([], None)
+    assert found["buckets"] == {"b1": {"rate": 11000.0, "size": 120.0}}
+    assert set(found["predicted"]) == {"b1"}
+    assert set(found["predicted"]["b1"]) == {"p99_s"}
+    json.dumps(found, allow_nan=False)
+
+
+def test_bytes_are_canonical_and_read_back() -> None:
+    keys: list[str | None] = ["h", None, "g"]
+    one = problem([1.0, 2.0, 3.0], [10.0, 20.0], groups=keys, more={"pins": {"p0001": "b1"}})
+    text = plain([1.0, 2.0, 3.0], [10.0, 20.0], groups=keys, more={"pins": {"p0001": "b1"}})
+    for part in ("brokers", "publishers"):
+        text[part].reverse()
+    assert placement_bytes(placement_from_dict(text)) == placement_bytes(one)
+    assert placement_bytes(placement_from_json(placement_bytes(one))) == placement_bytes(one)
+
+
+def test_what_has_no_room_is_listed() -> None:
+    found = answer(plain([10.0] * 3, [20.0]))
+    assert found["status"] == "infeasible"
+    assert len(found["unassigned"]) == 1
+    assert found["need_brokers"] == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "change"),
+    [
+        (r"publishers\[1\]\.rate", lambda text: text["publishers"][1].update(rate=-1.0)),
+        (r"publishers\[0\]\.rate", lambda text: text["publishers"][0].update(rate=0)),
+        (r"publishers\[0\]\.rate", lambda text: text["publishers"][0].update(rate=True)),
+        (r"publishers\[1\]", lambda text: text["publishers"][1].update(id="p0000")),
+        (r"publishers\[0\]\.id", lambda text: text["publishers"][0].update(id="")),
+        (r"publishers\[0\]\.group", lambda text: text["publishers"][0].update(group="")),
+        (r"publishers\[0\]", lambda text: text["publishers"][0].update(weight=1)),
+        ("publishers", lambda text: text.update(publishers=[])),
+        ("topic.bucket", lambda text: text["topic"].update(bucket=0.5)),
+        ("topic.token_rate", lambda text: text["topic"].update(token_rate=0)),
+        ("topic.rate", lambda text: text["topic"].update(rate=-5)),
+        ("topic.batch", lambda text: text["topic"].update(batch=0)),
+        ("topic.slo_p99_s", lambda text: text["topic"].update(slo_p99_s=0)),
+        (r"brokers\[0\]\.max_rate", lambda text: text["brokers"][0].update(max_rate=-1)),
+        (r"brokers\[1\]", lambda text: text["brokers"][1].update(id="b0")),
+        ("pins.p0001", lambda text: text.update(pins={"p0001": "b9"})),
+        ("pins.stranger", lambda text: text.update(pins={"stranger": "b0"})),
+        ("previous.stranger", lambda text: text.update(previous={"stranger": "b0"})),
+    ],
+)
+def test_bad_input_names_entry_and_field(path: str, change: Any) -> None:
+    text = plain([1.0, 2.0], [10.0, 10.0])
+    change(text)
+    with pytest.raises(InvalidProblem, match=f"^{path}: "):
+        placement_from_dict(text)
+
+
+def test_a_pin_to_a_drained_broker_is_refused() -> None:
+    text = plain([1.0], [10.0, 10.0], more={"pins": {"p0000": "b0"}})
+    text["brokers"][0]["drained"] = True
+    with pytest.raises(InvalidProblem, match=r'pins.p0000: "b0" is drained'):
+        placement_from_dict(text)

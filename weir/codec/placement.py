@@ -1,0 +1,256 @@
+"""Placement problems as plain dicts and JSON bytes: the only parser of the format.
+
+    {"topic": {"id": "t", "rate": 10000, "token_rate": 11000, "bucket": 120, "batch": 1,
+               "slo_p99_s": 0.001},
+     "brokers": [{"id": "b1", "max_rate": 80000, "allocated_rate": 10000, "drained": false}],
+     "publishers": [{"id": "p1", "rate": 10, "group": "g1"}],
+     "pins": {"p1": "b1"}, "previous": {"p1": "b2"}}
+
+`topic.id`, `topic.batch`, `topic.slo_p99_s`, `allocated_rate`, `drained`, `group`, `pins` and
+`previous` may be left out.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weir.codec.json_text import object_from_json
+from weir.errors import InvalidProblem
+from weir.model.placement import (
+    NOWHERE,
+    BrokerRoom,
+    Contract,
+    PlacementProblem,
+    Publishers,
+)
+from weir.reading import (
+    amount,
+    boolean,
+    each,
+    encodable,
+    items,
+    mapping,
+    members,
+    number,
+    shown,
+    unique,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from weir.model.placement import Placement
+
+MOST_BATCH = 10_000
+
+
+def placement_from_json(raw: bytes) -> PlacementProblem:
+    """Return the checked problem that the bytes hold. Raises InvalidProblem."""
+    return placement_from_dict(object_from_json(raw))
+
+
+def placement_from_dict(obj: object) -> PlacementProblem:
+    """Return the checked problem. Raises InvalidProblem naming entry and field."""
+    top = members(obj, "", ("topic", "brokers", "publishers"), ("pins", "previous"))
+    contract = _contract(top["topic"])
+    brokers = tuple(
+        sorted(each(top["brokers"], "brokers", _broker), key=lambda broker: broker.broker)
+    )
+    unique((_text(entry, "id") for entry in items(top["brokers"], "brokers")), "brokers", "broker")
+    index = {broker.broker: at for at, broker in enumerate(brokers)}
+    publishers = _publishers(top["publishers"], index, top)
+    for at, broker in enumerate(brokers):
+        pinned = np.flatnonzero(publishers.pinned == at)
+        if broker.drained and len(pinned):
+            name = publishers.names[int(pinned[0])]
+            raise InvalidProblem(
+                f"pins.{name}", f"{shown(broker.broker)} is drained; pin it elsewhere, or unpin it"
+            )
+    return PlacementProblem(contract=contract, brokers=brokers, publishers=publishers)
+
+
+def placement_bytes(problem: PlacementProblem) -> bytes:
+    """Return the canonical JSON of the problem: equal problems give equal bytes."""
+    contract, publishers = problem.contract, problem.publishers
+    names = [broker.broker for broker in problem.brokers]
+    plain: dict[str, Any] = {
+        "topic": {
+            "id": contract.topic,
+            "rate": contract.messages_per_s,
+            "token_rate": contract.token_rate_per_s,
+            "bucket": contract.bucket,
+            "batch": contract.batch,
+            "slo_p99_s": contract.slo_p99_s,
+        },
+        "brokers": [
+            {
+                "id": broker.broker,
+                "max_rate": broker.max_rate_per_s,
+                "allocated_rate": broker.allocated_rate_per_s,
+                "drained": broker.drained,
+            }
+            for broker in problem.brokers
+        ],
+        "publishers": [
+            {"id": name, "rate": rate, "group": None if at < 0 else publishers.group_names[at]}
+            for name, rate, at in zip(
+                publishers.names,
+                publishers.rates_per_s.tolist(),
+                publishers.groups.tolist(),
+                strict=True,
+            )
+        ],
+        "pins": _named(publishers.names, publishers.pinned, names),
+        "previous": _named(publishers.names, publishers.today, names),
+    }
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def placement_result_to_dict(problem: PlacementProblem, placement: Placement) -> dict[str, Any]:
+    """Return the published form of an answer (docs/formats.md, Placement)."""
+    names = [broker.broker for broker in problem.brokers]
+    publishers = problem.publishers.names
+    nowhere = np.flatnonzero(placement.broker_of == NOWHERE).tolist()
+    return {
+        "status": "solved" if placement.complete else "infeasible",
+        "assignments": _named(publishers, placement.broker_of, names),
+        "unassigned": [publishers[at] for at in nowhere],
+        "buckets": {
+            names[at]: {"rate": share.token_rate_per_s, "size": share.bucket}
+            for at, share in placement.shares.items()
+        },
+        "predicted": {names[at]: {"p99_s": share.p99_s} for at, share in placement.shares.items()},
+        "need_brokers": placement.need_brokers,
+    }
+
+
+def _named(names: Sequence[str], at: NDArray[np.int64], brokers: Sequence[str]) -> dict[str, str]:
+    return {
+        name: brokers[index] for name, index in zip(names, at.tolist(), strict=True) if index >= 0
+    }
+
+
+def _text(entry: object, key: str) -> str:
+    value = entry.get(key) if isinstance(entry, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _name(value: object, path: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise InvalidProblem(path, f"must be a text that is not empty, not {shown(value)}")
+    return encodable(value, path)
+
+
+def _positive(value: object, path: str) -> float:
+    given = number(value, path)
+    if given <= 0:
+        raise InvalidProblem(path, f"must be above 0, but is {given:g}")
+    return given
+
+
+def _contract(obj: object) -> Contract:
+    given = members(obj, "topic", ("rate", "token_rate", "bucket"), ("id", "batch", "slo_p99_s"))
+    bucket = number(given["bucket"], "topic.bucket")
+    if bucket < 1:
+        message = f"must be at least 1 message, but is {bucket:g}: nothing would ever pass"
+        raise InvalidProblem("topic.bucket", message)
+    slo = given.get("slo_p99_s")
+    return Contract(
+        topic=_name(given.get("id", "topic"), "topic.id"),
+        messages_per_s=amount(given["rate"], "topic.rate"),
+        token_rate_per_s=_positive(given["token_rate"], "topic.token_rate"),
+        bucket=bucket,
+        batch=whole(given.get("batch", 1), "topic.batch", least=1, most=MOST_BATCH),
+        slo_p99_s=None if slo is None else _positive(slo, "topic.slo_p99_s"),
+    )
+
+
+def _broker(obj: object, path: str) -> BrokerRoom:
+    given = members(obj, path, ("id", "max_rate"), ("allocated_rate", "drained"))
+    return BrokerRoom(
+        broker=_name(given["id"], f"{path}.id"),
+        max_rate_per_s=amount(given["max_rate"], f"{path}.max_rate"),
+        allocated_rate_per_s=amount(given.get("allocated_rate", 0.0), f"{path}.allocated_rate"),
+        drained=boolean(given.get("drained", False), f"{path}.drained"),
+    )
+
+
+_KEYS = {"id", "rate", "group"}
+
+
+def _publishers(obj: object, brokers: Mapping[str, int], top: Mapping[str, Any]) -> Publishers:
+    rows: list[tuple[str, float, str | None]] = []
+    for at, entry in enumerate(items(obj, "publishers")):
+        # Of a million almost every entry is plain: only what is not is looked at again.
+        if (
+            type(entry) is dict
+            and entry.keys() <= _KEYS
+            and type(name := entry.get("id")) is str
+            and name
+            and type(rate := entry.get("rate")) is float
+            and 1e-30 < rate < 1e30
+            and (type(group := entry.get("group")) is str or group is None)
+            and group != ""
+        ):
+            rows.append((name, rate, group))
+            continue
+        rows.append(_publisher(entry, f"publishers[{at}]"))
+    if not rows:
+        raise InvalidProblem("publishers", "must hold at least one publisher")
+    unique((name for name, _, _ in rows), "publishers", "publisher")
+    for at, (name, _, group) in enumerate(rows):
+        if not name.isascii():
+            encodable(name, f"publishers[{at}].id")
+        if group is not None and not group.isascii():
+            encodable(group, f"publishers[{at}].group")
+    rows.sort()
+    names = tuple(name for name, _, _ in rows)
+    place = {name: at for at, name in enumerate(names)}
+    group_names = tuple(sorted({group for _, _, group in rows if group is not None}))
+    group_at = {group: at for at, group in enumerate(group_names)}
+    groups = [NOWHERE if group is None else group_at[group] for _, _, group in rows]
+    return Publishers(
+        names=names,
+        rates_per_s=np.array([rate for _, rate, _ in rows]),
+        groups=np.array(groups, dtype=np.int64),
+        group_names=group_names,
+        pinned=_brokers_of(top.get("pins", {}), "pins", place, brokers, unknown=None),
+        today=_brokers_of(top.get("previous", {}), "previous", place, brokers, unknown=NOWHERE),
+    )
+
+
+def _publisher(obj: object, path: str) -> tuple[str, float, str | None]:
+    given = members(obj, path, ("id", "rate"), ("group",))
+    group = given.get("group")
+    return (
+        _name(given["id"], f"{path}.id"),
+        _positive(given["rate"], f"{path}.rate"),
+        None if group is None else _name(group, f"{path}.group"),
+    )
+
+
+def _brokers_of(
+    obj: object,
+    path: str,
+    publishers: Mapping[str, int],
+    brokers: Mapping[str, int],
+    *,
+    unknown: int | None,
+) -> NDArray[np.int64]:
+    """Return the broker of each publisher; `unknown`: what stands for a broker that is gone, None
+    where none may be."""
+    out = np.full(len(publishers), NOWHERE, dtype=np.int64)
+    for name, broker in mapping(obj, path).items():
+        if name not in publishers:
+            raise InvalidProblem(f"{path}.{name}", f"no publisher {shown(name)}")
+        index = brokers.get(broker, unknown) if isinstance(broker, str) else None
+        if index is None:
+            raise InvalidProblem(f"{path}.{name}", f"no broker {shown(broker)}")
+        out[publishers[name]] = index
+    return out

@@ -1,0 +1,128 @@
+"""Placement problems and their answers: which broker serves which publisher of a topic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+NOWHERE = -1
+"""The index of a broker or group that there is none of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contract:
+    """What a topic may send: a token bucket over all its brokers together."""
+
+    topic: str
+    messages_per_s: float
+    """What its publishers send together on average."""
+    token_rate_per_s: float
+    bucket: float
+    """Messages that it may send at once; at least 1."""
+    batch: int = 1
+    """Messages that a publisher sends at a time."""
+    slo_p99_s: float | None = None
+    """What at most 1 % of the messages may wait longer than; None: nothing is promised."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerRoom:
+    """What a broker can take."""
+
+    broker: str
+    max_rate_per_s: float
+    allocated_rate_per_s: float
+    """Of other topics."""
+    drained: bool = False
+    """Takes nobody, and gives up whom it has."""
+
+    @property
+    def room_per_s(self) -> float:
+        return 0.0 if self.drained else max(0.0, self.max_rate_per_s - self.allocated_rate_per_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Publishers:
+    """All publishers of a topic as columns, since there may be a million."""
+
+    names: tuple[str, ...]
+    rates_per_s: NDArray[np.float64]
+    groups: NDArray[np.int64]
+    """Index of the correlation group, NOWHERE where it sends on its own."""
+    group_names: tuple[str, ...]
+    pinned: NDArray[np.int64]
+    """Index of the broker that must serve it, NOWHERE where any may."""
+    today: NDArray[np.int64]
+    """Index of the broker that serves it today, NOWHERE where none does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlacementProblem:
+    """A topic with its publishers, and the brokers that may serve them."""
+
+    contract: Contract
+    brokers: tuple[BrokerRoom, ...]
+    publishers: Publishers
+
+    def loads(self) -> NDArray[np.float64]:
+        """Return what each publisher takes of its broker, in messages per second.
+
+        Where a topic is said to send more than its publishers add up to, each counts for more.
+        """
+        rates = self.publishers.rates_per_s
+        whole = float(rates.sum())
+        return rates * max(1.0, self.contract.messages_per_s / whole) if whole > 0 else rates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """One broker's part of the topic."""
+
+    publishers: int
+    messages_per_s: float
+    token_rate_per_s: float
+    bucket: float
+    p99_s: float | None
+    """What at most 1 % of its messages wait longer than, in its bucket; None: no bound."""
+    mean_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Placement:
+    """The answer: a broker for each publisher, and the parts of the bucket."""
+
+    method: str
+    broker_of: NDArray[np.int64]
+    """Index of the broker of each publisher, NOWHERE where none had room."""
+    shares: Mapping[int, Share] = field(default_factory=dict)
+    """By index of the broker; those that serve nobody are left out."""
+    p99_s: float | None = None
+    """Over all messages."""
+    mean_s: float | None = None
+    need_brokers: int | None = None
+    """Further brokers that would hold what has no room; None: all have, or none would do."""
+
+    @property
+    def complete(self) -> bool:
+        return bool((self.broker_of != NOWHERE).all())
+
+    def meets(self, slo_p99_s: float | None) -> bool | None:
+        """Return whether every broker keeps to the objective; None where there is none."""
+        if slo_p99_s is None:
+            return None
+        return all(
+            share.p99_s is not None and share.p99_s <= slo_p99_s for share in self.shares.values()
+        )
+
+
+def moved(problem: PlacementProblem, placement: Placement) -> Any:
+    """Return the indices of publishers that change their broker."""
+    today = problem.publishers.today
+    return np.flatnonzero((today != NOWHERE) & (today != placement.broker_of))

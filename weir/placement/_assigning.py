@@ -1,0 +1,252 @@
+"""Assign whole publishers to brokers: how many brokers, how much for each, who goes where.
+
+1. As few brokers as have room for the topic's rate, those with most room first; with whole
+   publishers of unequal rates one more is tried where they do not fit.
+2. The amount for each by water-filling over the room that is left (`_quotas`).
+3. Publishers that must or may stay are kept; the others are dealt out, each correlation group in
+   proportion (`_cells`), or without regard to groups.
+
+Equal rates are dealt exactly. Of unequal ones each goes to the broker where its group lags most;
+where one does not fit then, all are dealt anew, largest first, and few of them by exhaustive
+search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weir.compiled import compiled
+from weir.model.placement import NOWHERE
+from weir.placement._cells import proportional_cells
+from weir.placement._quotas import (
+    ROUNDING,
+    by_room,
+    fewest,
+    levelled,
+    whole_levelled,
+    whole_room,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from weir.model.placement import PlacementProblem
+
+    Floats = NDArray[np.float64]
+    Places = NDArray[np.int64]
+
+SEARCHED = 24
+"""Publishers up to which an exhaustive search decides whether they fit."""
+
+MOST_NODES = 200_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What a method makes even, and over how many brokers."""
+
+    fewest_brokers: bool
+    """As few brokers as have room; else all of them."""
+    even_totals: bool
+    """Even out total loads; else the topic's own parts (max-min)."""
+    by_group: bool
+    """Split each correlation group in proportion."""
+
+
+def assign(problem: PlacementProblem, rule: Rule, *, seed: int, keep: bool) -> Places:
+    """Return the broker of each publisher, NOWHERE for those that have no room.
+
+    `keep`: whoever has a broker that is not drained stays there, as far as it has room.
+    """
+    loads = problem.loads()
+    room = np.array([broker.room_per_s for broker in problem.brokers])
+    base = np.array([broker.allocated_rate_per_s for broker in problem.brokers])
+    places = _kept(problem, loads, room, keep=keep)
+    fixed = places != NOWHERE
+    used = np.bincount(places[fixed], loads[fixed], len(room)).astype(float)
+    free = np.flatnonzero(~fixed)
+    names = [broker.broker for broker in problem.brokers]
+    # Brokers that serve the topic already come first: a further one makes the bucket smaller.
+    order = sorted(by_room(room, names), key=lambda at: used[at] == 0)
+    serving = int(np.count_nonzero(used))
+    equal = len(free) > 0 and float(np.ptp(loads[free])) == 0.0
+    left = np.maximum(room - used, 0.0)
+    fitting = left
+    if equal:
+        fitting = whole_room(left, float(loads[free[0]])) * float(loads[free[0]])
+    first = max(serving, fewest(order, fitting, float(loads[free].sum())))
+    if not rule.fewest_brokers:
+        first = len(order)
+    best = places
+    for count in range(max(first, 1), len(order) + 1):
+        chosen = np.array(sorted(order[:count]), dtype=np.int64)
+        found = places.copy()
+        levels = base if rule.even_totals else np.zeros(len(room))
+        deal = _deal_equal if equal else _deal_unequal
+        found[free] = deal(
+            problem, rule, free, chosen, loads, used=used, left=left, levels=levels, seed=seed
+        )
+        if (found != NOWHERE).all():
+            return found
+        best = found
+    return best
+
+
+def _kept(problem: PlacementProblem, loads: Floats, room: Floats, *, keep: bool) -> Places:
+    """Return who stays: pinned ones, then today's of each broker as long as it has room."""
+    publishers = problem.publishers
+    places = np.full(len(loads), NOWHERE, dtype=np.int64)
+    wishes = [publishers.pinned]
+    if keep:
+        wishes.append(np.where(publishers.pinned == NOWHERE, publishers.today, NOWHERE))
+    left = room.copy()
+    for wish in wishes:
+        for at in np.unique(wish[wish != NOWHERE]).tolist():
+            who = np.flatnonzero(wish == at)
+            fits = np.cumsum(loads[who]) <= left[at] * (1.0 + ROUNDING)
+            places[who[fits]] = at
+            left[at] -= float(loads[who[fits]].sum())
+    return places
+
+
+def _deal_equal(
+    problem: PlacementProblem,
+    rule: Rule,
+    free: Places,
+    chosen: Places,
+    loads: Floats,
+    *,
+    used: Floats,
+    left: Floats,
+    levels: Floats,
+    seed: int,
+) -> Places:
+    """Deal publishers of one rate: whole numbers, exact in rows and columns."""
+    load = float(loads[free[0]])
+    most = whole_room(left[chosen], load)
+    count = min(len(free), int(most.sum()))
+    least = np.zeros(len(chosen), dtype=np.int64)
+    columns = whole_levelled(count, least, most, (used[chosen] + levels[chosen]) / load)
+    out = np.full(len(free), NOWHERE, dtype=np.int64)
+    who = np.random.default_rng(seed).permutation(len(free))[:count]
+    if not rule.by_group:
+        out[who] = np.repeat(chosen, columns)
+        return out
+    # Publishers on their own are a group, too: they are split like one.
+    groups = problem.publishers.groups[free]
+    # Where not all fit, those left over come from every group alike.
+    who = np.sort(who)
+    ordered = who[np.argsort(groups[who], kind="stable")]
+    _, rows = np.unique(groups[ordered], return_counts=True)
+    cells = proportional_cells(rows.astype(np.int64), columns)
+    out[ordered] = np.repeat(np.tile(chosen, len(rows)), cells.ravel())
+    return out
+
+
+def _deal_unequal(
+    problem: PlacementProblem,
+    rule: Rule,
+    free: Places,
+    chosen: Places,
+    loads: Floats,
+    *,
+    used: Floats,
+    left: Floats,
+    levels: Floats,
+    seed: int,
+) -> Places:
+    """Deal publishers of several rates: where each one's group, then the whole, lags most."""
+    amount = loads[free]
+    most = used[chosen] + left[chosen]
+    quota = levelled(float(amount.sum() + used[chosen].sum()), used[chosen], most, levels[chosen])
+    quota = quota - used[chosen]
+    whole = float(quota.sum())
+    shares = quota / whole if whole > 0 else quota
+    groups = problem.publishers.groups[free] if rule.by_group else np.zeros(len(free), np.int64)
+    shuffled = np.random.default_rng(seed).permutation(len(free))
+    out = np.full(len(free), NOWHERE, dtype=np.int64)
+    # Group by group, in each the largest first; equal ones in the order of the seed.
+    order = shuffled[np.lexsort((-amount[shuffled], groups[shuffled]))]
+    deal_by_lag(order, groups, amount, shares, left[chosen].copy(), 1.0 + ROUNDING, out)
+    if (out == NOWHERE).any():
+        out[:] = NOWHERE
+        order = shuffled[np.argsort(-amount[shuffled], kind="stable")]
+        alike = np.zeros(len(free), np.int64)
+        deal_by_lag(order, alike, amount, shares, left[chosen].copy(), 1.0 + ROUNDING, out)
+    if (out == NOWHERE).any() and len(free) <= SEARCHED:
+        packed = packing(amount, left[chosen])
+        if packed is not None:
+            out[:] = packed
+    return np.where(out == NOWHERE, NOWHERE, chosen[np.maximum(out, 0)])
+
+
+@compiled
+def deal_by_lag(
+    order: Any, groups: Any, amount: Any, shares: Any, left: Any, slack: float, out: Any
+) -> None:
+    """Give each publisher, in this order, to the broker with room where its group lags most behind
+    its share; of equal ones to where the whole does."""
+    lag = np.zeros(len(shares))
+    group_lag = np.zeros(len(shares))
+    group = -2
+    for publisher in order:
+        if groups[publisher] != group:
+            group = groups[publisher]
+            group_lag[:] = 0.0
+        for b in range(len(shares)):
+            lag[b] += amount[publisher] * shares[b]
+            group_lag[b] += amount[publisher] * shares[b]
+        best = -1
+        for b in range(len(shares)):
+            if amount[publisher] > left[b] * slack:
+                continue
+            if (
+                best < 0
+                or group_lag[b] > group_lag[best] + 1e-9 * amount[publisher]
+                or (
+                    group_lag[b] > group_lag[best] - 1e-9 * amount[publisher] and lag[b] > lag[best]
+                )
+            ):
+                best = b
+        if best < 0:
+            continue
+        out[publisher] = best
+        left[best] -= amount[publisher]
+        lag[best] -= amount[publisher]
+        group_lag[best] -= amount[publisher]
+
+
+def packing(amount: Floats, room: Floats) -> Places | None:
+    """Return a broker for each of a few publishers such that all fit; None where none was found."""
+    order = np.argsort(-amount, kind="stable").tolist()
+    left = room.tolist()
+    out = [NOWHERE] * len(order)
+    nodes = 0
+
+    def fits(depth: int) -> bool:
+        nonlocal nodes
+        if depth == len(order):
+            return True
+        nodes += 1
+        if nodes > MOST_NODES:
+            return False
+        publisher = order[depth]
+        need = float(amount[publisher])
+        tried: set[float] = set()
+        for b in sorted(range(len(left)), key=lambda at: left[at]):
+            if need > left[b] * (1.0 + ROUNDING) or left[b] in tried:
+                continue
+            tried.add(left[b])
+            before = left[b]
+            left[b] = before - need
+            out[publisher] = b
+            if fits(depth + 1):
+                return True
+            left[b] = before
+        out[publisher] = NOWHERE
+        return False
+
+    return np.array(out, dtype=np.int64) if fits(0) else None

@@ -1,0 +1,100 @@
+"""Predict what a placement costs: each broker's part of the bucket, and the wait in it.
+
+Parts are in proportion to the rates, as the paper has them (SRTM, section 2.1), so that every
+broker's bucket is equally busy. Publishers of one correlation group at one broker send at the
+same moment: together they are one sender of larger batches. All others send on their own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weir.model.placement import NOWHERE, Placement, Share
+from weir.placement._quotas import brokers_needed
+from weir.queueing.bucket_delay import SubBucket, split_mean_s, split_quantile_s
+from weir.queueing.poisson_work import PoissonWork
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from weir.model.placement import PlacementProblem
+
+PERCENTILE = 0.99
+
+MOST_SIZES = 512
+"""Batches larger than this many times their common divisor are rounded up to multiples."""
+
+
+def predicted(problem: PlacementProblem, places: NDArray[np.int64], *, method: str) -> Placement:
+    """Return the placement with its buckets and what messages wait in them."""
+    loads = problem.loads()
+    contract = problem.contract
+    served = places != NOWHERE
+    carried = np.bincount(places[served], weights=loads[served], minlength=len(problem.brokers))
+    counts = np.bincount(places[served], minlength=len(problem.brokers))
+    whole = float(carried.sum())
+    shares: dict[int, Share] = {}
+    parts: list[SubBucket] = []
+    utilisation = whole / contract.token_rate_per_s
+    for at in np.flatnonzero(counts).tolist():
+        share = float(carried[at]) / whole
+        rate, size = contract.token_rate_per_s * share, contract.bucket * share
+        p99_s = mean_s = None
+        if utilisation < 1:
+            part = SubBucket(
+                rate_per_s=rate,
+                size=size,
+                messages_per_s=float(carried[at]),
+                work=PoissonWork(utilisation, batches_at(problem, places == at, loads)),
+            )
+            parts.append(part)
+            p99_s, mean_s = part.quantile_s(PERCENTILE), part.mean_s()
+        shares[at] = Share(
+            publishers=int(counts[at]),
+            messages_per_s=float(carried[at]),
+            token_rate_per_s=rate,
+            bucket=size,
+            p99_s=p99_s,
+            mean_s=mean_s,
+        )
+    largest = max((broker.max_rate_per_s for broker in problem.brokers), default=0.0)
+    return Placement(
+        method=method,
+        broker_of=places,
+        shares=shares,
+        p99_s=split_quantile_s(parts, PERCENTILE) if parts else None,
+        mean_s=split_mean_s(parts) if parts else None,
+        need_brokers=brokers_needed(loads[~served], largest),
+    )
+
+
+def batches_at(
+    problem: PlacementProblem, here: NDArray[np.bool_], loads: NDArray[np.float64]
+) -> dict[int, float]:
+    """Return the share of each size among the batches that reach one broker."""
+    batch, groups = problem.contract.batch, problem.publishers.groups
+    alone = here & (groups == NOWHERE)
+    rates: dict[int, float] = {}
+    if alone.any():
+        rates[batch] = float(loads[alone].sum()) / batch
+    together = here & (groups != NOWHERE)
+    if together.any():
+        members = np.bincount(groups[together])
+        carried = np.bincount(groups[together], weights=loads[together])
+        for size in np.unique(members[members > 0]).tolist():
+            events = float(carried[members == size].sum()) / (size * batch)
+            rates[size * batch] = rates.get(size * batch, 0.0) + events
+    unit = math.gcd(*rates)
+    largest = max(rates)
+    if largest // unit <= MOST_SIZES:
+        return rates
+    grid = math.ceil(largest / MOST_SIZES)
+    rounded: dict[int, float] = {}
+    for size, events in rates.items():
+        upper = math.ceil(size / grid) * grid
+        # The same messages a second in somewhat larger batches: never a shorter wait.
+        rounded[upper] = rounded.get(upper, 0.0) + events * size / upper
+    return rounded

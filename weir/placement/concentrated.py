@@ -1,0 +1,28 @@
+"""Place publishers over the fewest brokers, total loads even (Conc in SRTM, section 6.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from weir.placement._assigning import Rule, assign
+from weir.placement._prediction import predicted
+
+if TYPE_CHECKING:
+    from weir.model.placement import Placement, PlacementProblem
+
+NAME = "concentrated"
+TITLE = "Concentration"
+SUMMARY = "Takes the fewest brokers and evens out their total loads."
+RULE = Rule(fewest_brokers=True, even_totals=True, by_group=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Nothing to set."""
+
+
+def place(problem: PlacementProblem, params: Params, *, seed: int) -> Placement:
+    """Return the placement anew, wherever publishers are today; pins hold."""
+    places = assign(problem, RULE, seed=seed, keep=False)
+    return predicted(problem, places, method=NAME)

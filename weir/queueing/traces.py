@@ -1,0 +1,179 @@
+r"""Token buckets over traces: what each message of a recorded stream would have waited.
+
+Message i came at t_i. The work ahead of it, in messages, is
+
+    U_i = max_(j <= i) (X_i - X_j) = X_i - min_(j <= i) X_j,   X_i = i - r (t_i - t_0),
+
+and it waits (U_i - (b - 1))+ / r (SRTM, equation (2)). U does not depend on b: the smallest bucket
+that delays at most a share of the messages is an order statistic of U, so that nothing is searched.
+The minimum is all that one part of a trace needs to know of those before it: X is computed from the
+message's place in the whole trace, and every partition of the trace gives the same numbers, to the
+last digit.
+
+Rounding: X is one multiplication and one subtraction away from its inputs; over a trace of a day at
+10,000 messages a second U is exact to about 1e-7 messages.
+
+Percentiles of a trace are estimates: neighbours are correlated, so that a million messages may
+say as much as a hundred independent ones. `quantile_of` gives an interval, or says that the trace
+is too short: the share of late messages is averaged over equal stretches, its variance among them
+(batch means) gives how many independent messages the trace is worth, and the ranks that this many
+leave open are the interval. The stretches must themselves be independent of each other; where
+neighbours among them still correlate, or less than TAIL_EVENTS independent late messages were
+seen, the answer is inconclusive: measure longer.
+
+Reference: G. S. Fishman. Discrete-event simulation: modeling, programming, and analysis. Springer
+2001, chapter 6 (batch means).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from weir.compiled import compiled
+from weir.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+STRETCHES = 32
+"""Equal parts of a trace whose means are compared."""
+
+TAIL_EVENTS = 10.0
+"""Independent late messages that a percentile needs at least."""
+
+MOST_CORRELATION = 0.4
+"""Between neighbouring stretches: above it they are too short. Of independent ones 2 % are."""
+
+
+@compiled
+def work_before(times: Any, rate: float, start: float, first: int, low: float, out: Any) -> float:
+    """Fill `out` with U of the messages `first`, `first` + 1, ...; return the new minimum of X."""
+    for at in range(len(times)):
+        x = (first + at) - rate * (times[at] - start)
+        low = min(low, x)
+        out[at] = x - low
+    return low
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceState:
+    """What a part of a trace needs to know of the parts before it."""
+
+    start_s: float
+    """When the first message of the whole trace came."""
+    messages: int = 0
+    lowest: float = math.inf
+    """The minimum of X so far, in messages."""
+
+
+def work_over(
+    times_s: ArrayLike, rate_per_s: float, state: TraceState | None = None
+) -> tuple[Floats, TraceState]:
+    """Return U of each message, in messages, and the state for the next part of the trace.
+
+    `times_s` rise or stay. Raises InvalidProblem naming what does not fit.
+    """
+    times = np.ascontiguousarray(times_s, dtype=float)
+    if not 0 < rate_per_s < math.inf:
+        raise InvalidProblem("rate_per_s", f"must be positive, not {rate_per_s:g}")
+    if len(times) and not np.isfinite(times[[0, -1]]).all():
+        raise InvalidProblem("times_s", "must be finite")
+    if len(times) > 1 and not (times[1:] >= times[:-1]).all():
+        at = int(np.argmin(times[1:] >= times[:-1])) + 1
+        raise InvalidProblem(f"times_s[{at}]", "comes before its predecessor; sort the messages")
+    work = np.empty(len(times))
+    if not len(times):
+        return work, state or TraceState(start_s=0.0)
+    before = state or TraceState(start_s=float(times[0]))
+    lowest = work_before(times, rate_per_s, before.start_s, before.messages, before.lowest, work)
+    after = TraceState(
+        start_s=before.start_s, messages=before.messages + len(times), lowest=float(lowest)
+    )
+    return work, after
+
+
+def lowest_of(times_s: ArrayLike, rate_per_s: float, start_s: float, first: int) -> float:
+    """Return the minimum of X over a part of a trace alone: parts are read side by side, then the
+    running minimum of these gives each its state."""
+    times = np.asarray(times_s, dtype=float)
+    if not len(times):
+        return math.inf
+    # The same two roundings as in `work_before`, so that the numbers are the same.
+    return float((np.arange(first, first + len(times)) - rate_per_s * (times - start_s)).min())
+
+
+def delays_s(work: Floats, *, rate_per_s: float, size: float) -> Floats:
+    """Return what each message waits in a bucket of this size, in seconds."""
+    late: Floats = np.maximum(work - (size - 1.0), 0.0) / rate_per_s
+    return late
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A percentile of a trace with its interval."""
+
+    value: float
+    low: float
+    high: float
+    conclusive: bool
+    """False: the trace is too short for this percentile; measure longer."""
+    independent: float
+    """How many independent messages the trace is worth."""
+
+
+def quantile_of(values: Floats, probability: float, *, confidence: float = 0.95) -> Estimate:
+    """Return the percentile of the values in the order in which they came.
+
+    Raises InvalidProblem for no values or a probability outside (0, 1).
+    """
+    count = len(values)
+    if not count:
+        raise InvalidProblem("values", "must not be empty; measure longer")
+    if not 0 < probability < 1:
+        raise InvalidProblem("probability", "must lie between 0 and 1")
+    ordered = np.sort(values)
+    value = float(ordered[min(count - 1, math.ceil(probability * count) - 1)])
+    late = values > value
+    share = float(late.mean())
+    if count < 2 * STRETCHES or share == 0.0:
+        # Nothing above it (a bucket that is always free), or too little to compare.
+        independent = float(count) if np.ptp(values) == 0.0 else 0.0
+        low, high = float(ordered[0]), float(ordered[-1])
+        conclusive = independent * (1.0 - probability) >= TAIL_EVENTS
+        return Estimate(
+            value=value, low=low, high=high, conclusive=conclusive, independent=independent
+        )
+    means = np.array([part.mean() for part in np.array_split(late, STRETCHES)])
+    spread = float(means.var(ddof=1)) / STRETCHES
+    independent = min(float(count), share * (1.0 - share) / spread) if spread > 0 else float(count)
+    around = means - means.mean()
+    together = float(around[1:] @ around[:-1] / max(float(around @ around), 1e-300))
+    reach = float(student.ppf(0.5 + confidence / 2.0, STRETCHES - 1))
+    half = reach * math.sqrt(probability * (1.0 - probability) / independent)
+    ranks = [math.floor((probability - half) * count), math.ceil((probability + half) * count)]
+    low, high = (float(ordered[min(max(rank, 0), count - 1)]) for rank in ranks)
+    conclusive = (
+        independent * (1.0 - probability) >= TAIL_EVENTS
+        and probability + half < 1.0
+        and together < MOST_CORRELATION
+    )
+    return Estimate(value=value, low=low, high=high, conclusive=conclusive, independent=independent)
+
+
+def smallest_size(work: Floats, probability: float = 0.99) -> Estimate:
+    """Return the smallest bucket in which at most 1 - `probability` of the messages wait."""
+    found = quantile_of(work, probability)
+    return Estimate(
+        value=1.0 + found.value,
+        low=1.0 + found.low,
+        high=1.0 + found.high,
+        conclusive=found.conclusive,
+        independent=found.independent,
+    )
