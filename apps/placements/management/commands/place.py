@@ -6,7 +6,6 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
-from weir.kernel import Call
 
 from apps.common.command_files import (
     ANSWER,
@@ -22,6 +21,7 @@ from apps.common.formatting import counted
 from apps.runs.management.command_status import exit_with_status
 from apps.runs.services.gateway import JobOrder, spark_solve
 from weir.codec.placement import placement_from_json
+from weir.kernel import Call
 from weir.model.placement import PlacementProblem
 from weir.placement import DEFAULT, placer, placers
 from weir.placement.answer import answer_of
