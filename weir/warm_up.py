@@ -28,6 +28,7 @@ from weir.planners import exact, slides
 from weir.planners.exact.direct_plan import direct
 from weir.planners.slides.step_planning import improve_steps
 from weir.queueing.periodic_work import PeriodicWork
+from weir.queueing.poisson_work import PoissonWork
 from weir.queueing.traces import work_over
 from weir.routing.benefit import Replay
 from weir.routing.cost import routing
@@ -216,7 +217,8 @@ def warm_up_placements() -> float:
         )
         total += srtm.place(problem, srtm.Params(), seed=0).mean_s or 0.0
     work, _ = work_over([0.0, 0.1], 1.0)
-    return total + PeriodicWork(0.5, senders=3).tail(0.5) + float(work.sum())
+    total += PoissonWork(0.5).quantile(0.99) + PeriodicWork(0.5, senders=3).tail(0.5)
+    return total + float(work.sum())
 
 
 PARTS = {
