@@ -1,9 +1,14 @@
-import { actionWord, fieldWord, methodWord, plainWords } from "./words";
+import { actionWord, fieldWord, methodsText, methodWord, plainWords } from "./words";
 
 it("names what the API identifies", () => {
   expect(actionWord("break_off")).toBe("ended before it was complete");
   expect(actionWord("step_completed")).toBe("completed a step");
   expect(methodWord("local_improvement")).toBe("Local improvement");
+});
+
+it("counts several methods", () => {
+  expect(methodsText("lrgp")).toBe("LRGP");
+  expect(methodsText("keep_today, minimum_cost")).toBe("2 methods");
 });
 
 it("shows no underscore of what no table knows", () => {

@@ -70,12 +70,13 @@ export const plainWords = (name: string): string => name.replaceAll("_", " ");
 
 export const actionWord = (action: string): string => ACTIONS[action] ?? plainWords(action);
 
-/** Planners and ways to make overlays; `/topology-methods` has their full titles. */
+/** Optimizers, planners and ways to make overlays; the API has their full titles. */
 const METHODS: Record<string, string> = {
   best_first: "Best-first search",
   exact: "Exact search",
   ipitt: "Integer program (IPITT)",
   keep_today: "Do nothing",
+  lrgp: "LRGP",
   local_improvement: "Local improvement",
   minimum_cost: "Minimum cost tree",
   slides: "Edge slides",
@@ -83,6 +84,15 @@ const METHODS: Record<string, string> = {
 };
 
 export const methodWord = (name: string): string => METHODS[name] ?? capital(plainWords(name));
+
+/** The methods of a run, which the API gives separated by commas. */
+export const methodWords = (names: string): string[] => names.split(", ").map(methodWord);
+
+/** The same in few words: more than one method is a number. */
+export function methodsText(names: string): string {
+  const words = methodWords(names);
+  return words.length === 1 ? (words[0] ?? "") : `${words.length} methods`;
+}
 
 const UNITS: readonly (readonly [suffix: string, unit: string])[] = [
   ["_per_s", "per second"],

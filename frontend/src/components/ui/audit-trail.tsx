@@ -18,6 +18,8 @@ const ICONS: Record<string, IconName> = {
   set_retention: "edit",
 };
 
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/;
+
 export function valueText(value: unknown): string {
   if (value === null || value === undefined || value === "") return "\u2013";
   if (typeof value === "number") {
@@ -26,7 +28,7 @@ export function valueText(value: unknown): string {
       : fixed(value, Math.min(8, decimalsFor(value, 8))).replace(/\.?0+$/, "");
   }
   if (typeof value === "boolean") return value ? "yes" : "no";
-  if (typeof value === "string") return value;
+  if (typeof value === "string") return MOMENT.test(value) ? exactTime(value) : value;
   if (Array.isArray(value)) return value.length === 0 ? "none" : value.map(valueText).join("; ");
   return Object.entries(value)
     .map(([name, part]) => `${name} ${valueText(part)}`)

@@ -46,6 +46,7 @@ export const manifest: Manifest = {
       ),
       fresh: [keys.evaluations.all],
       counted: { label: "Parts computed", note: "trees first, then the ways to them" },
+      shownThere: ["kind", "methods", "goals", "planners"],
       onCancel: "No candidate is stored; the overlay stays as it is.",
       recomputed: {
         label: "The overlay",

@@ -28,6 +28,7 @@ import { to } from "@/lib/kinds";
 import { fixed, UNKNOWN } from "@/lib/numbers";
 import { labelOf } from "@/lib/parameters";
 import { ageText, clockText, exactTime } from "@/lib/time";
+import { methodsText, methodWords } from "@/lib/words";
 
 export default function RunPage() {
   const { id = "" } = useParams();
@@ -141,7 +142,7 @@ function RunView({ stored }: { stored: RunDetail }) {
               </>
             ),
           },
-          { key: "method", icon: "play", text: `${run.method}, seed ${run.seed}` },
+          { key: "method", icon: "play", text: `${methodsText(run.method)}, seed ${run.seed}` },
           { key: "person", icon: "users", text: `asked by ${run.asked_by ?? "Weir"}` },
           ...(plans.length > 0
             ? [{ key: "plans", icon: "plan" as const, text: <PlanLinks plans={plans} /> }]
@@ -242,7 +243,7 @@ function RunView({ stored }: { stored: RunDetail }) {
                 </p>
               </Panel>
             ) : null}
-            <Panel title="Parameters" sub={run.method}>
+            <Panel title="Parameters" sub={methodWords(run.method).join(", ")}>
               <dl className="kv kvcols">
                 {Object.entries(run.parameters)
                   .filter(([name]) => !kind?.shownThere?.includes(name))

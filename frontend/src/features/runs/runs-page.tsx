@@ -11,6 +11,7 @@ import { UnitNumber } from "@/components/ui/unit-number";
 import { computations, computationTitle } from "@/lib/computations";
 import { to } from "@/lib/kinds";
 import { fixed, UNKNOWN } from "@/lib/numbers";
+import { methodsText, methodWords } from "@/lib/words";
 
 export const STATES = ["queued", "running", "succeeded", "infeasible", "failed", "cancelled"];
 
@@ -41,7 +42,14 @@ const COLUMNS: Column<Run>[] = [
         <span className="faint">own problem</span>
       ),
   },
-  { key: "method", title: "Method", orderBy: "method", cell: (run) => run.method },
+  {
+    key: "method",
+    title: "Method",
+    orderBy: "method",
+    cell: (run) => (
+      <span title={methodWords(run.method).join(", ")}>{methodsText(run.method)}</span>
+    ),
+  },
   {
     key: "model",
     title: "Model",
@@ -81,7 +89,7 @@ export default function RunsPage() {
   return (
     <ListPage
       title="Runs"
-      about="A run computes what its kind says from a frozen snapshot, so that it can be computed again to the last bit."
+      about="A run computes one answer from a frozen snapshot. Run again, it gives the same answer to the last bit."
       query={runsQuery}
       shown={(run) => withNews(run, heard[run.id])}
       search="Find runs"
