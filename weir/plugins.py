@@ -17,7 +17,7 @@ from weir.errors import InvalidProblem, UnknownMethod
 from weir.reading import members, number, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from collections.abc import Set as AbstractSet
     from dataclasses import Field
     from types import ModuleType
@@ -27,24 +27,24 @@ T = TypeVar("T")
 _TYPE_NAMES = {float: "number", int: "integer", bool: "boolean", str: "string"}
 
 
-def discover(package: str, *, besides: str = "") -> dict[str, ModuleType]:
-    """The public modules of a package by file name, in alphabetical order, but for one name."""
+def discover(package: str, *, beside: Collection[str] = ()) -> dict[str, ModuleType]:
+    """The public modules of a package by file name, in alphabetical order, without those named."""
     path = importlib.import_module(package).__path__
     found = (module.name for module in pkgutil.iter_modules(path))
-    names = sorted(name for name in found if not name.startswith("_") and name != besides)
+    names = sorted(name for name in found if not name.startswith("_") and name not in beside)
     return {name: importlib.import_module(f"{package}.{name}") for name in names}
 
 
-KERNEL = "answer"
-"""The file of a folder of methods that answers one payload by any of them (`weir.kernel`)."""
-
-
 class Registry(Generic[T]):
-    """The public modules of a package but for its kernel, by the NAME that each defines."""
+    """The public modules of a package, by the NAME that each defines."""
 
-    def __init__(self, package: str, unknown: str) -> None:
-        """Take how the refusal of an unknown name begins; `{}` stands for the name."""
+    def __init__(self, package: str, unknown: str, *, beside: Collection[str] = ()) -> None:
+        """Take how the refusal of an unknown name begins; `{}` stands for the name.
+
+        `beside`: public files of the folder that are no members, such as its kernel.
+        """
         self._package = package
+        self._beside = beside
         self._unknown = unknown
         self._members: Mapping[str, T] | None = None
 
@@ -54,7 +54,7 @@ class Registry(Generic[T]):
         Raises TypeError for a module without a NAME: it would be left out without a word.
         """
         if self._members is None:
-            modules = discover(self._package, besides=KERNEL)
+            modules = discover(self._package, beside=self._beside)
             nameless = [file for file, module in modules.items() if not hasattr(module, "NAME")]
             if nameless:
                 raise TypeError(

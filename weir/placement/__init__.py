@@ -30,6 +30,8 @@ class Placer(Protocol):
         ...
 
 
-_REGISTRY: Registry[Placer] = Registry("weir.placement", 'no method "{}" for placements')
+_REGISTRY: Registry[Placer] = Registry(
+    "weir.placement", 'no method "{}" for placements', beside=("answer", "rounds")
+)
 placers = _REGISTRY.members
 placer = _REGISTRY.find

@@ -22,7 +22,7 @@ RULE = Rule(fewest_brokers=True, even_totals=False, by_group=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """Nothing to set."""
+    """The parameters of the method: there are none."""
 
 
 def place(problem: PlacementProblem, params: Params, *, seed: int) -> Placement:

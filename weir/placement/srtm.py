@@ -31,7 +31,7 @@ RULE = Rule(fewest_brokers=True, even_totals=False, by_group=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """What may move."""
+    """The parameters of the method: what may move."""
 
     stay: bool = field(
         default=True,

@@ -57,6 +57,6 @@ class Planner(Protocol):
         ...
 
 
-_REGISTRY: Registry[Planner] = Registry("weir.planners", 'no planner "{}"')
+_REGISTRY: Registry[Planner] = Registry("weir.planners", 'no planner "{}"', beside=("answer",))
 planners = _REGISTRY.members
 planner = _REGISTRY.find
