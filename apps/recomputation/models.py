@@ -81,7 +81,7 @@ class Rule(BaseModel):
     subject = models.CharField(max_length=32, default=default_subject)  # a kind of computation
     method = models.CharField(max_length=64, blank=True, help_text="Empty: the installation's.")
     least_benefit = models.FloatField(
-        default=0.0, help_text="Net benefit above which a candidate overlay becomes a plan."
+        default=0.0, help_text="Net benefit above which a result becomes a plan."
     )
     time_limit_s = models.FloatField(null=True, blank=True)
     then = models.CharField(max_length=8, choices=Then.choices, default=Then.DRAFT)
