@@ -204,11 +204,11 @@ def warm_up_overlays() -> None:
 def warm_up_placements() -> float:
     """Place small topics that reach every kernel; a wait, which only says that everything ran."""
     total = 0.0
-    for rates in ([1.0, 1.0, 1.0, 1.0], [1.0, 2.0, 3.0, 4.0]):
+    for rates in ([1.0] * 4, [1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 5.0, 5.0]):
         problem = placement_from_dict(
             {
                 "topic": {"rate": sum(rates), "token_rate": 1.1 * sum(rates), "bucket": 2},
-                "brokers": [{"id": name, "max_rate": 6.0} for name in "ab"],
+                "brokers": [{"id": name, "max_rate": 5.5} for name in "ab"],
                 "publishers": [
                     {"id": f"{at}", "rate": rate, "group": "g" if at else None}
                     for at, rate in enumerate(rates)

@@ -112,16 +112,18 @@ async def _commit(members: list[Member]) -> None:
     await _order(members, OrderPhase.COMMIT, interests=interests)
 
 
-async def _publish(server: NatsServer, enough: asyncio.Event, arrived: Callable[[], int]) -> int:
+async def _publish(
+    server: NatsServer, enough: asyncio.Event, arrived: Callable[[], int] | None = None
+) -> int:
     """Both flows, numbered alike, until there are enough; how many.
 
-    Never more ahead of what has arrived than an agent holds of a best-effort flow while it pauses:
+    With `arrived` never more ahead of it than an agent holds of a best-effort flow while it pauses:
     on a busy machine a pause lasts long enough for that.
     """
     connection = await client(server)
     js, count = connection.jetstream(), 0
     while not enough.is_set():
-        if count - arrived() > INGRESS_WAITING // 2:
+        if arrived is not None and count - arrived() > INGRESS_WAITING // 2:
             await asyncio.sleep(0.005)
             continue
         count += 1

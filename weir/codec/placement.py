@@ -27,6 +27,7 @@ from weir.model.placement import (
     Publishers,
 )
 from weir.reading import (
+    MAX_SHOWN,
     amount,
     boolean,
     each,
@@ -70,7 +71,8 @@ def placement_from_dict(obj: object) -> PlacementProblem:
         if broker.drained and len(pinned):
             name = publishers.names[int(pinned[0])]
             raise InvalidProblem(
-                f"pins.{name}", f"{shown(broker.broker)} is drained; pin it elsewhere, or unpin it"
+                _below("pins", name),
+                f"{shown(broker.broker)} is drained; pin it elsewhere, or unpin it",
             )
     return PlacementProblem(contract=contract, brokers=brokers, publishers=publishers)
 
@@ -248,9 +250,15 @@ def _brokers_of(
     out = np.full(len(publishers), NOWHERE, dtype=np.int64)
     for name, broker in mapping(obj, path).items():
         if name not in publishers:
-            raise InvalidProblem(f"{path}.{name}", f"no publisher {shown(name)}")
+            raise InvalidProblem(_below(path, name), f"no publisher {shown(name)}")
         index = brokers.get(broker, unknown) if isinstance(broker, str) else None
         if index is None:
-            raise InvalidProblem(f"{path}.{name}", f"no broker {shown(broker)}")
+            raise InvalidProblem(_below(path, name), f"no broker {shown(broker)}")
         out[publishers[name]] = index
     return out
+
+
+def _below(path: str, name: str) -> str:
+    """Return the path of a member; a name that is no plain word is shown as a value is."""
+    plain = name.isprintable() and " " not in name and len(name) <= MAX_SHOWN
+    return f"{path}.{name}" if plain else f"{path}[{shown(name)}]"

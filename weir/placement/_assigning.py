@@ -23,9 +23,11 @@ from weir.model.placement import NOWHERE
 from weir.placement._cells import proportional_cells
 from weir.placement._quotas import (
     ROUNDING,
+    SEARCHED,
     by_room,
     fewest,
     levelled,
+    packing,
     whole_levelled,
     whole_room,
 )
@@ -37,11 +39,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Places = NDArray[np.int64]
-
-SEARCHED = 24
-"""Publishers up to which an exhaustive search decides whether they fit."""
-
-MOST_NODES = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +64,8 @@ def assign(problem: PlacementProblem, rule: Rule, *, seed: int, keep: bool) -> P
     places = _kept(problem, loads, room, keep=keep)
     fixed = places != NOWHERE
     used = np.bincount(places[fixed], loads[fixed], len(room)).astype(float)
-    free = np.flatnonzero(~fixed)
+    # A pin that does not fit is not broken: that publisher has no broker.
+    free = np.flatnonzero(~fixed & (problem.publishers.pinned == NOWHERE))
     names = [broker.broker for broker in problem.brokers]
     # Brokers that serve the topic already come first: a further one makes the bucket smaller.
     order = sorted(by_room(room, names), key=lambda at: used[at] == 0)
@@ -76,7 +74,8 @@ def assign(problem: PlacementProblem, rule: Rule, *, seed: int, keep: bool) -> P
     left = np.maximum(room - used, 0.0)
     fitting = left
     if equal:
-        fitting = whole_room(left, float(loads[free[0]])) * float(loads[free[0]])
+        load = float(loads[free[0]])
+        fitting = whole_room(left, load, len(free)) * load
     first = max(serving, fewest(order, fitting, float(loads[free].sum())))
     if not rule.fewest_brokers:
         first = len(order)
@@ -89,7 +88,7 @@ def assign(problem: PlacementProblem, rule: Rule, *, seed: int, keep: bool) -> P
         found[free] = deal(
             problem, rule, free, chosen, loads, used=used, left=left, levels=levels, seed=seed
         )
-        if (found != NOWHERE).all():
+        if (found[free] != NOWHERE).all():
             return found
         best = found
     return best
@@ -102,14 +101,22 @@ def _kept(problem: PlacementProblem, loads: Floats, room: Floats, *, keep: bool)
     wishes = [publishers.pinned]
     if keep:
         wishes.append(np.where(publishers.pinned == NOWHERE, publishers.today, NOWHERE))
-    left = room.copy()
+    left, slack = room.copy(), room * ROUNDING
+    # The smallest first: so most of them stay.
+    order = np.argsort(loads, kind="stable")
     for wish in wishes:
-        for at in np.unique(wish[wish != NOWHERE]).tolist():
-            who = np.flatnonzero(wish == at)
-            fits = np.cumsum(loads[who]) <= left[at] * (1.0 + ROUNDING)
-            places[who[fits]] = at
-            left[at] -= float(loads[who[fits]].sum())
+        keep_fitting(order, wish, loads, left, slack, places)
     return places
+
+
+@compiled
+def keep_fitting(order: Any, wish: Any, loads: Any, left: Any, slack: Any, places: Any) -> None:
+    """Keep each publisher, in this order, where it wishes to be, if there is room."""
+    for publisher in order:
+        at = wish[publisher]
+        if at >= 0 and places[publisher] < 0 and loads[publisher] <= left[at] + slack[at]:
+            places[publisher] = at
+            left[at] -= loads[publisher]
 
 
 def _deal_equal(
@@ -126,7 +133,7 @@ def _deal_equal(
 ) -> Places:
     """Deal publishers of one rate: whole numbers, exact in rows and columns."""
     load = float(loads[free[0]])
-    most = whole_room(left[chosen], load)
+    most = whole_room(left[chosen], load, len(free))
     count = min(len(free), int(most.sum()))
     least = np.zeros(len(chosen), dtype=np.int64)
     columns = whole_levelled(count, least, most, (used[chosen] + levels[chosen]) / load)
@@ -137,7 +144,7 @@ def _deal_equal(
         return out
     # Publishers on their own are a group, too: they are split like one.
     groups = problem.publishers.groups[free]
-    # Where not all fit, those left over come from every group alike.
+    # Where not all fit, whoever is left over was drawn at random, whatever the group.
     who = np.sort(who)
     ordered = who[np.argsort(groups[who], kind="stable")]
     _, rows = np.unique(groups[ordered], return_counts=True)
@@ -168,14 +175,16 @@ def _deal_unequal(
     groups = problem.publishers.groups[free] if rule.by_group else np.zeros(len(free), np.int64)
     shuffled = np.random.default_rng(seed).permutation(len(free))
     out = np.full(len(free), NOWHERE, dtype=np.int64)
+    # Of the whole room: what is left of it carries the rounding of all that was taken.
+    slack = (used + left)[chosen] * ROUNDING
     # Group by group, in each the largest first; equal ones in the order of the seed.
     order = shuffled[np.lexsort((-amount[shuffled], groups[shuffled]))]
-    deal_by_lag(order, groups, amount, shares, left[chosen].copy(), 1.0 + ROUNDING, out)
+    deal_by_lag(order, groups, amount, shares, left[chosen].copy(), slack, out)
     if (out == NOWHERE).any():
         out[:] = NOWHERE
         order = shuffled[np.argsort(-amount[shuffled], kind="stable")]
         alike = np.zeros(len(free), np.int64)
-        deal_by_lag(order, alike, amount, shares, left[chosen].copy(), 1.0 + ROUNDING, out)
+        deal_by_lag(order, alike, amount, shares, left[chosen].copy(), slack, out)
     if (out == NOWHERE).any() and len(free) <= SEARCHED:
         packed = packing(amount, left[chosen])
         if packed is not None:
@@ -185,7 +194,7 @@ def _deal_unequal(
 
 @compiled
 def deal_by_lag(
-    order: Any, groups: Any, amount: Any, shares: Any, left: Any, slack: float, out: Any
+    order: Any, groups: Any, amount: Any, shares: Any, left: Any, slack: Any, out: Any
 ) -> None:
     """Give each publisher, in this order, to the broker with room where its group lags most behind
     its share; of equal ones to where the whole does."""
@@ -201,7 +210,7 @@ def deal_by_lag(
             group_lag[b] += amount[publisher] * shares[b]
         best = -1
         for b in range(len(shares)):
-            if amount[publisher] > left[b] * slack:
+            if amount[publisher] > left[b] + slack[b]:
                 continue
             if (
                 best < 0
@@ -217,36 +226,3 @@ def deal_by_lag(
         left[best] -= amount[publisher]
         lag[best] -= amount[publisher]
         group_lag[best] -= amount[publisher]
-
-
-def packing(amount: Floats, room: Floats) -> Places | None:
-    """Return a broker for each of a few publishers such that all fit; None where none was found."""
-    order = np.argsort(-amount, kind="stable").tolist()
-    left = room.tolist()
-    out = [NOWHERE] * len(order)
-    nodes = 0
-
-    def fits(depth: int) -> bool:
-        nonlocal nodes
-        if depth == len(order):
-            return True
-        nodes += 1
-        if nodes > MOST_NODES:
-            return False
-        publisher = order[depth]
-        need = float(amount[publisher])
-        tried: set[float] = set()
-        for b in sorted(range(len(left)), key=lambda at: left[at]):
-            if need > left[b] * (1.0 + ROUNDING) or left[b] in tried:
-                continue
-            tried.add(left[b])
-            before = left[b]
-            left[b] = before - need
-            out[publisher] = b
-            if fits(depth + 1):
-                return True
-            left[b] = before
-        out[publisher] = NOWHERE
-        return False
-
-    return np.array(out, dtype=np.int64) if fits(0) else None

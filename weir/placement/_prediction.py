@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 PERCENTILE = 0.99
 
-MOST_SIZES = 512
+NEARLY_ONE = 1e-9
+"""What rounding may lack for a contract to be as large as what is sent: then there is no bound."""
+
+MOST_SIZES = 2048
 """Batches larger than this many times their common divisor are rounded up to multiples."""
 
 
@@ -43,7 +46,7 @@ def predicted(problem: PlacementProblem, places: NDArray[np.int64], *, method: s
         share = float(carried[at]) / whole
         rate, size = contract.token_rate_per_s * share, contract.bucket * share
         p99_s = mean_s = None
-        if utilisation < 1:
+        if utilisation < 1 - NEARLY_ONE:
             part = SubBucket(
                 rate_per_s=rate,
                 size=size,
@@ -61,13 +64,15 @@ def predicted(problem: PlacementProblem, places: NDArray[np.int64], *, method: s
             mean_s=mean_s,
         )
     largest = max((broker.max_rate_per_s for broker in problem.brokers), default=0.0)
+    # No further broker holds a publisher that is pinned to one without room.
+    pinned = bool((problem.publishers.pinned[~served] != NOWHERE).any())
     return Placement(
         method=method,
         broker_of=places,
         shares=shares,
         p99_s=split_quantile_s(parts, PERCENTILE) if parts else None,
         mean_s=split_mean_s(parts) if parts else None,
-        need_brokers=brokers_needed(loads[~served], largest),
+        need_brokers=None if pinned else brokers_needed(loads[~served], largest),
     )
 
 

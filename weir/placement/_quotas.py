@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from weir.compiled import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -14,6 +16,10 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
 
 HALVINGS = 200
+SEARCHED = 24
+"""Publishers up to which an exhaustive search decides whether they fit."""
+
+MOST_NODES = 200_000
 ROUNDING = 1e-9
 """Relative: what rounding may add to a sum of rates without exceeding a capacity."""
 
@@ -69,33 +75,88 @@ def whole_levelled(total: int, least: Counts, most: Counts, base: Floats) -> Cou
         missing -= min(missing, len(lowest))
     while missing < 0:
         open_at = np.flatnonzero(amounts > least)
+        if not len(open_at):
+            break
         highest = open_at[np.argsort(-(amounts[open_at] + base[open_at]), kind="stable")]
         amounts[highest[:-missing]] -= 1
         missing += min(-missing, len(highest))
     return amounts
 
 
-def whole_room(room: Floats, load: float) -> Counts:
-    """Return how many publishers of this load each broker has room for."""
-    return np.floor(room / load * (1.0 + ROUNDING)).astype(np.int64)
+def whole_room(room: Floats, load: float, most: int) -> Counts:
+    """Return how many publishers of this load each broker has room for, `most` at most."""
+    return np.minimum(np.floor(room / load * (1.0 + ROUNDING)), float(most)).astype(np.int64)
 
 
 def brokers_needed(loads: Floats, max_rate: float) -> int | None:
     """Return how many empty brokers of this capacity hold the loads; None where one is too large.
 
-    Exact for equal loads; for others the first that fits, largest first, which needs at most 11/9
-    of the fewest and one more.
+    Exact for equal loads and for few; for others the first that fits, largest first, which needs at
+    most 11/9 of the fewest and one more.
     """
-    if not len(loads) or max_rate <= 0 or float(loads.max()) > max_rate * (1.0 + ROUNDING):
+    slack = max_rate * ROUNDING
+    if not len(loads) or max_rate <= 0 or float(loads.max()) > max_rate + slack:
         return None
     if float(np.ptp(loads)) == 0.0:
-        return math.ceil(len(loads) / int(whole_room(np.array([max_rate]), float(loads[0]))[0]))
-    left: list[float] = []
-    for load in np.sort(loads)[::-1].tolist():
-        for at, free in enumerate(left):
-            if load <= free * (1.0 + ROUNDING):
-                left[at] = free - load
-                break
-        else:
-            left.append(max_rate - load)
-    return len(left)
+        room = whole_room(np.array([max_rate]), float(loads[0]), len(loads))
+        return math.ceil(len(loads) / int(room[0]))
+    enough = int(first_fit(np.sort(loads)[::-1].copy(), max_rate, slack))
+    if len(loads) <= SEARCHED:
+        least = math.ceil(float(loads.sum()) / max_rate * (1.0 - ROUNDING))
+        for count in range(max(least, 1), enough):
+            if packing(loads, np.full(count, max_rate)) is not None:
+                return count
+    return enough
+
+
+@compiled
+def first_fit(loads: Any, room: float, slack: float) -> int:
+    """Return how many brokers the loads fill, each into the first with room for it."""
+    left = np.empty(len(loads))
+    used, first = 0, 0
+    smallest = loads[-1]
+    for load in loads:
+        while first < used and left[first] + slack < smallest:
+            first += 1
+        at = first
+        while at < used and left[at] + slack < load:
+            at += 1
+        if at == used:
+            left[used] = room
+            used += 1
+        left[at] -= load
+    return used
+
+
+def packing(amount: Floats, room: Floats) -> Counts | None:
+    """Return a broker for each of a few publishers such that all fit; None where none was found."""
+    order = np.argsort(-amount, kind="stable").tolist()
+    left = room.tolist()
+    slack = (room * ROUNDING).tolist()
+    out = [-1] * len(order)
+    nodes = 0
+
+    def fits(depth: int) -> bool:
+        nonlocal nodes
+        if depth == len(order):
+            return True
+        nodes += 1
+        if nodes > MOST_NODES:
+            return False
+        publisher = order[depth]
+        need = float(amount[publisher])
+        tried: set[float] = set()
+        for b in sorted(range(len(left)), key=lambda at: left[at]):
+            if need > left[b] + slack[b] or left[b] in tried:
+                continue
+            tried.add(left[b])
+            before = left[b]
+            left[b] = before - need
+            out[publisher] = b
+            if fits(depth + 1):
+                return True
+            left[b] = before
+        out[publisher] = -1
+        return False
+
+    return np.array(out, dtype=np.int64) if fits(0) else None

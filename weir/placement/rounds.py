@@ -111,10 +111,5 @@ def remaining(problem: PlacementProblem, places: Places, full: set[int]) -> Plac
         else broker
         for at, broker in enumerate(problem.brokers)
     )
-    publishers = replace(
-        problem.publishers,
-        today=places,
-        # A pin to a full broker that could not serve it is given up: it would never be placed.
-        pinned=np.where(places == NOWHERE, NOWHERE, problem.publishers.pinned),
-    )
+    publishers = replace(problem.publishers, today=places)
     return replace(problem, brokers=brokers, publishers=publishers)

@@ -29,8 +29,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scipy.optimize import brentq
-
 from weir.errors import InvalidProblem
 
 if TYPE_CHECKING:
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
 
     from weir.queueing.work_ahead import WorkAhead
 
-LEAST_TAIL = 1e-300
+HALVINGS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,15 +90,15 @@ def split_quantile_s(parts: Sequence[SubBucket], probability: float) -> float:
     # Where every part keeps to it, all do; where every part misses it, all miss it.
     if split_tail(parts, low) <= allowed:
         return low
-    target = math.log(allowed)
-    return float(
-        brentq(
-            lambda delay_s: math.log(max(split_tail(parts, delay_s), LEAST_TAIL)) - target,
-            low,
-            high * (1.0 + 1e-12) + 1e-12,
-            xtol=1e-15,
-        )
-    )
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        if split_tail(parts, middle) > allowed:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def smallest_free_size(work: WorkAhead, probability: float = 0.99) -> float:

@@ -8,7 +8,8 @@ is the work of the n - 1 others (the nD/D/1 queue); in units of a batch, with D 
 
 All terms are positive. As n grows it approaches the Poisson model from below.
 
-Cost: O(n) for a tail, less where its terms vanish. Fails for a utilisation of 1 or more.
+Cost: O(n) for a tail, less where its terms vanish; O(n) tails for the mean. Fails for a utilisation
+of 1 or more.
 
 Reference: J. W. Roberts, J. T. Virtamo. The superposition of periodic cell arrival streams in an
 ATM multiplexer. IEEE Transactions on Communications 39(2), 1991. doi:10.1109/26.76467
@@ -18,8 +19,6 @@ from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from weir.compiled import compiled
 from weir.errors import InvalidProblem
@@ -55,6 +54,21 @@ def others_tail(x: float, others: int, period: float) -> float:
 
 
 @compiled
+def others_mean(others: int, period: float, nodes: Any, weights: Any) -> float:
+    """Return E[U] in batches: the integral of its tail, from one whole number to the next."""
+    total = 0.0
+    for low in range(others):
+        added = 0.0
+        for node in range(len(nodes)):
+            x = low + (1.0 + nodes[node]) / 2.0
+            added += weights[node] / 2.0 * others_tail(x, others, period)
+        total += added
+        if added <= VANISHED * total:
+            break
+    return total
+
+
+@compiled
 def periodic_tails(values: Any, batch: int, others: int, period: float, out: Any) -> None:
     """Fill `out` with P(V > value): the place within the batch is uniform."""
     for at in range(len(values)):
@@ -82,20 +96,8 @@ class PeriodicWork(WorkAhead):
             raise InvalidProblem("batch", "must be at least 1")
         self._batch, self._others = batch, senders - 1
         self._period = senders / utilisation
-        self.mean = (batch - 1) / 2.0 + self._integral_from_zero()
-
-    def _integral_from_zero(self) -> float:
-        """Return E[U], in messages: the integral of its own tail, without the batch's places."""
-        total = 0.0
-        for low in range(self._others):
-            nodes = [
-                others_tail(low + (1.0 + at) / 2.0, self._others, self._period) for at in NODES
-            ]
-            added = float(np.dot(WEIGHTS, nodes)) / 2.0
-            total += added
-            if added <= VANISHED * total:
-                break
-        return total * self._batch
+        found = others_mean(self._others, self._period, NODES, WEIGHTS)
+        self.mean = (batch - 1) / 2.0 + batch * float(found)
 
     def _fill(self, values: Floats, out: Floats) -> None:
         periodic_tails(values, self._batch, self._others, self._period, out)

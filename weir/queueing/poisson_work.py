@@ -49,6 +49,7 @@ References:
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,47 +73,60 @@ MOST_LEVELS = 400
 """Levels, per message of the largest batch, within which that has always happened."""
 
 LEAST_PROBABILITY = 1e-250
-VANISHED = 1e-45
+VANISHED = 1e-30
+MOST_PLACES = 512
+"""Places within a batch up to which each is looked at."""
+
+MOST_RESTS = 8
+SMALL = 64
+"""Units of the largest batch up to which even the rarest arrivals are counted."""
 MOST_STEPS = 200
 RESOLUTION = 4e-16
 NOTHING = np.empty(0)
 
 
 @compiled
-def arrivals(rate: float, batches: Any, duration: float, out: Any) -> None:
+def arrivals(rate: float, sizes: Any, shares: Any, duration: float, out: Any) -> None:
     """Fill `out` with the probabilities that 0, 1, ... messages come within `duration` (Panjer)."""
     mean = rate * duration
     out[0] = math.exp(-mean)
     for count in range(1, len(out)):
         total = 0.0
-        for size in range(1, min(count, len(batches) - 1) + 1):
-            total += size * batches[size] * out[count - size]
+        for at in range(len(sizes)):
+            if sizes[at] > count:
+                break
+            total += sizes[at] * shares[at] * out[count - sizes[at]]
         out[count] = mean / count * total
 
 
 @compiled
-def pole_balance(rate: float, batches: Any, theta: float) -> float:
-    """Return (sum_m rate g_m (e^(m theta) - 1)) / theta - 1: 0 at the dominant pole."""
-    total = -1.0
-    for size in range(1, len(batches)):
-        y = size * theta
-        growth = math.expm1(y) / y if y > 1e-5 else 1.0 + y / 2.0 + y * y / 6.0
-        total += rate * batches[size] * size * growth
+def pole_balance(rate: float, sizes: Any, shares: Any, gap: float, theta: float) -> float:
+    """Return (sum_m rate g_m (e^(m theta) - 1)) / theta - 1: 0 at the dominant pole.
+
+    `gap` is 1 - utilisation, which is all that is left of the difference where theta is small.
+    """
+    total = -gap
+    for at in range(len(sizes)):
+        y = sizes[at] * theta
+        more = y / 2.0 * (1.0 + y / 3.0 * (1.0 + y / 4.0 * (1.0 + y / 5.0 * (1.0 + y / 6.0))))
+        if y > 1e-2:
+            more = math.expm1(y) / y - 1.0
+        total += rate * shares[at] * sizes[at] * more
     return total
 
 
 @compiled
-def decay(rate: float, batches: Any) -> float:
+def decay(rate: float, sizes: Any, shares: Any, gap: float) -> float:
     """Return theta by bisection: the left side is negative at 0 and grows."""
     high = 1.0
-    while pole_balance(rate, batches, high) < 0.0:
+    while pole_balance(rate, sizes, shares, gap, high) < 0.0:
         high *= 2.0
     low = 0.0
-    for _ in range(200):
+    for _ in range(MOST_STEPS):
         middle = 0.5 * (low + high)
         if middle in (low, high):
             break
-        if pole_balance(rate, batches, middle) < 0.0:
+        if pole_balance(rate, sizes, shares, gap, middle) < 0.0:
             low = middle
         else:
             high = middle
@@ -120,19 +134,25 @@ def decay(rate: float, batches: Any) -> float:
 
 
 @compiled
-def level_tails(rate: float, batches: Any, theta: float, scale: float, most: int, size: int) -> Any:
+def level_tails(
+    rate: float,
+    sizes: Any,
+    shares: Any,
+    gap: float,
+    theta: float,
+    scale: float,
+    most: int,
+    room: int,
+) -> Any:
     """Return P(L > n) for n = 0, 1, ... up to the level where the dominant pole alone is left."""
-    largest = len(batches) - 1
-    slot = np.empty(size)
-    arrivals(rate, batches, 1.0, slot)
+    largest = sizes[-1]
+    slot = np.empty(room)
+    arrivals(rate, sizes, shares, 1.0, slot)
     more = np.zeros(len(slot) + 1)  # more[n]: probability of more than n - 1 arrivals in a slot
     for count in range(len(slot) - 1, -1, -1):
         more[count] = more[count + 1] + slot[count]
-    mean = 0.0
-    for each in range(1, largest + 1):
-        mean += rate * each * batches[each]
     level = np.zeros(most + 1)
-    level[0] = 1.0 - mean
+    level[0] = gap
     shrink = math.exp(-theta)
     settled = 0
     last = most
@@ -155,12 +175,19 @@ def level_tails(rate: float, batches: Any, theta: float, scale: float, most: int
 
 @compiled
 def arrivals_within(
-    rate: float, batches: Any, duration: float, nodes: Any, weights: Any, room: Any, out: Any
+    rate: float,
+    sizes: Any,
+    shares: Any,
+    duration: float,
+    nodes: Any,
+    weights: Any,
+    room: Any,
+    out: Any,
 ) -> None:
     """Fill `out` with the integrals of `arrivals` over durations from 0 to `duration`."""
     out[:] = 0.0
     for node in range(len(nodes)):
-        arrivals(rate, batches, duration * (1.0 + nodes[node]) / 2.0, room)
+        arrivals(rate, sizes, shares, duration * (1.0 + nodes[node]) / 2.0, room)
         out += duration / 2.0 * weights[node] * room
 
 
@@ -191,10 +218,12 @@ def level_excesses(tails: Any, whole: Any, theta: float) -> Any:
 @compiled
 def ahead_sum(
     value: float,
-    ahead: Any,
+    places: Any,
+    weights_of_places: Any,
     unit: int,
     rate: float,
-    batches: Any,
+    sizes: Any,
+    shares: Any,
     tails: Any,
     theta: float,
     excesses: Any,
@@ -205,48 +234,52 @@ def ahead_sum(
 ) -> float:
     """Return P(V > value), or E[(V - value)+] / unit where `excesses` are given.
 
-    `ahead[i]`: probability of i messages of its own batch before a message. Places that lie whole
-    units apart share what arrives within the rest of the unit, which is computed once for them.
+    `places`: how many messages of its own batch stand before a message, sorted by their rest when
+    divided by `unit`. Those that lie whole units apart share what arrives within the rest of the
+    unit, which is computed once for them.
     """
     last = len(tails) - 1
     mean = len(excesses) > 0
     total = 0.0
-    for first in range(min(unit, len(ahead))):
-        start = (value - first) / unit
+    rest = -1
+    ready = False
+    for at in range(len(places)):
+        units, own = places[at] // unit, places[at] % unit
+        if own != rest:
+            rest, ready = own, False
+        start = (value - own) / unit
         k = math.floor(start) + 1
-        ready = False
-        for before in range(first, len(ahead), unit):
-            x = start - (before - first) // unit
-            if ahead[before] == 0.0:
-                term = 0.0
-            elif x < 0.0:
-                term = excesses[0] - x if mean else 1.0
-            elif x >= last:
-                term = tails[last] * math.exp(-theta * (x - last))
+        x = start - units
+        if x < 0.0:
+            term = excesses[0] - x if mean else 1.0
+        elif x >= last:
+            term = tails[last] * math.exp(-theta * (x - last))
+            if mean:
+                term /= theta
+        else:
+            if not ready:
                 if mean:
-                    term /= theta
-            else:
-                if not ready:
-                    if mean:
-                        arrivals_within(rate, batches, k - start, nodes, weights, room, within)
-                    else:
-                        arrivals(rate, batches, k - start, within)
-                    ready = True
-                level = k - (before - first) // unit
-                term = reaching(within, tails, level)
-                if mean:
-                    term += excesses[level]
-            total += ahead[before] * term
+                    arrivals_within(rate, sizes, shares, k - start, nodes, weights, room, within)
+                else:
+                    arrivals(rate, sizes, shares, k - start, within)
+                ready = True
+            level = k - units
+            term = reaching(within, tails, level)
+            if mean:
+                term += excesses[level]
+        total += weights_of_places[at] * term
     return total
 
 
 @compiled
 def ahead_sums(
     values: Any,
-    ahead: Any,
+    places: Any,
+    weights_of_places: Any,
     unit: int,
     rate: float,
-    batches: Any,
+    sizes: Any,
+    shares: Any,
     tails: Any,
     theta: float,
     excesses: Any,
@@ -260,10 +293,12 @@ def ahead_sums(
     for at in range(len(values)):
         out[at] = ahead_sum(
             values[at],
-            ahead,
+            places,
+            weights_of_places,
             unit,
             rate,
-            batches,
+            sizes,
+            shares,
             tails,
             theta,
             excesses,
@@ -279,10 +314,12 @@ def ahead_quantile(
     allowed: float,
     low: float,
     high: float,
-    ahead: Any,
+    places: Any,
+    weights_of_places: Any,
     unit: int,
     rate: float,
-    batches: Any,
+    sizes: Any,
+    shares: Any,
     tails: Any,
     theta: float,
     nodes: Any,
@@ -313,10 +350,12 @@ def ahead_quantile(
             middle = 0.5 * (low + high)
         found = ahead_sum(
             middle,
-            ahead,
+            places,
+            weights_of_places,
             unit,
             rate,
-            batches,
+            sizes,
+            shares,
             tails,
             theta,
             none,
@@ -336,13 +375,40 @@ def ahead_quantile(
     return high
 
 
-def batches_counted(rate: float) -> int:
-    """Return how many batches during one service have a probability worth counting."""
-    term, count = rate, 1
-    while term > VANISHED and count < ARRIVALS_KEPT:
-        count += 1
-        term *= rate / count
-    return count
+def arrivals_counted(rate: float, sizes: Any, shares: Any) -> int:
+    """Return how many messages during one service have a probability worth counting."""
+    largest = int(sizes[-1])
+    if largest <= SMALL:
+        return ARRIVALS_KEPT * largest + 1
+    out = np.empty(ARRIVALS_KEPT * largest + 1)
+    arrivals(rate, sizes, shares, 1.0, out)
+    beyond = np.cumsum(out[::-1])[::-1]
+    return max(int(np.count_nonzero(beyond > VANISHED)), largest) + 1
+
+
+def places_in_batches(kept: Mapping[int, float], mean: float, unit: int) -> tuple[Any, Any]:
+    """Return places of messages within their batches, and the share of the messages at each.
+
+    Of long batches only so many, each for its neighbours, too; sorted by their rest when divided
+    by `unit`.
+    """
+    longest, ends = max(kept), sorted(kept)
+    least = max(1, MOST_PLACES // len(ends) // 2)
+    edges = [0]
+    for low, high in pairwise([0, *ends]):
+        pieces = min(high - low, max(least, MOST_PLACES * (high - low) // longest))
+        edges += [low + (high - low) * piece // pieces for piece in range(1, pieces + 1)]
+    first = np.array(edges)
+    weights = np.zeros(len(edges) - 1)
+    for size, share in kept.items():
+        weights += share / mean * np.diff(np.minimum(first, size))
+    places = (first[:-1] + first[1:] - 1) // 2
+    if longest // unit > MOST_PLACES // MOST_RESTS and unit > MOST_RESTS:
+        # Each rest costs a summation over all that may come: of many sizes few rests are kept.
+        rests = places % unit * MOST_RESTS // unit
+        places += (rests * unit + unit // 2) // MOST_RESTS - places % unit
+    order = np.argsort(places % unit, kind="stable")
+    return places[order], weights[order]
 
 
 class PoissonWork(WorkAhead):
@@ -365,25 +431,31 @@ class PoissonWork(WorkAhead):
             raise InvalidProblem("batches", "must have a positive sum")
         kept = {size: share / whole for size, share in sizes.items() if share > 0}
         mean = math.fsum(size * share for size, share in kept.items())
+        gap = 1.0 - utilisation
         self._unit = math.gcd(*kept)
-        self._batches = np.zeros(max(kept) // self._unit + 1)
-        for size, share in kept.items():
-            self._batches[size // self._unit] = share
+        ordered = sorted(kept)
+        self._sizes = np.array([size // self._unit for size in ordered], dtype=np.int64)
+        self._shares = np.array([kept[size] for size in ordered])
         self._rate = utilisation * self._unit / mean
-        self._ahead = np.zeros(max(kept))
-        for size, share in kept.items():
-            self._ahead[:size] += share / mean
-        self._theta = decay(self._rate, self._batches)
+        self._places, self._weights = places_in_batches(kept, mean, self._unit)
+        self._theta = decay(self._rate, self._sizes, self._shares, gap)
+        # sum_m rate m g_m e^(m theta) - 1, without subtracting what is nearly 1.
         growth = math.fsum(
-            self._rate * share * (size // self._unit) * math.exp(size // self._unit * self._theta)
-            for size, share in kept.items()
+            self._rate * share * size * math.expm1(size * self._theta)
+            for size, share in zip(self._sizes.tolist(), self._shares.tolist(), strict=True)
         )
-        scale = (1.0 - utilisation) / (growth - 1.0)
-        most = MOST_LEVELS * (len(self._batches) - 1)
-        largest = len(self._batches) - 1
-        counted = ARRIVALS_KEPT if largest == 1 else batches_counted(self._rate)
-        self._size = counted * largest + 1
-        self._tails = level_tails(self._rate, self._batches, self._theta, scale, most, self._size)
+        scale = gap / (growth - gap)
+        self._size = arrivals_counted(self._rate, self._sizes, self._shares)
+        self._tails = level_tails(
+            self._rate,
+            self._sizes,
+            self._shares,
+            gap,
+            self._theta,
+            scale,
+            MOST_LEVELS * int(self._sizes[-1]),
+            self._size,
+        )
         self._excesses: Floats | None = None
         squares = math.fsum(size * size * share for size, share in kept.items())
         found = utilisation * squares / mean / (2.0 * (1.0 - utilisation))
@@ -392,10 +464,12 @@ class PoissonWork(WorkAhead):
     def _sums(self, values: Floats, excesses: Floats, out: Floats) -> None:
         ahead_sums(
             values,
-            self._ahead,
+            self._places,
+            self._weights,
             self._unit,
             self._rate,
-            self._batches,
+            self._sizes,
+            self._shares,
             self._tails,
             self._theta,
             excesses,
@@ -414,10 +488,12 @@ class PoissonWork(WorkAhead):
                 allowed,
                 low,
                 high,
-                self._ahead,
+                self._places,
+                self._weights,
                 self._unit,
                 self._rate,
-                self._batches,
+                self._sizes,
+                self._shares,
                 self._tails,
                 self._theta,
                 NODES,
@@ -428,7 +504,7 @@ class PoissonWork(WorkAhead):
     def _integral(self, value: float) -> float:
         if self._excesses is None:
             room, whole = np.empty(self._size), np.empty(self._size)
-            arrivals_within(self._rate, self._batches, 1.0, NODES, WEIGHTS, room, whole)
+            arrivals_within(self._rate, self._sizes, self._shares, 1.0, NODES, WEIGHTS, room, whole)
             self._excesses = level_excesses(self._tails, whole, self._theta)
         out = np.empty(1)
         self._sums(np.array([value]), self._excesses, out)
@@ -436,5 +512,5 @@ class PoissonWork(WorkAhead):
 
     def _end(self) -> tuple[float, float]:
         """Beyond the last level and the largest batch the tail is one exponential."""
-        settled = (len(self._tails) - 1) * self._unit + len(self._ahead)
+        settled = (len(self._tails) - 1) * self._unit + int(self._places.max()) + 1
         return settled, self._unit / self._theta

@@ -42,6 +42,21 @@ def test_no_room_is_status_1_with_what_would_help(tmp_path):
     assert len(found["unassigned"]) == 2
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"brokers": []}, "there is no broker"),
+        ({"pins": {"p0001": "b1"}}, "a pin names a broker without room for it"),
+        ({}, "one of them sends more than any broker can take"),
+    ],
+)
+def test_what_no_further_broker_would_mend_is_explained(tmp_path, change, reason):
+    status, errors, _ = place(tmp_path, {**plain([5.0, 50.0], [40.0, 10.0]), **change})
+    assert status == 1
+    assert errors.startswith("place: infeasible: no room for ")
+    assert errors.strip().endswith(reason)
+
+
 def test_a_missed_objective_is_said(tmp_path):
     text = plain([10.0] * 6, [40.0, 40.0], topic={"slo_p99_s": 1e-6, "bucket": 2})
     status, errors, _ = place(tmp_path, text)

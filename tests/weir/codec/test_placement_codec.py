@@ -96,3 +96,10 @@ def test_a_pin_to_a_drained_broker_is_refused() -> None:
     text["brokers"][0]["drained"] = True
     with pytest.raises(InvalidProblem, match=r'pins.p0000: "b0" is drained'):
         placement_from_dict(text)
+
+
+def test_a_name_that_is_no_plain_word_is_shown_in_one_line() -> None:
+    text = plain([1.0], [10.0], more={"pins": {"x\ny": "b0"}})
+    with pytest.raises(InvalidProblem, match=r'^pins\["x\\ny"\]: no publisher') as refused:
+        placement_from_dict(text)
+    assert str(refused.value).isprintable()

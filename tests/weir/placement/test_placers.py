@@ -188,6 +188,51 @@ def test_pins_and_drained_brokers_hold(name: str) -> None:
     assert 0 not in placement.shares
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_a_pin_without_room_is_not_broken(name: str) -> None:
+    pins = {"p0000": "b0", "p0001": "b0"}
+    given_ = problem([10.0, 3.0, 3.0], [5.0, 100.0], more={"pins": pins})
+    placement = place(given_, name)
+    # The one that is too large does not take the other's place.
+    assert placement.broker_of.tolist() == [NOWHERE, 0, 1]
+    assert placement.need_brokers is None
+
+
+def test_whoever_must_leave_a_full_broker_is_as_few_as_can_be() -> None:
+    rates = [100.0, *[1.0] * 50]
+    today = {f"p{at:04}": "b0" for at in range(51)}
+    given_ = problem(rates, [99.0, 200.0], more={"previous": today})
+    placement = place(given_)
+    assert moved(given_, placement).tolist() == [0]
+    assert placement.complete
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("room", [[1e20, 1e20], [6e18, 6e18], [1e29]])
+def test_room_beyond_all_numbers_of_publishers(name: str, room: list[float]) -> None:
+    assert place(problem([1.0, 1.0, 1.0], room), name).complete
+
+
+@pytest.mark.parametrize("count", [3, 7, 10, 23])
+def test_a_contract_of_exactly_what_is_sent_has_no_bound(count: int) -> None:
+    whole = round(0.7 * count, 6)
+    given_ = problem([0.7] * count, [100.0], topic={"token_rate": whole})
+    assert place(given_).shares[0].p99_s is None
+
+
+def test_many_unequal_publishers_fill_a_broker_to_the_last_message() -> None:
+    rng = np.random.default_rng(3)
+    rates = rng.choice([0.1, 0.3, 0.7], 30_000).tolist()
+    placement = place(problem(rates, [sum(rates)]))
+    assert placement.complete
+
+
+def test_further_brokers_are_counted_exactly_where_few_are_left() -> None:
+    text = plain([4.0, 4.0, 3.0, 3.0, 3.0, 3.0], [10.0])
+    text["brokers"][0]["drained"] = True
+    assert place(placement_from_dict(text)).need_brokers == 2
+
+
 def test_only_those_of_a_drained_broker_move() -> None:
     today = {f"p{at:04}": f"b{at % 2}" for at in range(10)}
     text = plain([10.0] * 10, [100.0, 100.0, 100.0], more={"previous": today})

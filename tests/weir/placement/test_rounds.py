@@ -65,6 +65,12 @@ def test_groups_are_kept_in_proportion_and_pins_first() -> None:
     assert counts.max() - counts.min() <= 1
 
 
+def test_a_pin_that_its_broker_cannot_serve_is_not_broken() -> None:
+    given_ = problem([1.0] * 4, ROOM, more={"pins": {"p0001": "b1", "p0002": "b1"}})
+    placement, _ = placed_in_rounds(given_, lambda broker, here: min(len(here), 2 - broker))
+    assert placement.broker_of.tolist() == [0, 1, NOWHERE, 0]
+
+
 @settings(deadline=None, max_examples=80)
 @given(
     rates=st.lists(st.sampled_from([1.0, 2.0, 5.0]), min_size=1, max_size=40),

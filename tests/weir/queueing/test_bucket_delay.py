@@ -129,6 +129,15 @@ def test_percentile_of_an_uneven_split_lies_between_those_of_its_parts() -> None
     assert split_tail(uneven, together) == pytest.approx(0.01, rel=1e-6)
 
 
+@pytest.mark.parametrize("digits", range(1, 13))
+def test_a_bucket_a_little_under_the_free_size_waits_next_to_nothing(digits: int) -> None:
+    work = PoissonWork(0.99, 10)
+    size = round(smallest_free_size(work), digits)
+    part = SubBucket(rate_per_s=0.1, size=size, messages_per_s=0.099, work=work)
+    assert 0 <= split_quantile_s([part], 0.99) <= 10.0 ** (1 - digits) + 1e-9
+    assert 0 <= split_quantile_s([part, part], 0.99) <= 10.0 ** (1 - digits) + 1e-9
+
+
 @pytest.mark.parametrize(("field", "value"), [("rate_per_s", 0.0), ("size", -1.0)])
 def test_bad_part_names_the_field(field: str, value: float) -> None:
     given_ = {"rate_per_s": 1.0, "size": 1.0, field: value}

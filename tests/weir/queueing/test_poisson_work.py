@@ -98,6 +98,21 @@ def test_tail_falls_and_the_quantile_inverts_it(
     assert value == 0 or work.tail(value * (1 - 1e-6) - 1e-9) > 0.01 * (1 - 1e-9)
 
 
+@pytest.mark.parametrize("gap", [1e-6, 1e-9, 1e-12])
+def test_near_saturation_the_quantile_is_that_of_heavy_traffic(gap: float) -> None:
+    # V (1 - rho) tends to an exponential of mean 1/2.
+    value = PoissonWork(1 - gap).quantile(0.99) * (1 - (1 - gap))
+    assert value == pytest.approx(math.log(100) / 2, rel=1e-4 if gap > 1e-7 else 1e-6)
+
+
+@pytest.mark.parametrize("batches", [{1: 0.5, 2_000: 0.5}, {10: 0.9, 10_000: 1e-5}, 1_000_000])
+def test_long_batches_are_computed_in_seconds(batches: dict[int, float] | int) -> None:
+    work = PoissonWork(0.9, batches)
+    value = work.quantile(0.99)
+    assert work.tail(value) == pytest.approx(0.01, rel=1e-6)
+    assert work._integral(0.0) == pytest.approx(work.mean, rel=1e-3)
+
+
 @pytest.mark.parametrize("utilisation", [0.0, 1.0, 1.5, -0.1, math.nan])
 def test_an_unstable_bucket_is_refused(utilisation: float) -> None:
     with pytest.raises(InvalidProblem, match="utilisation"):

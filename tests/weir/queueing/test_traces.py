@@ -93,7 +93,7 @@ def test_interval_holds_the_exact_percentile_about_as_often_as_it_says() -> None
     rng = np.random.default_rng(3)
     held = conclusive = 0
     for _ in range(100):
-        work, _ = work_over(np.cumsum(rng.exponential(1 / 0.8, 100_000)), 1.0)
+        work, _ = work_over(np.cumsum(rng.exponential(1 / 0.8, 200_000)), 1.0)
         estimate = quantile_of(work, 0.99)
         held += estimate.low <= exact <= estimate.high
         conclusive += estimate.conclusive
@@ -108,6 +108,32 @@ def test_a_short_or_restless_trace_is_inconclusive() -> None:
     # Overloaded: what waits at the end has nothing to do with what waited at first.
     rising, _ = work_over(np.cumsum(rng.exponential(0.8, 100_000)), 1.0)
     assert not quantile_of(rising, 0.99).conclusive
+
+
+def test_a_short_trace_that_saw_no_long_busy_period_is_hardly_ever_conclusive() -> None:
+    rng = np.random.default_rng(6)
+    conclusive = 0
+    for _ in range(100):
+        work, _ = work_over(np.cumsum(rng.exponential(1 / 0.9, 100_000)), 1.0)
+        conclusive += quantile_of(work, 0.99).conclusive
+    assert conclusive <= 5
+
+
+def test_rank_of_a_percentile_is_not_lifted_by_rounding() -> None:
+    values = np.arange(1.0, 101.0)
+    assert [quantile_of(values, share).value for share in (0.07, 0.14, 0.55)] == [7, 14, 55]
+
+
+def test_a_part_that_goes_back_in_time_is_refused() -> None:
+    _, state = work_over([10.0, 20.0], 1.0)
+    with pytest.raises(InvalidProblem, match=r"times_s\[0\]: comes before the part"):
+        work_over([0.0, 1.0], 1.0, state)
+
+
+@pytest.mark.parametrize("times", [[[1.0, 2.0]], ["a"]])
+def test_what_is_no_list_of_times_is_refused(times: list) -> None:
+    with pytest.raises(InvalidProblem, match="times_s"):
+        work_over(times, 1.0)
 
 
 def test_a_bucket_that_is_always_free_is_known_to_be() -> None:

@@ -22,7 +22,7 @@ from apps.runs.management.command_status import exit_with_status
 from apps.runs.services.gateway import JobOrder, spark_solve
 from weir.codec.placement import placement_from_json
 from weir.kernel import Call
-from weir.model.placement import PlacementProblem
+from weir.model.placement import NOWHERE, PlacementProblem
 from weir.placement import DEFAULT, placer, placers
 from weir.placement.answer import answer_of
 from weir.plugins import from_dict
@@ -66,16 +66,18 @@ class Command(BaseCommand):
 def _summary(problem: PlacementProblem, plain: dict[str, Any]) -> list[str]:
     """Return what a person should know at once: what does not fit, and a missed objective."""
     lines = []
+    pinned = dict(zip(problem.publishers.names, problem.publishers.pinned.tolist(), strict=True))
     if missing := plain["unassigned"]:
         more = plain["need_brokers"]
-        lines.append(
-            f"infeasible: no room for {counted(len(missing), 'publisher')}; "
-            + (
-                f"{counted(more, 'more broker')} would hold them"
-                if more is not None
-                else "one of them sends more than any broker can take"
-            )
-        )
+        if more is not None:
+            help_line = f"{counted(more, 'more broker')} would hold them"
+        elif any(pinned[name] != NOWHERE for name in missing):
+            help_line = "a pin names a broker without room for it"
+        elif problem.brokers:
+            help_line = "one of them sends more than any broker can take"
+        else:
+            help_line = "there is no broker"
+        lines.append(f"infeasible: no room for {counted(len(missing), 'publisher')}; {help_line}")
     slo = problem.contract.slo_p99_s
     late = {
         broker: row["p99_s"]
