@@ -92,6 +92,9 @@ class Topic(Entity):
     )
     token_rate_per_s = models.FloatField(null=True, blank=True)
     token_bucket = models.FloatField(null=True, blank=True, help_text="Burst in messages.")
+    batch = models.PositiveIntegerField(
+        default=1, help_text="Messages that a publisher sends at a time."
+    )
     stream = models.ForeignKey(
         Stream, on_delete=models.PROTECT, null=True, blank=True, related_name="topics"
     )
@@ -119,6 +122,7 @@ class Topic(Entity):
                 | Q(token_rate_per_s__isnull=False, token_bucket__isnull=False),
                 name="topic_token_bucket_whole_or_absent",
             ),
+            models.CheckConstraint(condition=Q(batch__gt=0), name="topic_batch_positive"),
             models.CheckConstraint(
                 condition=Q(pattern__in=Pattern.values) & Q(delivery__in=Delivery.values),
                 name="topic_pattern_and_delivery_known",
@@ -189,12 +193,19 @@ class Publisher(Entity):
         CorrelationKey, on_delete=models.PROTECT, null=True, blank=True, related_name="publishers"
     )
     rate_per_s = models.FloatField(default=0.0)
+    pinned = models.BooleanField(
+        default=False, help_text="Whether it stays at its broker, whatever a placement finds."
+    )
 
     class Meta:
         ordering = ["name"]
         constraints = [
             *entity_constraints("publisher"),
             models.CheckConstraint(condition=finite("rate_per_s"), name="publisher_rate_finite"),
+            models.CheckConstraint(
+                condition=Q(pinned=False) | Q(broker__isnull=False),
+                name="publisher_pinned_has_a_broker",
+            ),
         ]
 
 

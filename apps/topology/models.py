@@ -15,12 +15,25 @@ class Broker(Entity):
     region = models.CharField(max_length=100, blank=True)
     map_x = models.FloatField(null=True, blank=True, help_text="Place on the map, 0 to 1.")
     map_y = models.FloatField(null=True, blank=True, help_text="Place on the map, 0 to 1.")
+    publish_rate_max_per_s = models.FloatField(
+        null=True,
+        blank=True,
+        help_text="What it takes of all publishers together, messages per second; placements use "
+        "only brokers that have it.",
+    )
     children = {"capacities": ("resource",)}
     enforced_as = "broker"
 
     class Meta:
         ordering = ["name"]
-        constraints = entity_constraints("broker")
+        constraints = [
+            *entity_constraints("broker"),
+            models.CheckConstraint(
+                condition=Q(publish_rate_max_per_s=None)
+                | (Q(publish_rate_max_per_s__gte=0) & Q(publish_rate_max_per_s__lt=float("inf"))),
+                name="broker_publish_rate_finite_not_negative",
+            ),
+        ]
 
     def clean(self) -> None:
         """Check that neighbours can name a stream after the broker."""

@@ -107,12 +107,14 @@ class TopicSerializer(EntitySerializer[Topic]):
             "source_name",
             "token_rate_per_s",
             "token_bucket",
+            "batch",
             "stream",
             "stream_name",
             "node_costs",
             "link_costs",
             "class_count",
         ]
+        extra_kwargs = {"batch": {"min_value": 1}}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
@@ -158,7 +160,20 @@ class PublisherSerializer(EntitySerializer[Publisher]):
             "correlation_key",
             "correlation_key_name",
             "rate_per_s",
+            "pinned",
         ]
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        attrs = super().validate(attrs)
+
+        def now(name: str) -> Any:
+            return attrs.get(name, getattr(self.instance, name, None))
+
+        if now("pinned") and now("broker") is None:
+            raise serializers.ValidationError(
+                {"pinned": "A pinned publisher needs a broker; choose one or take the pin away."}
+            )
+        return attrs
 
 
 class UtilityFunctionSerializer(EntitySerializer[UtilityFunction]):

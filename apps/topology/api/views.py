@@ -37,7 +37,14 @@ class BrokerSerializer(EntitySerializer[Broker]):
 
     class Meta:
         model = Broker
-        fields = [*EntitySerializer.BASE_FIELDS, "region", "map_x", "map_y", "capacities"]
+        fields = [
+            *EntitySerializer.BASE_FIELDS,
+            "region",
+            "map_x",
+            "map_y",
+            "publish_rate_max_per_s",
+            "capacities",
+        ]
         extra_kwargs = {name: {"max_value": 1} for name in ("map_x", "map_y")}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

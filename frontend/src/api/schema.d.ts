@@ -3760,6 +3760,11 @@ export interface components {
              * @description Place on the map, 0 to 1.
              */
             map_y?: number | null;
+            /**
+             * Format: double
+             * @description What it takes of all publishers together, messages per second; placements use only brokers that have it.
+             */
+            publish_rate_max_per_s?: number | null;
             capacities: components["schemas"]["BrokerCapacity"][];
         };
         /** @description A broker's capacity of one resource. */
@@ -3844,6 +3849,11 @@ export interface components {
              * @description Place on the map, 0 to 1.
              */
             map_y?: number | null;
+            /**
+             * Format: double
+             * @description What it takes of all publishers together, messages per second; placements use only brokers that have it.
+             */
+            publish_rate_max_per_s?: number | null;
             capacities: components["schemas"]["BrokerCapacityRequest"][];
         };
         /** @description How far measurements may correct a system's model. */
@@ -6668,6 +6678,11 @@ export interface components {
              * @description Place on the map, 0 to 1.
              */
             map_y?: number | null;
+            /**
+             * Format: double
+             * @description What it takes of all publishers together, messages per second; placements use only brokers that have it.
+             */
+            publish_rate_max_per_s?: number | null;
             capacities?: components["schemas"]["BrokerCapacityRequest"][];
         };
         /** @description How far measurements may correct a system's model. */
@@ -6876,6 +6891,8 @@ export interface components {
             correlation_key?: string | null;
             /** Format: double */
             rate_per_s?: number;
+            /** @description Whether it stays at its broker, whatever a placement finds. */
+            pinned?: boolean;
         };
         /**
          * @description A schedule, which computes again at an interval, or at the times of a cron
@@ -7007,6 +7024,8 @@ export interface components {
              * @description Burst in messages.
              */
             token_bucket?: number | null;
+            /** @description Messages that a publisher sends at a time. */
+            batch?: number;
             /** Format: uuid */
             stream?: string | null;
             node_costs?: components["schemas"]["TopicNodeCostRequest"][];
@@ -7801,6 +7820,8 @@ export interface components {
             readonly correlation_key_name: string | null;
             /** Format: double */
             rate_per_s?: number;
+            /** @description Whether it stays at its broker, whatever a placement finds. */
+            pinned?: boolean;
         };
         /** @description A publisher of a topic. */
         PublisherRequest: {
@@ -7821,6 +7842,8 @@ export interface components {
             correlation_key?: string | null;
             /** Format: double */
             rate_per_s?: number;
+            /** @description Whether it stays at its broker, whatever a placement finds. */
+            pinned?: boolean;
         };
         /**
          * @description - `overlay`: Carries messages, when it is in force.
@@ -9024,6 +9047,8 @@ export interface components {
              * @description Burst in messages.
              */
             token_bucket?: number | null;
+            /** @description Messages that a publisher sends at a time. */
+            batch?: number;
             /** Format: uuid */
             stream?: string | null;
             readonly stream_name: string | null;
@@ -9108,6 +9133,8 @@ export interface components {
              * @description Burst in messages.
              */
             token_bucket?: number | null;
+            /** @description Messages that a publisher sends at a time. */
+            batch?: number;
             /** Format: uuid */
             stream?: string | null;
             node_costs?: components["schemas"]["TopicNodeCostRequest"][];

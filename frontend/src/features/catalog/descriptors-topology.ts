@@ -30,6 +30,14 @@ export const TOPOLOGY = {
       },
       {
         kind: "number",
+        name: "publish_rate_max_per_s",
+        label: "Takes of publishers",
+        unit: "msg/s",
+        hint: "All publishers together; placements use only brokers that have it.",
+        required: false,
+      },
+      {
+        kind: "number",
         name: "map_x",
         label: "Place on the map, across",
         hint: "0 is left, 1 is right.",

@@ -49,6 +49,15 @@ export const TRAFFIC = {
       },
       { kind: "number", name: "token_bucket", label: "Burst", unit: "messages", required: false },
       {
+        kind: "number",
+        name: "batch",
+        label: "Batch",
+        unit: "messages",
+        integer: true,
+        initial: "1",
+        hint: "What a publisher sends at a time.",
+      },
+      {
         kind: "ref",
         name: "stream",
         label: "Stream",
@@ -166,6 +175,12 @@ export const TRAFFIC = {
         required: false,
       },
       { kind: "number", name: "rate_per_s", label: "Rate", unit: "msg/s", initial: "0" },
+      {
+        kind: "check",
+        name: "pinned",
+        label: "Stays at its broker",
+        hint: "Placements move every other publisher.",
+      },
     ],
     columns: [
       nameColumn("publishers"),
