@@ -31,7 +31,9 @@ class Placer(Protocol):
 
 
 _REGISTRY: Registry[Placer] = Registry(
-    "weir.placement", 'no method "{}" for placements', beside=("answer", "rounds")
+    "weir.placement",
+    'no method "{}" for placements',
+    beside=("answer", "explained", "options", "rounds", "what_if"),
 )
 placers = _REGISTRY.members
 placer = _REGISTRY.find

@@ -411,25 +411,37 @@ def places_in_batches(kept: Mapping[int, float], mean: float, unit: int) -> tupl
     return places[order], weights[order]
 
 
+def shares_of(sizes: Mapping[int, float], path: str) -> dict[int, float]:
+    """Return the sizes that occur with shares that add up to 1. Raises InvalidProblem."""
+    if not sizes or any(size < 1 or share < 0 for size, share in sizes.items()):
+        raise InvalidProblem(path, "must give sizes of at least 1 and no negative share")
+    whole = math.fsum(sizes.values())
+    if not 0 < whole < math.inf:
+        raise InvalidProblem(path, "must have a positive sum")
+    return {size: share / whole for size, share in sizes.items() if share > 0}
+
+
 class PoissonWork(WorkAhead):
     """The work ahead of a message where batches come at random."""
 
-    def __init__(self, utilisation: float, batches: Mapping[int, float] | int = 1) -> None:
+    def __init__(
+        self,
+        utilisation: float,
+        batches: Mapping[int, float] | int = 1,
+        *,
+        of: Mapping[int, float] | None = None,
+    ) -> None:
         """Take the probability of each size of a batch, or the one size.
 
-        Raises InvalidProblem naming the parameter.
+        `of`: the same for those batches alone whose messages are looked at; None: all. Raises
+        InvalidProblem naming the parameter.
         """
         sizes = {batches: 1.0} if isinstance(batches, int) else dict(batches)
         if not 0 < utilisation < 1:
             raise InvalidProblem(
                 "utilisation", f"must lie between 0 and 1, but is {utilisation:g}: raise the rate"
             )
-        if not sizes or any(size < 1 or share < 0 for size, share in sizes.items()):
-            raise InvalidProblem("batches", "must give sizes of at least 1 and no negative share")
-        whole = math.fsum(sizes.values())
-        if not 0 < whole < math.inf:
-            raise InvalidProblem("batches", "must have a positive sum")
-        kept = {size: share / whole for size, share in sizes.items() if share > 0}
+        kept = shares_of(sizes, "batches")
         mean = math.fsum(size * share for size, share in kept.items())
         gap = 1.0 - utilisation
         self._unit = math.gcd(*kept)
@@ -437,7 +449,11 @@ class PoissonWork(WorkAhead):
         self._sizes = np.array([size // self._unit for size in ordered], dtype=np.int64)
         self._shares = np.array([kept[size] for size in ordered])
         self._rate = utilisation * self._unit / mean
-        self._places, self._weights = places_in_batches(kept, mean, self._unit)
+        observed = shares_of(sizes if of is None else of, "of")
+        observed_mean = math.fsum(size * share for size, share in observed.items())
+        if any(size not in kept for size in observed):
+            raise InvalidProblem("of", "must be sizes of the batches that come")
+        self._places, self._weights = places_in_batches(observed, observed_mean, self._unit)
         self._theta = decay(self._rate, self._sizes, self._shares, gap)
         # sum_m rate m g_m e^(m theta) - 1, without subtracting what is nearly 1.
         growth = math.fsum(
@@ -459,7 +475,10 @@ class PoissonWork(WorkAhead):
         self._excesses: Floats | None = None
         squares = math.fsum(size * size * share for size, share in kept.items())
         found = utilisation * squares / mean / (2.0 * (1.0 - utilisation))
-        self.mean = found + (squares / mean - 1.0) / 2.0
+        ahead_in_batch = math.fsum(
+            size * (size - 1.0) * share for size, share in observed.items()
+        ) / (2.0 * observed_mean)
+        self.mean = found + ahead_in_batch
 
     def _sums(self, values: Floats, excesses: Floats, out: Floats) -> None:
         ahead_sums(

@@ -1,0 +1,262 @@
+"""What each number of brokers would cost a topic, and which of them to take.
+
+Few brokers wait for processing, many for tokens (SRTM, section 3): the 99th percentile of both
+together, against the number of brokers, falls and rises again. The fewest brokers that keep the
+objective are taken; where none does, those with the least 99th percentile.
+
+Publishers of one rate and group can stand in for each other, so that whoever can stays where it is:
+a placement moves no more of them than its numbers ask for. Where all stay and that keeps the
+objective, nobody moves.
+
+Rates are messages per second, delays seconds.
+
+Reference: C. Li, J. Liu, C. Lu, R. Guerin, C. D. Gill. Impact of distributed rate limiting on load
+distribution in a latency-sensitive messaging service (SRTM), sections 3 and 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from weir.model.placement import NOWHERE
+from weir.placement._assigning import Rule, assign
+from weir.placement._prediction import NEARLY_ONE, PERCENTILE, batches_at
+from weir.placement._quotas import by_room
+from weir.queueing.broker_delay import BrokerDelay, Tail, mixed_quantile_s, processing
+from weir.queueing.bucket_delay import SubBucket, smallest_free_size
+from weir.queueing.poisson_work import PoissonWork
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from weir.model.placement import PlacementProblem
+
+    Places = NDArray[np.int64]
+
+OVER_ALL = Rule(fewest_brokers=False, even_totals=False, by_group=True)
+
+BEYOND, BELOW = 11, 3
+"""Numbers of brokers looked at beyond the fewest with room, and below it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delays:
+    """What 99 % of some messages stay within; None where it grows without bound."""
+
+    p99_s: float | None = None
+    """Wait for tokens and processing together."""
+    processing_p99_s: float | None = None
+    """Processing alone, had the topic no bucket."""
+
+    @property
+    def penalty_s(self) -> float | None:
+        """What the bucket's parts add."""
+        if self.p99_s is None or self.processing_p99_s is None:
+            return None
+        return max(0.0, self.p99_s - self.processing_p99_s)
+
+    def meets(self, slo_p99_s: float | None) -> bool | None:
+        """Return whether that keeps an objective; None where there is none."""
+        return None if slo_p99_s is None else self.p99_s is not None and self.p99_s <= slo_p99_s
+
+
+UNBOUNDED = Delays()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Option:
+    """Publishers over some brokers, with what their messages wait."""
+
+    brokers: tuple[int, ...]
+    """Those that may be used, by index."""
+    places: Places
+    """The broker of each publisher, NOWHERE where none has room."""
+    whole: Delays = UNBOUNDED
+    by_broker: Mapping[int, Delays] = field(default_factory=dict)
+    free_bucket: float | None = None
+    """The smallest bucket with which 99 % of every broker's messages find a token; None: none."""
+
+    @property
+    def fits(self) -> bool:
+        return bool((self.places != NOWHERE).all())
+
+    @property
+    def used(self) -> int:
+        """Return how many brokers serve somebody."""
+        return len(np.unique(self.places[self.places != NOWHERE]))
+
+
+def option(problem: PlacementProblem, brokers: tuple[int, ...], places: Places) -> Option:
+    """Return what these places cost."""
+    loads = problem.loads()
+    contract = problem.contract
+    served = places != NOWHERE
+    carried = np.bincount(places[served], loads[served], len(problem.brokers))
+    whole = float(carried.sum())
+    utilisation = whole / contract.token_rate_per_s
+    free_bucket = 0.0
+    totals: list[Tail] = []
+    queues: list[Tail] = []
+    by_broker: dict[int, Delays] = {}
+    serving = np.flatnonzero(carried > 0).tolist()
+    for at in serving:
+        broker = problem.brokers[at]
+        rate = float(carried[at])
+        batches = batches_at(problem, places == at, loads)
+        by_broker[at] = UNBOUNDED
+        if utilisation >= 1 - NEARLY_ONE:
+            continue
+        work = PoissonWork(utilisation, batches)
+        free_bucket = max(free_bucket, smallest_free_size(work, PERCENTILE) * whole / rate)
+        if rate + broker.allocated_rate_per_s >= broker.max_rate_per_s * (1 - NEARLY_ONE):
+            continue
+        part = BrokerDelay(
+            bucket=SubBucket(
+                rate_per_s=contract.token_rate_per_s * rate / whole,
+                size=contract.bucket * rate / whole,
+                messages_per_s=rate,
+                work=work,
+            ),
+            processing=processing(
+                max_rate_per_s=broker.max_rate_per_s,
+                others_per_s=broker.allocated_rate_per_s,
+                batches_per_s=batches,
+            ),
+        )
+        totals.append(part.late(PERCENTILE))
+        queues.append(part.processing.late(PERCENTILE))
+        by_broker[at] = Delays(
+            p99_s=totals[-1].quantile_s(PERCENTILE),
+            processing_p99_s=part.processing.quantile_s(PERCENTILE),
+        )
+    delays = UNBOUNDED
+    if serving and len(totals) == len(serving):
+        rates = carried[serving].tolist()
+        delays = Delays(
+            p99_s=mixed_quantile_s(totals, rates, PERCENTILE),
+            processing_p99_s=mixed_quantile_s(queues, rates, PERCENTILE),
+        )
+    return Option(
+        brokers=brokers,
+        places=places,
+        whole=delays,
+        by_broker=by_broker,
+        free_bucket=free_bucket or None,
+    )
+
+
+def staying(problem: PlacementProblem) -> Option | None:
+    """Return the placement of today as it is; None where nobody has a broker."""
+    today = problem.publishers.today
+    used = np.unique(today[today != NOWHERE])
+    return option(problem, tuple(used.tolist()), today) if len(used) else None
+
+
+def options(
+    problem: PlacementProblem,
+    *,
+    stay: bool = True,
+    seed: int = 0,
+    go_on: Callable[[int, int], bool] = lambda done, total: True,
+) -> list[Option]:
+    """Return what each number of brokers costs, from a few below the fewest with room on.
+
+    `stay`: the brokers of today come first, and whoever can keeps its own. `go_on(done, total)` is
+    called between two numbers; nothing more is looked at once it is False.
+    """
+    order = broker_order(problem, stay=stay)
+    out: list[Option] = []
+    first = fewest_with_room(problem, order)
+    counts = range(max(1, first - BELOW), min(len(order), first + BEYOND) + 1)
+    for done, count in enumerate(counts):
+        if not go_on(done, len(counts)):
+            break
+        chosen = order[:count]
+        only = with_brokers(problem, set(chosen))
+        places = assign(only, OVER_ALL, seed=seed, keep=False)
+        if stay:
+            places = with_fewest_moves(problem, places)
+        fits = bool((places != NOWHERE).all())
+        brokers = tuple(chosen)
+        out.append(
+            option(problem, brokers, places) if fits else Option(brokers=brokers, places=places)
+        )
+    return out
+
+
+def best(choices: list[Option], slo_p99_s: float | None) -> Option | None:
+    """Return the first that fits and keeps the objective, else the one with the least 99th
+    percentile, else the first that fits."""
+    fitting = [choice for choice in choices if choice.fits]
+    if slo_p99_s is None:
+        return fitting[0] if fitting else None
+    for choice in fitting:
+        if choice.whole.meets(slo_p99_s):
+            return choice
+    bounded = [choice for choice in fitting if choice.whole.p99_s is not None]
+    return min(bounded or fitting, key=lambda choice: choice.whole.p99_s or 0.0, default=None)
+
+
+def broker_order(problem: PlacementProblem, *, stay: bool) -> list[int]:
+    """Return the brokers with room in the order in which they are taken: those with pins, those
+    of today, then those with most room."""
+    publishers = problem.publishers
+    pinned = set(publishers.pinned.tolist())
+    today = set(publishers.today.tolist()) if stay else set()
+    room = np.array([broker.room_per_s for broker in problem.brokers])
+    names = [broker.broker for broker in problem.brokers]
+    return sorted(by_room(room, names), key=lambda at: (at not in pinned, at not in today))
+
+
+def fewest_with_room(problem: PlacementProblem, order: list[int]) -> int:
+    """Return how many of the first brokers have room for the topic's rate and for every pin."""
+    room = np.cumsum([problem.brokers[at].room_per_s for at in order])
+    enough = np.flatnonzero(room * (1.0 + NEARLY_ONE) >= float(problem.loads().sum()))
+    pins = len(set(problem.publishers.pinned.tolist()) - {NOWHERE})
+    return max(1, pins, int(enough[0]) + 1 if len(enough) else len(order))
+
+
+def with_brokers(problem: PlacementProblem, chosen: set[int]) -> PlacementProblem:
+    """Return the problem in which no other broker takes anybody."""
+    brokers = tuple(
+        broker if at in chosen else replace(broker, drained=True)
+        for at, broker in enumerate(problem.brokers)
+    )
+    return replace(problem, brokers=brokers)
+
+
+def with_fewest_moves(problem: PlacementProblem, places: Places) -> Places:
+    """Return places that cost the same and change the fewest brokers.
+
+    Within a group, publishers of one rate swap their places until as many as possible have the
+    broker of today.
+    """
+    publishers = problem.publishers
+    out = places.copy()
+    free = np.flatnonzero((publishers.pinned == NOWHERE) & (places != NOWHERE))
+    if not len(free) or not (publishers.today[free] != NOWHERE).any():
+        return out
+    order = free[np.lexsort((publishers.rates_per_s[free], publishers.groups[free]))]
+    keys = np.stack((publishers.groups[order].astype(float), publishers.rates_per_s[order]))
+    borders = np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1
+    for alike in np.split(order, borders):
+        if len(alike) > 1:
+            out[alike] = _swapped(publishers.today[alike], places[alike], len(problem.brokers))
+    return out
+
+
+def _swapped(today: Places, places: Places, brokers: int) -> Places:
+    """Return the same places dealt so that as many as possible are those of today."""
+    left = np.bincount(places, minlength=brokers)
+    out = np.full(len(places), NOWHERE, dtype=np.int64)
+    for at in np.flatnonzero(left).tolist():
+        stay = np.flatnonzero(today == at)[: left[at]]
+        out[stay] = at
+        left[at] -= len(stay)
+    out[out == NOWHERE] = np.repeat(np.arange(brokers), left)
+    return out
