@@ -220,7 +220,7 @@ def _per_broker(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     served = places != NOWHERE
     return (
-        np.bincount(places[served], loads[served], count),
+        np.bincount(places[served], loads[served], count).astype(float),
         np.bincount(places[served], minlength=count),
     )
 

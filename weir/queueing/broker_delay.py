@@ -31,7 +31,7 @@ from weir.errors import InvalidProblem
 from weir.queueing.poisson_work import PoissonWork
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -47,9 +47,8 @@ MARGIN = 0.5
 """Of what may be late: each of two delays exceeds that quantile half as often as their sum may."""
 
 
-LARGEST_BESIDE_SINGLES = 2048
-"""Messages of the largest batch up to which others send one message at a time; beyond, they send as
-many as divide all batches."""
+MOST_LEVELS = 2048
+"""Batches of others of which the largest batch consists, at most, where it can be divided."""
 
 LEAST = 1e-300
 NEARLY_ALIKE = 1e-9
@@ -83,6 +82,11 @@ class Processing:
         """Return the delay that at most 1 - `probability` of the messages exceed."""
         return (self.work.quantile(probability) + 1.0) / self.max_rate_per_s
 
+    def mean_within(self, delay_s: float) -> float:
+        """Return the share that takes longer than a delay, averaged from no delay to this one."""
+        messages = delay_s * self.max_rate_per_s
+        return (self.work.mean + 1.0 - self.work.excess_mean(messages - 1.0)) / messages
+
 
 def processing(
     *, max_rate_per_s: float, others_per_s: float, batches_per_s: Mapping[int, float]
@@ -96,11 +100,20 @@ def processing(
         raise InvalidProblem("max_rate_per_s", f"must be more than the {sent:g} msg/s that come")
     mixed = dict(batches_per_s)
     if others_per_s > 0:
-        # Beside very large batches single messages would cost a level each.
-        size = 1 if max(mixed) <= LARGEST_BESIDE_SINGLES else math.gcd(*mixed)
+        size = batch_of_others(mixed)
         mixed[size] = mixed.get(size, 0.0) + others_per_s / size
     work = PoissonWork(sent / max_rate_per_s, mixed, of=batches_per_s)
     return Processing(max_rate_per_s=max_rate_per_s, work=work)
+
+
+def batch_of_others(sizes: Collection[int]) -> int:
+    """Return how many messages others send at a time beside batches of these sizes.
+
+    One, but beside very large batches the fewest that divide all of them and leave few levels.
+    """
+    divisor = math.gcd(*sizes)
+    least = math.ceil(max(sizes) / MOST_LEVELS)
+    return next((each for each in range(least, divisor) if divisor % each == 0), divisor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,10 +131,13 @@ class BrokerDelay:
         delays = np.linspace(0.0, end, CELLS + 1)
         waits = bucket.work.tails(bucket.size - 1.0 + bucket.rate_per_s * delays)
         takes = self.processing.tails(delays)
-        # Whoever waits for a time within a cell is looked at in its middle.
+        # Waits are taken to be spread evenly within a cell, so that the mean over a cell counts.
+        # Within the first one the share that takes longer may fall from all to none.
+        taking = (takes[:-1] + takes[1:]) / 2.0
+        taking[0] = self.processing.mean_within(float(delays[1]))
         within = waits[:-1] - waits[1:]
         out = waits + (1.0 - waits[0]) * takes
-        out[1:] += np.convolve(within, (takes[:-1] + takes[1:]) / 2.0)[: len(within)]
+        out[1:] += np.convolve(within, taking)[: len(within)]
         return Tail(delays_s=delays, late=np.minimum(out, 1.0))
 
 
