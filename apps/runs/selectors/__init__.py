@@ -19,6 +19,7 @@ from apps.runs.selectors.runs import (
     active_run_news,
     run_count_by_state,
     run_news,
+    run_note,
     run_rows,
 )
 
@@ -37,6 +38,7 @@ __all__ = [
     "run_count_by_state",
     "run_explanation",
     "run_news",
+    "run_note",
     "run_rows",
     "schedulable_choices",
     "snapshot_type",

@@ -32,6 +32,8 @@ class Question:
     time_limit_s: float | None = None
     starts_from: Run | None = None
     """The run whose result is the start."""
+    note: str = ""
+    """Why it is asked; the history of the run begins with it."""
     row: Mapping[str, Any] | None = None
     """The columns of the row that waits for the answer, besides system, number, run and author;
     None where the answer makes the row."""

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import Count, QuerySet
 
-from apps.runs.models import Run
+from apps.runs.models import OPENED, Run
 from apps.runs.selectors.computations import computations
 from weir.lifecycle.runs import ENDED
 
@@ -34,6 +34,12 @@ def run_news(run: Run) -> dict[str, Any]:
         "cancel_requested": run.cancel_requested_at is not None,
         "failure": run.failure,
     }
+
+
+def run_note(run: Run) -> str:
+    """Return why the run is computed, as who asked for it said; empty where nobody said."""
+    opened = run.events.filter(command=OPENED).values_list("note", flat=True)
+    return opened.first() or ""
 
 
 def active_run_news() -> list[dict[str, Any]]:

@@ -56,6 +56,7 @@ def computation_start(kind: str, *, system: System | None, actor: User | None, *
         time_limit_s=question.time_limit_s,
         actor=actor,
         starts_from=question.starts_from,
+        note=question.note,
     )
     if question.row is not None:
         number = next_number(computation.model, run)

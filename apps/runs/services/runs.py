@@ -21,7 +21,7 @@ from apps.common.errors import Conflict
 from apps.common.events import publish
 from apps.common.tasks_by_name import enqueue
 from apps.runs.models import CANCEL_REQUESTED, OPENED, Run, RunEvent, RunResult, Snapshot
-from apps.runs.selectors import run_news
+from apps.runs.selectors import run_news, run_note
 from apps.systems.models import System
 from weir.errors import IllegalTransition
 from weir.lifecycle.runs import ENDED, RUNS, RunCommand, RunState
@@ -64,9 +64,10 @@ def run_open(
     actor: User | None,
     rerun_of: Run | None = None,
     starts_from: Run | None = None,
+    note: str = "",
 ) -> Run:
     """Open a queued run of this kind and send it on commit. `starts_from` is the run whose result
-    it begins at."""
+    it begins at; `note` says why it is computed."""
     run = Run.objects.create(
         kind=kind,
         system=snapshot.system,
@@ -80,7 +81,7 @@ def run_open(
         starts_from=starts_from,
         sent_at=Now(),
     )
-    _note(run, OPENED)
+    _note(run, OPENED, note)
     record(
         actor=actor,
         action="start",
@@ -89,6 +90,7 @@ def run_open(
         object_name=str(run),
         system_id=snapshot.system.public_id if snapshot.system else None,
         model_version=snapshot.model_version,
+        reason=note,
         after={
             "method": method,
             "parameters": parameters,
@@ -107,7 +109,8 @@ def _send(run: Run) -> None:
 
 
 def run_repeat(*, run: Run, actor: User | None) -> Run:
-    """Open a new run on the same snapshot with the same method, parameters, seed and start."""
+    """Open a new run on the same snapshot with the same method, parameters, seed, start and
+    note."""
     if run.state not in ENDED:
         raise Conflict("run_is_active", f"{run} is still {run.state}; cancel it or let it end.")
     return run_open(
@@ -120,6 +123,7 @@ def run_repeat(*, run: Run, actor: User | None) -> Run:
         actor=actor,
         rerun_of=run,
         starts_from=run.starts_from,
+        note=run_note(run),
     )
 
 
