@@ -63,6 +63,7 @@ PROBLEM_CODES: dict[str, tuple[int, str]] = {
     "unknown_class": (404, "The allocation has no class of this name."),
     "no_route": (409, "Messages cannot reach a consumer class; the detail says what is missing."),
     "nothing_to_optimize": (409, "The model lacks what the computation is about."),
+    "nothing_to_place": (409, "Topic or brokers lack what a placement needs, as the detail says."),
     "nothing_to_start": (409, "All of it is computed, or being computed."),
     "nothing_to_compare": (404, "There is no earlier allocation."),
     "nothing_measured": (409, "Agents measured nothing in this time."),
@@ -82,6 +83,7 @@ PROBLEM_CODES: dict[str, tuple[int, str]] = {
     "too_large_for_preview": (409, "The model is too large for this; start a run."),
     "too_large_to_explain": (409, "The model is too large for this."),
     "too_large_to_try": (409, "The model is too large for this; make a study."),
+    "too_large_to_place": (409, "The topic is too large for this; start a run."),
     "too_large_to_wait": (409, "Too many brokers for a request that waits."),
     # Plans and executions
     "invalid_plan": (422, "The document is not a valid plan."),

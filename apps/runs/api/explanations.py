@@ -15,7 +15,7 @@ def explanation_schema() -> Any:
     if len(serializers) == 1:
         return serializers[0](allow_null=True)
     return PolymorphicProxySerializer(
-        component_name="Explanation",
+        component_name="InfeasibilityOfRun",
         serializers=serializers,
         resource_type_field_name=None,
         allow_null=True,

@@ -1414,6 +1414,125 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/placement-methods": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return every method of placement with the description of its parameters
+         * @description Return every method of placement with the description of its parameters.
+         *
+         *     Role: any.
+         */
+        get: operations["placement_methods_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/placements": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List placements of publishers over brokers that runs have computed
+         * @description List placements of publishers over brokers that runs have computed.
+         *
+         *     Role: any.
+         */
+        get: operations["placements_list"];
+        put?: never;
+        /**
+         * Place the publishers of a topic: freeze who sends what where, and open a run on it
+         * @description Place the publishers of a topic: freeze who sends what where, and open a run on it.
+         *
+         *     Publishers without a rate and brokers without a publish rate take no part.
+         *
+         *     Role: editor.
+         */
+        post: operations["placements_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/placements/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List placements of publishers over brokers that runs have computed
+         * @description List placements of publishers over brokers that runs have computed.
+         *
+         *     Role: any.
+         */
+        get: operations["placements_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/placements/{id}/what-if": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Compute at once what another contract or other brokers would bring, on the frozen publishers
+         * @description Compute at once what another contract or other brokers would bring, on the frozen
+         *     publishers; nothing is stored.
+         *
+         *     Role: editor.
+         */
+        post: operations["placements_what_if_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/placements/{placement_id}/moves": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the publishers that change their broker, or get one
+         * @description List the publishers that change their broker, or get one.
+         *
+         *     Role: any.
+         */
+        get: operations["placements_moves_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/plans": {
         parameters: {
             query?: never;
@@ -5508,6 +5627,7 @@ export interface components {
             shortages: components["schemas"]["Shortage"][];
             relaxations: components["schemas"]["Relaxation"][];
         };
+        InfeasibilityOfRun: components["schemas"]["Infeasibility"] | components["schemas"]["PlacementInfeasibility"];
         /** @description One topic that a subscriber wants. */
         Interest: {
             /** Format: uuid */
@@ -6369,6 +6489,36 @@ export interface components {
             previous: string | null;
             results: components["schemas"]["Overlay"][];
         };
+        PaginatedPlacementList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["Placement"][];
+        };
+        PaginatedPlacementMoveList: {
+            /** @description Rows on all pages together. */
+            count: number;
+            /**
+             * Format: uri
+             * @description Address of the next page; null on the last one.
+             */
+            next: string | null;
+            /**
+             * Format: uri
+             * @description Address of the page before; null on the first one.
+             */
+            previous: string | null;
+            results: components["schemas"]["PlacementMove"][];
+        };
         PaginatedPlanList: {
             /** @description Rows on all pages together. */
             count: number;
@@ -7120,6 +7270,411 @@ export interface components {
          * @enum {string}
          */
         PhaseEnum: "ready" | "refused" | "switched" | "released";
+        /** @description A placement without each broker's part. */
+        Placement: {
+            /** Format: uuid */
+            readonly id: string;
+            /** @description Such as `L-3`. */
+            readonly name: string;
+            readonly number: number;
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            /**
+             * Format: uuid
+             * @description Null: the topic was deleted since.
+             */
+            readonly topic: string | null;
+            /** @description The topic's name at that time. */
+            readonly topic_name: string;
+            readonly method: string;
+            /** Format: uuid */
+            readonly run: string;
+            readonly run_number: number;
+            /** @description Brokers that serve publishers of the topic. */
+            readonly brokers: number;
+            /** @description Publishers with a rate. */
+            readonly publishers: number;
+            /** @description Publishers that change their broker, or get one. */
+            readonly moved: number;
+            /**
+             * Format: double
+             * @description What 1 % of the messages wait longer than, in token bucket and queue, s; null: it grows without bound.
+             */
+            readonly p99_s: number | null;
+            /**
+             * Format: double
+             * @description The same without any token bucket, s; null: without bound.
+             */
+            readonly processing_p99_s: number | null;
+            /**
+             * Format: double
+             * @description What the split bucket adds to the 99th percentile, s.
+             */
+            readonly penalty_s: number | null;
+            /**
+             * Format: double
+             * @description The topic's smallest target of that percentile, s; null: it has none.
+             */
+            readonly slo_p99_s: number | null;
+            /** @description Whether it meets the target; null: there is none. */
+            readonly meets: boolean | null;
+            readonly asked_by: string | null;
+            /** Format: uuid */
+            readonly asked_by_id: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            readonly allowed_commands: components["schemas"]["PlacementCommandEnum"][];
+        };
+        /**
+         * @description - `cancel`: Stop the run.
+         *     - `rerun`: Compute the same again on the same snapshot.
+         *     - `what_if`: Compute at once what another contract or other brokers would bring.
+         * @enum {string}
+         */
+        PlacementCommandEnum: "cancel" | "rerun" | "what_if";
+        /** @description What the topic may send, and what it is promised. */
+        PlacementContract: {
+            /**
+             * Format: double
+             * @description What its publishers send together.
+             */
+            rate_per_s: number;
+            /** Format: double */
+            token_rate_per_s: number;
+            /**
+             * Format: double
+             * @description Messages that it may send at once.
+             */
+            bucket: number;
+            /** @description Messages that a publisher sends at a time. */
+            batch: number;
+            /**
+             * Format: double
+             * @description Target of the 99th percentile, s; null: none.
+             */
+            slo_p99_s: number | null;
+        };
+        /** @description A placement with what each number of brokers would bring, and each broker's part. */
+        PlacementDetail: {
+            /** Format: uuid */
+            readonly id: string;
+            /** @description Such as `L-3`. */
+            readonly name: string;
+            readonly number: number;
+            /** Format: uuid */
+            readonly system: string;
+            readonly system_name: string;
+            /**
+             * Format: uuid
+             * @description Null: the topic was deleted since.
+             */
+            readonly topic: string | null;
+            /** @description The topic's name at that time. */
+            readonly topic_name: string;
+            readonly method: string;
+            /** Format: uuid */
+            readonly run: string;
+            readonly run_number: number;
+            /** @description Brokers that serve publishers of the topic. */
+            readonly brokers: number;
+            /** @description Publishers with a rate. */
+            readonly publishers: number;
+            /** @description Publishers that change their broker, or get one. */
+            readonly moved: number;
+            /**
+             * Format: double
+             * @description What 1 % of the messages wait longer than, in token bucket and queue, s; null: it grows without bound.
+             */
+            readonly p99_s: number | null;
+            /**
+             * Format: double
+             * @description The same without any token bucket, s; null: without bound.
+             */
+            readonly processing_p99_s: number | null;
+            /**
+             * Format: double
+             * @description What the split bucket adds to the 99th percentile, s.
+             */
+            readonly penalty_s: number | null;
+            /**
+             * Format: double
+             * @description The topic's smallest target of that percentile, s; null: it has none.
+             */
+            readonly slo_p99_s: number | null;
+            /** @description Whether it meets the target; null: there is none. */
+            readonly meets: boolean | null;
+            readonly asked_by: string | null;
+            /** Format: uuid */
+            readonly asked_by_id: string | null;
+            /** Format: date-time */
+            readonly created_at: string;
+            readonly allowed_commands: components["schemas"]["PlacementCommandEnum"][];
+            readonly model_version: number;
+            readonly snapshot_hash: string;
+            readonly seed: number;
+            readonly parameters: {
+                [key: string]: unknown;
+            };
+            /** @description Names of brokers that shall serve nobody of the topic. */
+            readonly drained_brokers: string[];
+            readonly note: string;
+            readonly outcome: components["schemas"]["PlacementOutcome"];
+        };
+        /** @description How the publishers of one correlation key are spread. */
+        PlacementGroup: {
+            /** @description Null: those without a key. */
+            name: string | null;
+            publishers: number;
+            by_broker: {
+                [key: string]: number;
+            };
+            /** @description Whether each broker has its share of them, to one publisher. */
+            within_one: boolean;
+        };
+        /** @description Which publishers have no room, what each broker takes, and what would help. */
+        PlacementInfeasibility: {
+            topic: string;
+            sentence: string;
+            next_moves: string[];
+            /** @description Publishers without room. */
+            publishers: number;
+            /**
+             * Format: double
+             * @description What these send together.
+             */
+            rate_per_s: number;
+            /** @description Further brokers, each like the largest, that would hold them; null: no number would do. */
+            need_brokers: number | null;
+            /** @description The largest 20 of them, the largest first. */
+            without_room: components["schemas"]["WithoutRoom"][];
+            /** @description Every broker, the one with most room left first. */
+            rooms: components["schemas"]["Room"][];
+        };
+        /** @description A method with its parameters. */
+        PlacementMethod: {
+            name: string;
+            /** @description Whether a request without a method gets this one. */
+            is_default: boolean;
+            title: string;
+            summary: string;
+            parameters: components["schemas"]["ParameterDescription"][];
+        };
+        PlacementMethods: {
+            results: components["schemas"]["PlacementMethod"][];
+        };
+        /** @description A publisher that changes its broker, or gets one. */
+        PlacementMove: {
+            readonly publisher: string;
+            /** @description Its correlation key; null: it sends on its own. */
+            readonly group: string | null;
+            /** Format: double */
+            readonly rate_per_s: number;
+            /** @description Null: it has no broker today, or one without a publish rate. */
+            readonly from_broker: string | null;
+            readonly to_broker: string;
+        };
+        /** @description What this number of brokers would bring. */
+        PlacementOption: {
+            /**
+             * Format: double
+             * @description What 1 % of the messages wait longer than, in token bucket and queue, s; null: it grows without bound.
+             */
+            p99_s: number | null;
+            /**
+             * Format: double
+             * @description The same without any token bucket, s; null: it grows without bound.
+             */
+            processing_p99_s: number | null;
+            /**
+             * Format: double
+             * @description What the split bucket adds to it, s; null where either has no bound.
+             */
+            penalty_s: number | null;
+            brokers: number;
+            names: string[];
+            /** @description Whether all publishers have room. */
+            fits: boolean;
+            /** @description The fewest brokers that fit and meet the target; where none meets it, the smallest 99th percentile. */
+            chosen: boolean;
+            /** @description Whether it meets the target; null: there is none. */
+            meets: boolean | null;
+            /** @description Publishers that change their broker, or get one. */
+            moved: number;
+            /**
+             * Format: double
+             * @description The smallest bucket with which nobody waits for tokens, 99 % of the time.
+             */
+            free_bucket: number | null;
+        };
+        /** @description What a placement comes to; brokers of single publishers are at `/moves`. */
+        PlacementOutcome: {
+            /**
+             * Format: double
+             * @description What 1 % of the messages wait longer than, in token bucket and queue, s; null: it grows without bound.
+             */
+            p99_s: number | null;
+            /**
+             * Format: double
+             * @description The same without any token bucket, s; null: it grows without bound.
+             */
+            processing_p99_s: number | null;
+            /**
+             * Format: double
+             * @description What the split bucket adds to it, s; null where either has no bound.
+             */
+            penalty_s: number | null;
+            status: components["schemas"]["PlacementStatusEnum"];
+            method: string;
+            contract: components["schemas"]["PlacementContract"];
+            /** @description Publishers without room. */
+            unassigned: number;
+            /** @description Further brokers, each like the largest, that would hold them; null: all have room, or no number would do. */
+            need_brokers: number | null;
+            publishers: number;
+            /** @description Publishers that change their broker, or get one. */
+            moved: number;
+            /** @description Whether it meets the target; null: there is none. */
+            meets: boolean | null;
+            today: components["schemas"]["PlacementToday"] | null;
+            /** @description By the number of brokers. */
+            curve: components["schemas"]["PlacementOption"][];
+            /** @description Every broker; those that are used come first. */
+            shares: components["schemas"]["PlacementShare"][];
+            /** @description By correlation key; those without one come last. */
+            groups: components["schemas"]["PlacementGroup"][];
+            /**
+             * Format: double
+             * @description What one publisher alone can send at most, msg/s.
+             */
+            largest_share_per_s: number | null;
+        };
+        /** @description Which topic's publishers to place, and how. */
+        PlacementRequestRequest: {
+            /** Format: uuid */
+            system: string;
+            /** Format: uuid */
+            topic: string;
+            /**
+             * @description A name from /placement-methods.
+             * @default srtm
+             */
+            method: string;
+            /** @description As /placement-methods describes them. */
+            parameters?: {
+                [key: string]: unknown;
+            };
+            /** @description Brokers that shall serve nobody of the topic. */
+            drained_brokers?: string[];
+            /** @default 0 */
+            seed: number;
+            /**
+             * @description Why.
+             * @default
+             */
+            note: string;
+        };
+        /** @description One broker's part of the topic; a broker without one is listed, too. */
+        PlacementShare: {
+            /**
+             * Format: double
+             * @description What 1 % of the messages wait longer than, in token bucket and queue, s; null: it grows without bound.
+             */
+            p99_s: number | null;
+            /**
+             * Format: double
+             * @description The same without any token bucket, s; null: it grows without bound.
+             */
+            processing_p99_s: number | null;
+            /**
+             * Format: double
+             * @description What the split bucket adds to it, s; null where either has no bound.
+             */
+            penalty_s: number | null;
+            broker: string;
+            /**
+             * Format: double
+             * @description What it takes of all publishers.
+             */
+            max_rate_per_s: number;
+            /**
+             * Format: double
+             * @description What other topics take of that.
+             */
+            allocated_rate_per_s: number;
+            drained: boolean;
+            publishers: number;
+            publishers_today: number;
+            /** Format: double */
+            rate_per_s: number;
+            /** Format: double */
+            rate_today_per_s: number;
+            /** Format: double */
+            token_rate_per_s: number | null;
+            /** Format: double */
+            bucket: number | null;
+            /** @description Its bucket is below one token: every message waits for a whole one. */
+            below_one_token: boolean;
+        };
+        /**
+         * @description - `solved`: Every publisher has a broker.
+         *     - `infeasible`: Some publishers have no room.
+         * @enum {string}
+         */
+        PlacementStatusEnum: "solved" | "infeasible";
+        /** @description Where the publishers are today, by the same model. */
+        PlacementToday: {
+            /**
+             * Format: double
+             * @description What 1 % of the messages wait longer than, in token bucket and queue, s; null: it grows without bound.
+             */
+            p99_s: number | null;
+            /**
+             * Format: double
+             * @description The same without any token bucket, s; null: it grows without bound.
+             */
+            processing_p99_s: number | null;
+            /**
+             * Format: double
+             * @description What the split bucket adds to it, s; null where either has no bound.
+             */
+            penalty_s: number | null;
+            brokers: number;
+            /** @description Those that have a broker today. */
+            publishers: number;
+            /** @description Whether it meets the target; null: there is none. */
+            meets: boolean | null;
+        };
+        /** @description What to change of the snapshot; what is left out or null stays as it was frozen. */
+        PlacementWhatIfRequest: {
+            /**
+             * Format: double
+             * @description What the publishers send together; each sends the same part of it as before.
+             */
+            rate_per_s?: number | null;
+            /** Format: double */
+            token_rate_per_s?: number | null;
+            /**
+             * Format: double
+             * @description Messages that the topic may send at once.
+             */
+            bucket?: number | null;
+            batch?: number | null;
+            /** @description Publishers that send at the same moment: those with a correlation key are divided anew into groups of this size. */
+            group_size?: number | null;
+            /**
+             * Format: double
+             * @description Target of the 99th percentile, s.
+             */
+            slo_p99_s?: number | null;
+            /** @description Names of brokers that are drained, instead of those that were. */
+            drained_brokers?: string[] | null;
+            /**
+             * @description Further brokers, each like the largest, with no other topic.
+             * @default 0
+             */
+            added_brokers: number;
+        };
         /** @description A plan without its steps. */
         Plan: {
             /** Format: uuid */
@@ -8089,6 +8644,31 @@ export interface components {
              */
             accept_overload: boolean;
         };
+        /** @description What a broker takes, and what is left of it. */
+        Room: {
+            broker: string;
+            drained: boolean;
+            /**
+             * Format: double
+             * @description What it takes of all publishers.
+             */
+            max_rate_per_s: number;
+            /**
+             * Format: double
+             * @description What other topics take of that.
+             */
+            allocated_rate_per_s: number;
+            /**
+             * Format: double
+             * @description What this topic could place there.
+             */
+            rate_per_s: number;
+            /**
+             * Format: double
+             * @description What is left; 0 of a drained broker.
+             */
+            room_per_s: number;
+        };
         /**
          * @description - `edit`: PATCH it.
          *     - `delete`: DELETE it.
@@ -8252,7 +8832,7 @@ export interface components {
             readonly failure: string;
             readonly allowed_commands: components["schemas"]["RunCommandEnum"][];
             readonly events: components["schemas"]["RunEvent"][];
-            readonly infeasibility: components["schemas"]["Infeasibility"] | null;
+            readonly infeasibility: components["schemas"]["InfeasibilityOfRun"] | null;
         };
         /** @description One transition of a run. */
         RunEvent: {
@@ -8279,10 +8859,11 @@ export interface components {
          * @description - `calibration`: Resource models.
          *     - `allocation`: Rates and admitted consumers.
          *     - `overlay`: The overlay tree.
+         *     - `placement`: Publishers over brokers.
          *     - `study`: What-if studies.
          * @enum {string}
          */
-        RunKindEnum: "calibration" | "allocation" | "overlay" | "study";
+        RunKindEnum: "calibration" | "allocation" | "overlay" | "placement" | "study";
         /** @description The progress of a run; empty before its first report. */
         RunProgress: {
             iteration?: number;
@@ -9607,6 +10188,16 @@ export interface components {
              */
             note: string;
         };
+        /** @description A publisher that no broker has room for. */
+        WithoutRoom: {
+            name: string;
+            /** Format: double */
+            rate_per_s: number;
+            /** @description Its correlation key; null: none. */
+            group: string | null;
+            /** @description The broker that must serve it. */
+            pinned_to: string | null;
+        };
         /**
          * @description RFC 9457 problem document.
          * @example {
@@ -9684,6 +10275,7 @@ export interface components {
              *     - `unknown_class` (404): The allocation has no class of this name.
              *     - `no_route` (409): Messages cannot reach a consumer class; the detail says what is missing.
              *     - `nothing_to_optimize` (409): The model lacks what the computation is about.
+             *     - `nothing_to_place` (409): Topic or brokers lack what a placement needs, as the detail says.
              *     - `nothing_to_start` (409): All of it is computed, or being computed.
              *     - `nothing_to_compare` (404): There is no earlier allocation.
              *     - `nothing_measured` (409): Agents measured nothing in this time.
@@ -9703,6 +10295,7 @@ export interface components {
              *     - `too_large_for_preview` (409): The model is too large for this; start a run.
              *     - `too_large_to_explain` (409): The model is too large for this.
              *     - `too_large_to_try` (409): The model is too large for this; make a study.
+             *     - `too_large_to_place` (409): The topic is too large for this; start a run.
              *     - `too_large_to_wait` (409): Too many brokers for a request that waits.
              *     - `invalid_plan` (422): The document is not a valid plan.
              *     - `nothing_to_change` (409): What the plan would bring is in force already.
@@ -14449,6 +15042,317 @@ export interface operations {
                 };
             };
             401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    placement_methods_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlacementMethods"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    placements_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                meets?: boolean;
+                method?: string;
+                /** @description `created_at`, `number`, `brokers`, `publishers`, `moved`, `p99_s`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                run?: string;
+                /** @description Words; each must appear in one of `topic_name`, `method`, `system.name`. */
+                search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                system?: string;
+                topic?: string;
+                /** @description Before this time. */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedPlacementList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    placements_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                 *       "topic": "7a1e0000-0000-4000-8000-000000000008",
+                 *       "note": "Before the quarter's end"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PlacementRequestRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "7a1e0000-0000-4000-8000-000000000020",
+                     *       "number": 26,
+                     *       "kind": "allocation",
+                     *       "system": "7a1e0000-0000-4000-8000-000000000001",
+                     *       "system_name": "Trading floor",
+                     *       "state": "running",
+                     *       "method": "certified",
+                     *       "parameters": {},
+                     *       "seed": 0,
+                     *       "time_limit_s": 30,
+                     *       "snapshot_hash": "9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f9b1f",
+                     *       "model_version": 14,
+                     *       "result_hash": null,
+                     *       "kernel_version": "",
+                     *       "allocation": null,
+                     *       "study": null,
+                     *       "overlay_evaluation": null,
+                     *       "computed": null,
+                     *       "answer": null,
+                     *       "asked_by": "editor",
+                     *       "asked_by_id": "7a1e0000-0000-4000-8000-000000000021",
+                     *       "rerun_of": null,
+                     *       "rerun_of_name": null,
+                     *       "starts_from": null,
+                     *       "starts_from_name": null,
+                     *       "attempt": 1,
+                     *       "worker": "celery@worker-1",
+                     *       "created_at": "2026-03-02T08:00:00Z",
+                     *       "started_at": "2026-03-02T08:00:00.140Z",
+                     *       "finished_at": null,
+                     *       "heartbeat_at": "2026-03-02T08:00:00.640Z",
+                     *       "cancel_requested": false,
+                     *       "progress": {
+                     *         "iteration": 12,
+                     *         "utility": 1320911.4,
+                     *         "upper_bound": 1329014.2
+                     *       },
+                     *       "failure_code": "",
+                     *       "failure": "",
+                     *       "allowed_commands": [
+                     *         "cancel"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    placements_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlacementDetail"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    placements_what_if_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "bucket": 96,
+                 *       "added_brokers": 1
+                 *     }
+                 */
+                "application/json": components["schemas"]["PlacementWhatIfRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlacementOutcome"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    placements_moves_list: {
+        parameters: {
+            query?: {
+                /** @description Where a page begins: left out, at the first row. Do not make one: follow `next` of the page before until it is null, or `previous` to go back. Both are whole addresses with the same filters, order and page size; rows that come and go meanwhile make no page skip or repeat one. */
+                cursor?: string;
+                from_broker?: string;
+                /** @description `publisher`, `group`, `rate_per_s`, `from_broker`, `to_broker`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Rows on a page. More than the maximum gives the maximum; what is no such number gives the default. */
+                page_size?: number;
+                /** @description Words; each must appear in one of `publisher`, `group`. */
+                search?: string;
+                to_broker?: string;
+            };
+            header?: never;
+            path: {
+                placement_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaginatedPlacementMoveList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */

@@ -7,7 +7,7 @@ import { Scroll } from "@/components/ui/scroll";
 import { to } from "@/lib/kinds";
 import { fixed, percentText, relativeChange, significant } from "@/lib/numbers";
 
-type Infeasibility = NonNullable<Schemas["RunDetail"]["infeasibility"]>;
+type Infeasibility = Schemas["Infeasibility"];
 type Shortage = Infeasibility["shortages"][number];
 type Relaxation = Infeasibility["relaxations"][number];
 type Change = Relaxation["changes"][number];

@@ -32,7 +32,7 @@ export function figuresOf(run: RunDetail, kind: Computation | undefined, ended: 
     const { label, note } = kind?.counted ?? { label: "Done", note: undefined };
     return [{ label, value: fixed(done), unit: `of ${fixed(total)}`, note }];
   }
-  if (run.infeasibility) {
+  if (run.infeasibility && "shortages" in run.infeasibility) {
     const short = run.infeasibility.shortages.length;
     return [{ label: "Places short", value: fixed(short), note: "brokers' resources and links" }];
   }

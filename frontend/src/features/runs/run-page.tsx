@@ -216,7 +216,7 @@ function RunView({ stored }: { stored: RunDetail }) {
         />
         <div className="cols c-8-4">
           <div className="stack">
-            {stored.infeasibility ? (
+            {stored.infeasibility && "shortages" in stored.infeasibility ? (
               <InfeasibilityPanel infeasibility={stored.infeasibility} system={run.system} />
             ) : trace && trace.length > 0 ? (
               <ConvergenceChart

@@ -1,0 +1,30 @@
+"""Say what the published API needs to know about placements."""
+
+from apps.common.api.examples import SYSTEM, TOPIC, Example
+from apps.runs.api.documentation import RERUN
+
+TAGS = {
+    "placement-methods": "Methods that place publishers over brokers, with their parameters.",
+    "placements": "Which broker serves which publisher of a topic, and what messages then wait.",
+}
+
+ENUM_NAMES = {
+    "PlacementCommandEnum": "apps.placements.api.serializers.PLACEMENT_COMMANDS",
+    "PlacementStatusEnum": "apps.placements.api.outcome.OUTCOME_STATUSES",
+}
+
+MEANINGS = {
+    "PlacementCommandEnum": {
+        **RERUN,
+        "what_if": "Compute at once what another contract or other brokers would bring.",
+    },
+    "PlacementStatusEnum": {
+        "solved": "Every publisher has a broker.",
+        "infeasible": "Some publishers have no room.",
+    },
+}
+
+REQUESTS: dict[str, Example] = {
+    "POST /placements": {"system": SYSTEM, "topic": TOPIC, "note": "Before the quarter's end"},
+    "POST /placements/{id}/what-if": {"bucket": 96, "added_brokers": 1},
+}

@@ -1,0 +1,121 @@
+"""Describe what a placement comes to: the contract, what each number of brokers would bring, and
+each broker's part."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.common.api.fields import choices
+
+OUTCOME_STATUSES = choices("solved", "infeasible")
+UNBOUNDED = "null: it grows without bound"
+P99 = f"What 1 % of the messages wait longer than, in token bucket and queue, s; {UNBOUNDED}."
+PROCESSING = f"The same without any token bucket, s; {UNBOUNDED}."
+PENALTY = "What the split bucket adds to it, s; null where either has no bound."
+MOVED = "Publishers that change their broker, or get one."
+MEETS = "Whether it meets the target; null: there is none."
+
+
+def _seconds(text: str) -> serializers.FloatField:
+    return serializers.FloatField(allow_null=True, help_text=text)
+
+
+class PlacementContractSerializer(serializers.Serializer[dict[str, Any]]):
+    """Describe what the topic may send, and what it is promised."""
+
+    rate_per_s = serializers.FloatField(help_text="What its publishers send together.")
+    token_rate_per_s = serializers.FloatField()
+    bucket = serializers.FloatField(help_text="Messages that it may send at once.")
+    batch = serializers.IntegerField(help_text="Messages that a publisher sends at a time.")
+    slo_p99_s = _seconds("Target of the 99th percentile, s; null: none.")
+
+
+class DelaysSerializer(serializers.Serializer[dict[str, Any]]):
+    """Describe delays; base of what has some."""
+
+    p99_s = _seconds(P99)
+    processing_p99_s = _seconds(PROCESSING)
+    penalty_s = _seconds(PENALTY)
+
+
+class PlacementTodaySerializer(DelaysSerializer):
+    """Describe where the publishers are today, by the same model."""
+
+    brokers = serializers.IntegerField()
+    publishers = serializers.IntegerField(help_text="Those that have a broker today.")
+    meets = serializers.BooleanField(allow_null=True, help_text=MEETS)
+
+
+class PlacementOptionSerializer(DelaysSerializer):
+    """Describe what this number of brokers would bring."""
+
+    brokers = serializers.IntegerField()
+    names = serializers.ListField(child=serializers.CharField())
+    fits = serializers.BooleanField(help_text="Whether all publishers have room.")
+    chosen = serializers.BooleanField(
+        help_text="The fewest brokers that fit and meet the target; where none meets it, the "
+        "smallest 99th percentile."
+    )
+    meets = serializers.BooleanField(allow_null=True, help_text=MEETS)
+    moved = serializers.IntegerField(help_text=MOVED)
+    free_bucket = serializers.FloatField(
+        allow_null=True,
+        help_text="The smallest bucket with which nobody waits for tokens, 99 % of the time.",
+    )
+
+
+class PlacementShareSerializer(DelaysSerializer):
+    """Describe one broker's part of the topic; a broker without one is listed, too."""
+
+    broker = serializers.CharField()
+    max_rate_per_s = serializers.FloatField(help_text="What it takes of all publishers.")
+    allocated_rate_per_s = serializers.FloatField(help_text="What other topics take of that.")
+    drained = serializers.BooleanField()
+    publishers = serializers.IntegerField()
+    publishers_today = serializers.IntegerField()
+    rate_per_s = serializers.FloatField()
+    rate_today_per_s = serializers.FloatField()
+    token_rate_per_s = serializers.FloatField(allow_null=True)
+    bucket = serializers.FloatField(allow_null=True)
+    below_one_token = serializers.BooleanField(
+        help_text="Its bucket is below one token: every message waits for a whole one."
+    )
+
+
+class PlacementGroupSerializer(serializers.Serializer[dict[str, Any]]):
+    """Describe how the publishers of one correlation key are spread."""
+
+    name = serializers.CharField(allow_null=True, help_text="Null: those without a key.")
+    publishers = serializers.IntegerField()
+    by_broker = serializers.DictField(child=serializers.IntegerField())
+    within_one = serializers.BooleanField(
+        help_text="Whether each broker has its share of them, to one publisher."
+    )
+
+
+class PlacementOutcomeSerializer(DelaysSerializer):
+    """Describe what a placement comes to; brokers of single publishers are at `/moves`."""
+
+    status = serializers.ChoiceField(choices=OUTCOME_STATUSES)
+    method = serializers.CharField()
+    contract = PlacementContractSerializer()
+    unassigned = serializers.IntegerField(help_text="Publishers without room.")
+    need_brokers = serializers.IntegerField(
+        allow_null=True,
+        help_text="Further brokers, each like the largest, that would hold them; null: all have "
+        "room, or no number would do.",
+    )
+    publishers = serializers.IntegerField()
+    moved = serializers.IntegerField(help_text=MOVED)
+    meets = serializers.BooleanField(allow_null=True, help_text=MEETS)
+    today = PlacementTodaySerializer(allow_null=True)
+    curve = PlacementOptionSerializer(many=True, help_text="By the number of brokers.")
+    shares = PlacementShareSerializer(
+        many=True, help_text="Every broker; those that are used come first."
+    )
+    groups = PlacementGroupSerializer(
+        many=True, help_text="By correlation key; those without one come last."
+    )
+    largest_share_per_s = serializers.FloatField(
+        allow_null=True, help_text="What one publisher alone can send at most, msg/s."
+    )

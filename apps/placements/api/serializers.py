@@ -1,0 +1,232 @@
+"""Read requests for placements, and describe them."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.accounts.api.permissions import granted
+from apps.accounts.domain.roles import Permission
+from apps.catalog.api.views import ParameterDescriptionSerializer
+from apps.catalog.models import Topic
+from apps.common.api.fields import Amount, choices, command_list
+from apps.common.api.forms import Form
+from apps.placements.api.outcome import PlacementOutcomeSerializer
+from apps.placements.models import Move, Placement
+from apps.runs.api.views import RunSerializer
+from apps.systems.api.entities import Reference, SystemReference
+from apps.topology.models import Broker
+from weir.codec.placement import MOST_BATCH
+from weir.placement import DEFAULT as DEFAULT_METHOD
+from weir.reading import LARGEST_NUMBER, SMALLEST_NUMBER
+
+MOST_ADDED = 64
+MOST_GROUP = 10_000
+PLACEMENT_COMMANDS = choices("cancel", "rerun", "what_if")
+
+
+class PlacementRequestSerializer(Form[dict[str, Any]]):
+    """Read which topic's publishers to place, and how."""
+
+    system = SystemReference()
+    topic = Reference(Topic)
+    method = serializers.CharField(
+        required=False, default=DEFAULT_METHOD, help_text="A name from /placement-methods."
+    )
+    parameters = serializers.DictField(
+        required=False, default=dict, help_text="As /placement-methods describes them."
+    )
+    drained_brokers = Reference(
+        Broker,
+        many=True,
+        required=False,
+        help_text="Brokers that shall serve nobody of the topic.",
+    )
+    seed = serializers.IntegerField(required=False, default=0, min_value=0, max_value=2**31 - 1)
+    note = serializers.CharField(
+        required=False, allow_blank=True, default="", max_length=2000, help_text="Why."
+    )
+
+    # The view's context is one mutable dict, which also holds what reading computes.
+    context: dict[str, Any]
+
+    def to_internal_value(self, data: Any) -> Any:
+        # Topic and brokers are looked up within the system, so that must be known before.
+        if isinstance(data, dict):
+            try:
+                system = self.fields["system"].to_internal_value(data.get("system"))
+            except serializers.ValidationError:
+                system = None
+            self.context["system"] = system
+        return super().to_internal_value(data)
+
+
+class Positive(Amount):
+    """Accept a number above 0 that the kernel can compute with; null stands for what was frozen."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        bounds = {"min_value": SMALLEST_NUMBER, "max_value": LARGEST_NUMBER}
+        super().__init__(required=False, allow_null=True, default=None, **bounds | kwargs)
+
+
+class PlacementWhatIfSerializer(Form[dict[str, Any]]):
+    """Read what to change of the snapshot; what is left out or null stays as it was frozen."""
+
+    rate_per_s = Positive(
+        help_text="What the publishers send together; each sends the same part of it as before."
+    )
+    token_rate_per_s = Positive()
+    bucket = Positive(min_value=1, help_text="Messages that the topic may send at once.")
+    batch = serializers.IntegerField(
+        required=False, allow_null=True, default=None, min_value=1, max_value=MOST_BATCH
+    )
+    group_size = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=1,
+        max_value=MOST_GROUP,
+        help_text="Publishers that send at the same moment: those with a correlation key are "
+        "divided anew into groups of this size.",
+    )
+    slo_p99_s = Positive(help_text="Target of the 99th percentile, s.")
+    drained_brokers = serializers.ListField(
+        child=serializers.CharField(max_length=200),
+        required=False,
+        allow_null=True,
+        default=None,
+        max_length=1000,
+        help_text="Names of brokers that are drained, instead of those that were.",
+    )
+    added_brokers = serializers.IntegerField(
+        required=False,
+        default=0,
+        min_value=0,
+        max_value=MOST_ADDED,
+        help_text="Further brokers, each like the largest, with no other topic.",
+    )
+
+
+class PlacementSerializer(serializers.ModelSerializer[Placement]):
+    """Describe a placement without each broker's part."""
+
+    id = serializers.UUIDField(source="public_id", read_only=True)
+    name = serializers.CharField(source="__str__", read_only=True, help_text="Such as `L-3`.")
+    system = serializers.UUIDField(source="system.public_id", read_only=True)
+    system_name = serializers.CharField(source="system.name", read_only=True)
+    topic = serializers.UUIDField(
+        source="topic.public_id",
+        read_only=True,
+        allow_null=True,
+        default=None,
+        help_text="Null: the topic was deleted since.",
+    )
+    run = serializers.UUIDField(source="run.public_id", read_only=True)
+    run_number = serializers.IntegerField(source="run.pk", read_only=True)
+    asked_by = serializers.CharField(
+        source="run.asked_by.display_name", read_only=True, allow_null=True, default=None
+    )
+    asked_by_id = serializers.UUIDField(
+        source="run.asked_by.public_id", read_only=True, allow_null=True, default=None
+    )
+    allowed_commands = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Placement
+        fields = [
+            "id",
+            "name",
+            "number",
+            "system",
+            "system_name",
+            "topic",
+            "topic_name",
+            "method",
+            "run",
+            "run_number",
+            "brokers",
+            "publishers",
+            "moved",
+            "p99_s",
+            "processing_p99_s",
+            "penalty_s",
+            "slo_p99_s",
+            "meets",
+            "asked_by",
+            "asked_by_id",
+            "created_at",
+            "allowed_commands",
+        ]
+        read_only_fields = fields
+
+    @extend_schema_field(command_list(PLACEMENT_COMMANDS))
+    def get_allowed_commands(self, placement: Placement) -> list[str]:
+        commands = RunSerializer(context=self.context).get_allowed_commands(placement.run)
+        request = self.context.get("request")
+        if request is not None and Permission.START_RUN in granted(request):
+            commands = [*commands, "what_if"]
+        return commands
+
+
+class PlacementDetailSerializer(PlacementSerializer):
+    """Describe a placement with what each number of brokers would bring, and each broker's part."""
+
+    model_version = serializers.IntegerField(source="run.snapshot.model_version", read_only=True)
+    snapshot_hash = serializers.CharField(source="run.snapshot.content_hash", read_only=True)
+    seed = serializers.IntegerField(source="run.seed", read_only=True)
+    parameters = serializers.DictField(source="run.parameters", read_only=True)
+    drained_brokers = serializers.ListField(
+        child=serializers.CharField(),
+        read_only=True,
+        help_text="Names of brokers that shall serve nobody of the topic.",
+    )
+    outcome = PlacementOutcomeSerializer(read_only=True)
+
+    class Meta(PlacementSerializer.Meta):
+        fields = [
+            *PlacementSerializer.Meta.fields,
+            "model_version",
+            "snapshot_hash",
+            "seed",
+            "parameters",
+            "drained_brokers",
+            "note",
+            "outcome",
+        ]
+        read_only_fields = fields
+
+
+class NameOrNull(serializers.CharField):
+    """Show an empty text as null."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(read_only=True, allow_null=True, **kwargs)
+
+    def to_representation(self, value: Any) -> Any:
+        return super().to_representation(value) or None
+
+
+class PlacementMoveSerializer(serializers.ModelSerializer[Move]):
+    """Describe a publisher that changes its broker, or gets one."""
+
+    group = NameOrNull(help_text="Its correlation key; null: it sends on its own.")
+    from_broker = NameOrNull(
+        help_text="Null: it has no broker today, or one without a publish rate."
+    )
+
+    class Meta:
+        model = Move
+        fields = ["publisher", "group", "rate_per_s", "from_broker", "to_broker"]
+        read_only_fields = fields
+
+
+class PlacementMethodSerializer(serializers.Serializer[dict[str, Any]]):
+    """Describe a method with its parameters."""
+
+    name = serializers.CharField()
+    is_default = serializers.BooleanField(
+        help_text="Whether a request without a method gets this one."
+    )
+    title = serializers.CharField()
+    summary = serializers.CharField()
+    parameters = ParameterDescriptionSerializer(many=True)

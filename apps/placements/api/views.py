@@ -1,0 +1,152 @@
+"""Place publishers over the REST API, and read the results."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import extend_schema, inline_serializer
+from rest_framework import mixins, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.accounts.api.permissions import actor_of
+from apps.accounts.domain.roles import Permission
+from apps.common.api.filters import CreatedFilter, FilterSet, NameSearch, Ordering
+from apps.common.api.preconditions import once
+from apps.placements.api.outcome import PlacementOutcomeSerializer
+from apps.placements.api.serializers import (
+    PlacementDetailSerializer,
+    PlacementMethodSerializer,
+    PlacementMoveSerializer,
+    PlacementRequestSerializer,
+    PlacementSerializer,
+    PlacementWhatIfSerializer,
+)
+from apps.placements.models import Move, Placement
+from apps.placements.services import placement_request
+from apps.placements.services.what_if import placement_what_if
+from apps.runs.api.views import RunSerializer, accepted
+from apps.systems.api.entities import IDEMPOTENCY_KEY
+from weir.placement import DEFAULT as DEFAULT_METHOD
+from weir.placement import placers
+from weir.plugins import describe
+
+
+class PlacementFilter(CreatedFilter):
+    """Filter placements by system, topic, run, method, and whether they meet their target."""
+
+    system = filters.UUIDFilter(field_name="system__public_id")
+    topic = filters.UUIDFilter(field_name="topic__public_id")
+    run = filters.UUIDFilter(field_name="run__public_id")
+
+    class Meta:
+        model = Placement
+        fields = ["method", "meets"]
+
+
+class PlacementViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Placement]
+):
+    """List placements of publishers over brokers that runs have computed."""
+
+    queryset = Placement.objects.select_related(
+        "system", "topic", "run__snapshot", "run__asked_by", "run__system"
+    ).defer("run__snapshot__payload", *Placement.LARGE)
+    serializer_class = PlacementSerializer
+    filterset_class = PlacementFilter
+    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
+    lookup_field = "public_id"
+    lookup_url_kwarg = "id"
+    lookup_value_converter = "uuid"
+    search_fields = ["topic_name", "method", "system__name"]
+    ordering_fields = ["created_at", "number", "brokers", "publishers", "moved", "p99_s"]
+    ordering = ["-id"]
+    needs = {"create": Permission.START_RUN, "what_if": Permission.START_RUN}
+    refuses = {"create": (409, 422), "what_if": (409, 429)}
+
+    def get_serializer_class(self) -> Any:
+        return PlacementDetailSerializer if self.action == "retrieve" else PlacementSerializer
+
+    @extend_schema(
+        request=PlacementRequestSerializer,
+        responses={202: RunSerializer},
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    def create(self, request: Request) -> Response:
+        """Place the publishers of a topic: freeze who sends what where, and open a run on it.
+
+        Publishers without a rate and brokers without a publish rate take no part.
+        """
+
+        def start() -> Response:
+            form = PlacementRequestSerializer(data=request.data, context={})
+            form.is_valid(raise_exception=True)
+            return accepted(
+                placement_request(actor=actor_of(request), **form.validated_data), request
+            )
+
+        return once(request, start)
+
+    @extend_schema(request=PlacementWhatIfSerializer, responses=PlacementOutcomeSerializer)
+    @action(detail=True, methods=["post"], url_path="what-if")
+    def what_if(self, request: Request, id: str) -> Response:
+        """Compute at once what another contract or other brokers would bring, on the frozen
+        publishers; nothing is stored."""
+        form = PlacementWhatIfSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        outcome = placement_what_if(placement=self.get_object(), **form.validated_data)
+        return Response(PlacementOutcomeSerializer(outcome).data)
+
+
+class MoveFilter(FilterSet):
+    """Filter moves by the brokers that they lead from and to."""
+
+    class Meta:
+        model = Move
+        fields = ["from_broker", "to_broker"]
+
+
+class MoveViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Move]):
+    """List the publishers that change their broker, or get one."""
+
+    queryset = Move.objects.all()
+    serializer_class = PlacementMoveSerializer
+    filterset_class = MoveFilter
+    filter_backends = [filters.DjangoFilterBackend, NameSearch, Ordering]
+    search_fields = ["publisher", "group"]
+    ordering_fields = ["publisher", "group", "rate_per_s", "from_broker", "to_broker"]
+    ordering = ["id"]
+
+    def get_queryset(self) -> QuerySet[Move]:
+        rows = super().get_queryset()
+        if getattr(self, "swagger_fake_view", False):
+            return rows.none()
+        placement = get_object_or_404(Placement, public_id=self.kwargs["placement_id"])
+        return rows.filter(placement=placement)
+
+
+class PlacementMethodsView(APIView):
+    """List the methods that this installation knows."""
+
+    @extend_schema(
+        operation_id="placement_methods_list",
+        responses=inline_serializer(
+            "PlacementMethods", {"results": PlacementMethodSerializer(many=True)}
+        ),
+    )
+    def get(self, request: Request) -> Response:
+        """Return every method of placement with the description of its parameters."""
+        methods = [
+            {
+                "name": name,
+                "is_default": name == DEFAULT_METHOD,
+                "title": method.TITLE,
+                "summary": method.SUMMARY,
+                "parameters": describe(method.Params),
+            }
+            for name, method in sorted(placers().items())
+        ]
+        return Response({"results": methods})

@@ -1,0 +1,1 @@
+"""Read what a placement is computed on, and why there is none."""

@@ -1,0 +1,187 @@
+"""Read the placement problem of a topic from the catalogue, with what other topics send.
+
+Publishers without a rate send nothing: they take no part and keep their broker. A broker without a
+publish rate takes no part either: whoever is there today counts as placed nowhere.
+"""
+
+import math
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Min, Sum
+
+from apps.catalog.models import Publisher, Quantity, Slo, Topic
+from apps.common.errors import ApplicationError, FieldError
+from apps.placements.domain.sentences import named
+from apps.systems.models import System
+from apps.topology.models import Broker
+from weir.codec.placement import placement_from_dict
+from weir.errors import InvalidProblem
+from weir.model.placement import PlacementProblem
+
+CODE = "nothing_to_place"
+MOST_ERRORS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Hold one publisher with a rate, as the catalogue has it."""
+
+    name: str
+    rate_per_s: float
+    group: str | None
+    broker: str | None
+    pinned: bool
+
+
+def placement_problem(
+    system: System, topic: Topic, drained_brokers: Iterable[Broker] = ()
+) -> PlacementProblem:
+    """Return the problem of this topic. Raises ApplicationError naming the field and what to do."""
+    contract = _contract(topic)
+    senders = _senders(topic)
+    rates = _publish_rates(system)
+    drained = _drained(drained_brokers, rates)
+    _check_pins(senders, rates, drained)
+    allocated = _allocated(system, topic)
+    plain = {
+        "topic": {
+            "id": topic.name,
+            "rate": math.fsum(sender.rate_per_s for sender in senders),
+            **contract,
+            "slo_p99_s": _target(topic),
+        },
+        "brokers": [
+            {
+                "id": name,
+                "max_rate": rate,
+                "allocated_rate": allocated.get(name, 0.0),
+                "drained": name in drained,
+            }
+            for name, rate in rates.items()
+        ],
+        "publishers": [
+            {"id": sender.name, "rate": sender.rate_per_s, "group": sender.group}
+            for sender in senders
+        ],
+        "pins": {sender.name: sender.broker for sender in senders if sender.pinned},
+        "previous": {sender.name: sender.broker for sender in senders if sender.broker},
+    }
+    try:
+        return placement_from_dict(plain)
+    except InvalidProblem as error:
+        raise ApplicationError.of_problem(error) from error
+
+
+def _refused(field: str, message: str, errors: Collection[FieldError] = ()) -> ApplicationError:
+    return ApplicationError(
+        CODE, message, status=409, errors=list(errors) or [FieldError(field=field, message=message)]
+    )
+
+
+def _contract(topic: Topic) -> dict[str, Any]:
+    """Return the topic's token bucket and batch."""
+    rate, bucket = topic.token_rate_per_s, topic.token_bucket
+    if rate is None or bucket is None:
+        raise _refused(
+            "topic",
+            f"Give {topic} a token rate and a burst: a placement splits them over brokers.",
+        )
+    if rate <= 0:
+        raise _refused("topic", f"Give {topic} a token rate above 0: no message ever passes.")
+    if bucket < 1:
+        raise _refused(
+            "topic",
+            f"Give {topic} a burst of at least 1 message, not {bucket:g}: no message ever passes.",
+        )
+    return {"token_rate": rate, "bucket": bucket, "batch": topic.batch}
+
+
+def _senders(topic: Topic) -> list[Sender]:
+    rows = (
+        Publisher.objects.filter(topic=topic, rate_per_s__gt=0)
+        .order_by()
+        .values_list("name", "rate_per_s", "correlation_key__name", "broker__name", "pinned")
+    )
+    senders = [Sender(*row) for row in rows.iterator(chunk_size=10_000)]
+    if senders:
+        return senders
+    if Publisher.objects.filter(topic=topic).exists():
+        raise _refused(
+            "topic", f"No publisher of {topic} has a rate. Give one what it sends per second."
+        )
+    raise _refused("topic", f"{topic} has no publishers. Add who sends on it, and how much.")
+
+
+def _publish_rates(system: System) -> dict[str, float]:
+    """Return what each broker takes of publishers, for those that say so."""
+    rows = Broker.objects.filter(system=system, publish_rate_max_per_s__isnull=False).values_list(
+        "name", "publish_rate_max_per_s"
+    )
+    rates = {name: float(rate or 0.0) for name, rate in rows}
+    if not rates:
+        raise _refused(
+            "system",
+            f"No broker of {system} has a publish rate. Give each broker that may take publishers "
+            "how many messages per second it takes.",
+        )
+    return rates
+
+
+def _drained(brokers: Iterable[Broker], rates: Collection[str]) -> set[str]:
+    drained = {broker.name for broker in brokers}
+    if without := sorted(drained - set(rates)):
+        raise _refused(
+            "drained_brokers",
+            f"{named(without)}: no publish rate, so nobody is placed there anyway. Leave it out.",
+        )
+    return drained
+
+
+def _check_pins(
+    senders: Iterable[Sender], rates: Collection[str], drained: Collection[str]
+) -> None:
+    pinned = [sender for sender in senders if sender.pinned and sender.broker is not None]
+    lost = sorted((s.broker or "", s.name) for s in pinned if s.broker not in rates)
+    if lost:
+        broker, name = lost[0]
+        raise _refused(
+            "topic",
+            f"{name} is pinned to {broker}, which has no publish rate. Give {broker} one, or unpin "
+            f"{named([name for _, name in lost])}.",
+            [
+                FieldError(
+                    field=f"publishers.{name}.pinned", message=f"{broker} has no publish rate."
+                )
+                for broker, name in lost[:MOST_ERRORS]
+            ],
+        )
+    stuck = sorted((s.broker or "", s.name) for s in pinned if s.broker in drained)
+    if stuck:
+        names = named([name for _, name in stuck])
+        brokers = named(sorted({broker for broker, _ in stuck}))
+        raise _refused(
+            "drained_brokers",
+            f"{names}: pinned to {brokers}, which shall be drained. Unpin, or do not drain "
+            f"{brokers}.",
+        )
+
+
+def _allocated(system: System, topic: Topic) -> dict[str, float]:
+    """Return what publishers of other topics send at each broker."""
+    rows = (
+        Publisher.objects.filter(system=system, broker__publish_rate_max_per_s__isnull=False)
+        .exclude(topic=topic)
+        .order_by()
+        .values_list("broker__name")
+        .annotate(rate=Sum("rate_per_s"))
+    )
+    return {name: float(rate) for name, rate in rows}
+
+
+def _target(topic: Topic) -> float | None:
+    """Return the smallest target of the 99th percentile of delay."""
+    slos = Slo.objects.filter(topic=topic, quantity=Quantity.DELAY_P99_S)
+    least = slos.aggregate(least=Min("target"))["least"]
+    return None if least is None else float(least)

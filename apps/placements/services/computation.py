@@ -1,0 +1,92 @@
+"""Define placements as a kind of computation: what is frozen and stored."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from apps.catalog.models import Topic
+from apps.common.computing import params_of
+from apps.placements.domain.sentences import placement_sentence
+from apps.placements.models import Placement
+from apps.placements.selectors.infeasibility import explain_infeasible, infeasible_sentence
+from apps.placements.selectors.problem import placement_problem
+from apps.placements.services.store import check_belongs, store_rows
+from apps.runs.models import Run
+from apps.runs.selectors import Answer, Computation, Question
+from apps.systems.models import System
+from apps.topology.models import Broker
+from weir import __version__
+from weir.codec.placement import placement_bytes, placement_from_json
+from weir.placement import DEFAULT as DEFAULT_METHOD
+from weir.placement import placer
+
+KIND = "placement"
+
+
+def freeze(
+    system: System,
+    *,
+    topic: Topic,
+    method: str = DEFAULT_METHOD,
+    parameters: Mapping[str, Any] | None = None,
+    drained_brokers: Sequence[Broker] = (),
+    seed: int = 0,
+    time_limit_s: float | None = None,
+    note: str = "",
+) -> Question:
+    """Freeze who publishes the topic where, and what the brokers take. Raises ApplicationError
+    naming what of the request or of the model does not fit."""
+    params_of(placer, method, parameters or {})
+    return Question(
+        payload=placement_bytes(placement_problem(system, topic, drained_brokers)),
+        method=method,
+        parameters=dict(parameters or {}),
+        seed=seed,
+        time_limit_s=time_limit_s,
+        note=note,
+    )
+
+
+def store(run: Run, row: None, answer: bytes) -> Answer:
+    """Check that the answer belongs to the run's snapshot; store it as rows where all publishers
+    have room."""
+    plain = json.loads(answer)
+    problem = placement_from_json(bytes(run.snapshot.payload))
+    check_belongs(run, problem, plain)
+    infeasible = plain["status"] == "infeasible"
+    return Answer(
+        payload=answer,
+        kernel_version=__version__,
+        infeasible_because=infeasible_sentence(problem, plain) if infeasible else "",
+        row=None if infeasible else store_rows(run, problem, plain),
+    )
+
+
+def describe(placement: Placement) -> str:
+    """Describe the placement in a sentence."""
+    text = placement_sentence(
+        topic=placement.topic_name,
+        publishers=placement.publishers,
+        brokers=placement.brokers,
+        moved=placement.moved,
+        p99_s=placement.p99_s,
+        slo_p99_s=placement.slo_p99_s,
+        meets=placement.meets,
+    )
+    return f"{placement} places {text}"
+
+
+PLACEMENT = Computation(
+    kind=KIND,
+    title="Publishers over brokers",
+    noun="placement",
+    address="/api/v1/placements",
+    kernel="weir.placement.explained",
+    model=Placement,
+    freeze=freeze,
+    store=store,
+    explain_infeasible=explain_infeasible,
+    explained_as="apps.placements.api.infeasibility.PlacementInfeasibilitySerializer",
+    topic="placement",
+    describe=describe,
+)

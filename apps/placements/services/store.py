@@ -1,0 +1,112 @@
+"""Store the kernel's answer as a placement with its moves."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from apps.catalog.models import Topic
+from apps.placements.domain.outcome import outcome_of
+from apps.placements.domain.sentences import brokers_used
+from apps.placements.models import Move, Placement
+from apps.runs.models import Run
+from apps.runs.selectors import run_note
+from apps.runs.services.computations import next_number
+from weir.model.placement import NOWHERE, PlacementProblem
+
+BATCH = 2000
+
+
+def check_belongs(run: Run, problem: PlacementProblem, plain: Mapping[str, Any]) -> None:
+    """Raise ValueError where the answer is to another question: other publishers, brokers, contract
+    or method."""
+    names = set(problem.publishers.names)
+    assignments, unassigned = plain["assignments"], plain["unassigned"]
+    placed = set(assignments)
+    if plain["method"] != run.method:
+        raise ValueError(f"{run}: answer of {plain['method']}, not {run.method}")
+    if placed | set(unassigned) != names or len(assignments) + len(unassigned) != len(names):
+        raise ValueError(f"{run}: answer places other publishers than its snapshot has")
+    known = {broker.broker for broker in problem.brokers}
+    if not known.issuperset(assignments.values()):
+        raise ValueError(f"{run}: answer names brokers that its snapshot has not")
+    if {share["broker"] for share in plain["shares"]} != known:
+        raise ValueError(f"{run}: answer shares the topic among other brokers than its snapshot")
+    ours, theirs = problem.contract, plain["contract"]
+    if (theirs["token_rate_per_s"], theirs["bucket"], theirs["batch"], theirs["slo_p99_s"]) != (
+        ours.token_rate_per_s,
+        ours.bucket,
+        ours.batch,
+        ours.slo_p99_s,
+    ):
+        raise ValueError(f"{run}: answer keeps to another contract than its snapshot has")
+    _check_pins_and_drains(run, problem, assignments)
+
+
+def _check_pins_and_drains(
+    run: Run, problem: PlacementProblem, assignments: Mapping[str, str]
+) -> None:
+    publishers = problem.publishers
+    for at in np.flatnonzero(publishers.pinned != NOWHERE).tolist():
+        name, broker = publishers.names[at], problem.brokers[publishers.pinned[at]].broker
+        if assignments.get(name, broker) != broker:
+            raise ValueError(f"{run}: answer moves {name}, which is pinned to {broker}")
+    drained = {broker.broker for broker in problem.brokers if broker.drained}
+    if drained and not drained.isdisjoint(assignments.values()):
+        raise ValueError(f"{run}: answer uses a broker that is drained")
+
+
+def store_rows(run: Run, problem: PlacementProblem, plain: Mapping[str, Any]) -> Placement:
+    """Store the placement of an answer that has room for all, with the publishers that change
+    their broker."""
+    contract = problem.contract
+    placement = Placement.objects.create(
+        system=run.system,
+        run=run,
+        number=next_number(Placement, run),
+        topic=Topic.objects.filter(system=run.system, name=contract.topic).first(),
+        topic_name=contract.topic,
+        method=plain["method"],
+        brokers=brokers_used(plain),
+        publishers=plain["publishers"],
+        moved=plain["moved"],
+        p99_s=plain["p99_s"],
+        processing_p99_s=plain["processing_p99_s"],
+        penalty_s=plain["penalty_s"],
+        slo_p99_s=contract.slo_p99_s,
+        meets=plain["meets"],
+        drained_brokers=[broker.broker for broker in problem.brokers if broker.drained],
+        note=run_note(run),
+        outcome=outcome_of(plain),
+    )
+    Move.objects.bulk_create(_moves(placement, problem, plain["assignments"]), batch_size=BATCH)
+    return placement
+
+
+def _moves(
+    placement: Placement, problem: PlacementProblem, assignments: Mapping[str, str]
+) -> list[Move]:
+    publishers = problem.publishers
+    brokers = [broker.broker for broker in problem.brokers]
+    rows = zip(
+        publishers.names,
+        publishers.rates_per_s.tolist(),
+        publishers.groups.tolist(),
+        publishers.today.tolist(),
+        strict=True,
+    )
+    moves = []
+    for name, rate, group, today in rows:
+        former = "" if today == NOWHERE else brokers[today]
+        if assignments[name] != former:
+            moves.append(
+                Move(
+                    placement=placement,
+                    publisher=name,
+                    group="" if group == NOWHERE else publishers.group_names[group],
+                    rate_per_s=rate,
+                    from_broker=former,
+                    to_broker=assignments[name],
+                )
+            )
+    return moves
