@@ -20,8 +20,8 @@ from weir.codec.placement import MOST_BATCH
 from weir.placement import DEFAULT as DEFAULT_METHOD
 from weir.reading import LARGEST_NUMBER, SMALLEST_NUMBER
 
-MOST_ADDED = 64
-MOST_GROUP = 10_000
+MOST_ADDED = 16
+MOST_GROUP = 1000
 PLACEMENT_COMMANDS = choices("cancel", "rerun", "what_if")
 
 
