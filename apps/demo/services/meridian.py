@@ -1,7 +1,8 @@
-"""Create Meridian: a market-data and an IoT tenant, 40 topics on a tree of six brokers.
+"""Create Meridian: a market-data and an IoT tenant, 41 topics on a tree of six brokers.
 
 Invented, but lifelike: venues publish trades, quotes, depth and orders; sites send telemetry and
-alarms. Everything is drawn from one seed, so that the system is the same on every machine.
+alarms; the feed handlers of all venues send to one tape, which is to be placed. Everything is drawn
+from one seed, so that the system is the same on every machine.
 """
 
 import random
@@ -28,14 +29,14 @@ from apps.topology.models import Broker, Link, Overlay
 
 NAME = "Meridian"
 SEED = 2006
-# name, region, place on the map, CPU units per second
+# name, region, place on the map, CPU units per second, messages per second of publishers
 BROKERS = (
-    ("lon-1", "London", 0.44, 0.42, 20_000_000.0),
-    ("fra-1", "Frankfurt", 0.62, 0.52, 8_000_000.0),
-    ("ams-1", "Amsterdam", 0.60, 0.18, 9_000_000.0),
-    ("nyc-1", "New York", 0.22, 0.48, 2_400_000.0),
-    ("chi-1", "Chicago", 0.08, 0.26, 900_000.0),
-    ("sin-1", "Singapore", 0.88, 0.78, 1_200_000.0),
+    ("lon-1", "London", 0.44, 0.42, 20_000_000.0, 12_000.0),
+    ("fra-1", "Frankfurt", 0.62, 0.52, 8_000_000.0, 10_000.0),
+    ("ams-1", "Amsterdam", 0.60, 0.18, 9_000_000.0, 10_000.0),
+    ("nyc-1", "New York", 0.22, 0.48, 2_400_000.0, 9_000.0),
+    ("chi-1", "Chicago", 0.08, 0.26, 900_000.0, 6_000.0),
+    ("sin-1", "Singapore", 0.88, 0.78, 1_200_000.0, 6_000.0),
 )
 # ends, messages per second, latency in seconds
 LINKS = (
@@ -193,6 +194,12 @@ FLEETS = {
     "fleet.rail": "lon-1",
     "fleet.drones": "chi-1",
 }
+TAPE = "tape.consolidated"
+TAPE_HOMES = ("lon-1", "nyc-1")
+"""Where its feed handlers send to today: two brokers, which are nearly full."""
+TAPE_HANDLERS, TAPE_AT_THE_OPEN = 400, 60
+"""The number of its publishers, and of those that send when their venue opens, the same of each."""
+TAPE_RATES_PER_S = (24.0, 30.0, 36.0)
 MARKET = ("trades", "quotes", "depth", "orders")
 FLOW_COST = {"reliable": 9.0, "best_effort": 3.0}
 
@@ -210,13 +217,14 @@ class _Loader:
     topics: dict[str, Topic] = field(default_factory=dict)
 
     def topology(self) -> None:
-        for name, region, x, y, cpu in BROKERS:
+        for name, region, x, y, cpu, publish_rate in BROKERS:
             self.brokers[name] = self.drafts.add(
                 Broker,
                 name=name,
                 region=region,
                 map_x=x,
                 map_y=y,
+                publish_rate_max_per_s=publish_rate,
                 children={"capacities": [{"resource": "cpu", "capacity": cpu}]},
             )
         self.tree.add_edges_from((source, target) for source, target, *_ in LINKS)
@@ -315,6 +323,33 @@ class _Loader:
                 rate_per_s=round(share, 1),
             )
 
+    def tape(self, keys: dict[str, CorrelationKey]) -> None:
+        """Add a topic of many publishers that has no consumers here: where to place it is open.
+
+        It comes last: what is drawn before stays as it is.
+        """
+        rates = [self.chance.choice(TAPE_RATES_PER_S) for _ in range(TAPE_HANDLERS)]
+        topic = self.drafts.add(
+            Topic,
+            name=TAPE,
+            description="Every venue's ticks for the record; archived outside Meridian.",
+            rate_min_per_s=sum(rates),
+            rate_max_per_s=sum(rates),
+            token_rate_per_s=round(1.1 * sum(rates)),
+            token_bucket=60.0,
+        )
+        for index, rate in enumerate(rates):
+            venue = list(VENUES)[index % len(VENUES)]
+            self.drafts.add(
+                Publisher,
+                name=f"{TAPE}/{venue}-{index // len(VENUES) + 1:02d}",
+                topic=topic,
+                broker=self.brokers[TAPE_HOMES[index % len(TAPE_HOMES)]],
+                correlation_key=keys[venue] if index < TAPE_AT_THE_OPEN else None,
+                rate_per_s=rate,
+            )
+        self.drafts.add(Slo, name=f"{TAPE} p99", topic=topic, quantity="delay_p99_s", target=0.005)
+
     def subscribers(self) -> None:
         names = sorted(self.topics)
         for index in range(24):
@@ -373,6 +408,7 @@ def load() -> System:
                 key = keys[name.split(".")[1]] if kind_name in MARKET else None
                 loader.publishers(name, kind, key)
         loader.subscribers()
+        loader.tape(keys)
         entities_create(drafts=loader.drafts, actor=None)
     model_adopt(system=system, actor=None, reason="Loaded with the demo.")
     return system

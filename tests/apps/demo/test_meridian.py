@@ -1,0 +1,48 @@
+"""Meridian's tape, the topic of the demo whose publishers are to be placed."""
+
+import json
+
+import pytest
+
+from apps.catalog.models import Publisher, Topic
+from apps.catalog.selectors import system_problem
+from apps.demo.services import meridian
+from apps.placements.services import placement_request
+from tests.factories.streets import kernel_answer
+
+pytestmark = pytest.mark.django_db
+QUOTES_PER_S = [158.6, 147.5, 246.4, 148.1, 226.9, 109.8]
+
+
+def test_few_brokers_are_too_slow_and_many_split_the_bucket_too_far() -> None:
+    system = meridian.load()
+    topic = Topic.objects.get(system=system, name=meridian.TAPE)
+    run = placement_request(system=system, actor=None, topic=topic)
+    outcome = json.loads(kernel_answer(run))
+    target = outcome["contract"]["slo_p99_s"]
+    curve = {row["brokers"]: row for row in outcome["curve"]}
+    assert [count for count, row in curve.items() if row["chosen"]] == [3]
+    assert curve[3]["meets"]
+    assert not curve[1]["fits"]
+    assert curve[2]["processing_p99_s"] > target
+    assert curve[4]["processing_p99_s"] < target < curve[4]["p99_s"]
+    assert outcome["today"]["meets"] is False
+    assert 0 < outcome["moved"] < outcome["publishers"] == meridian.TAPE_HANDLERS
+    groups = [row for row in outcome["groups"] if row["name"] is not None]
+    assert len(groups) == len(meridian.VENUES)
+    assert all(row["within_one"] for row in groups)
+
+
+def test_the_tape_takes_nothing_from_other_topics() -> None:
+    problem = system_problem(meridian.load())
+    (tape,) = [flow for flow in problem["flows"] if flow["id"] == meridian.TAPE]
+    assert not tape["node_costs"]
+    assert not tape["link_costs"]
+    assert all(row["flow"] != meridian.TAPE for row in problem["classes"])
+    assert len(problem["flows"]) == 41
+
+
+def test_what_was_drawn_before_the_tape_stays() -> None:
+    system = meridian.load()
+    rates = Publisher.objects.filter(system=system, topic__name="quotes.london")
+    assert list(rates.order_by("name").values_list("rate_per_s", flat=True)) == QUOTES_PER_S
