@@ -10,6 +10,7 @@ from rest_framework.test import APIClient
 
 from tests.factories.kinds import World
 from tests.factories.runs import make_allocation
+from tests.factories.streets import make_streets, place
 
 SCHEMA: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
 COMPONENTS: dict[str, Any] = SCHEMA["components"]["schemas"]
@@ -58,6 +59,8 @@ def address(path: str, world: World) -> str:
     """The address of a list, also of one below an object."""
     if "{allocation_id}" in path:
         return path.replace("{allocation_id}", str(make_allocation(world.system).public_id))
+    if "{placement_id}" in path:
+        return path.replace("{placement_id}", str(place(make_streets()).public_id))
     return re.sub(r"\{\w+\}", str(uuid.uuid4()), path)
 
 

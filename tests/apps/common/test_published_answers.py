@@ -68,7 +68,10 @@ def test_what_is_made_answers_with_its_version_also_the_second_time(
 def test_the_schema_names_all_that_describes_a_parameter(api: APIClient) -> None:
     schemas = api.get("/api/v1/schema?format=json").json()["components"]["schemas"]
     named = set(schemas["ParameterDescription"]["properties"])
-    for path in ("utility-kinds", "optimizers", "topology-methods", "topology-planners"):
+    for path in (
+        *("utility-kinds", "optimizers", "topology-methods", "topology-planners"),
+        "placement-methods",
+    ):
         for row in api.get(f"/api/v1/{path}").json()["results"]:
             for parameter in row["parameters"]:
                 assert set(parameter) == named, path
