@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Min, Sum
+from django.db.models import F, FloatField, Func, Min, Sum
 
 from apps.catalog.models import Publisher, Quantity, Slo, Topic
 from apps.common.errors import ApplicationError, FieldError
@@ -169,13 +169,17 @@ def _check_pins(
 
 
 def _allocated(system: System, topic: Topic) -> dict[str, float]:
-    """Return what publishers of other topics send at each broker."""
+    """Return what publishers of other topics send at each broker.
+
+    Added up as decimal numbers: a sum of floats would depend on the order of the rows.
+    """
+    exact = Func(F("rate_per_s"), template="(%(expressions)s)::numeric", output_field=FloatField())
     rows = (
         Publisher.objects.filter(system=system, broker__publish_rate_max_per_s__isnull=False)
         .exclude(topic=topic)
         .order_by()
         .values_list("broker__name")
-        .annotate(rate=Sum("rate_per_s"))
+        .annotate(rate=Sum(exact))
     )
     return {name: float(rate) for name, rate in rows}
 

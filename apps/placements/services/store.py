@@ -60,6 +60,7 @@ def store_rows(run: Run, problem: PlacementProblem, plain: Mapping[str, Any]) ->
     """Store the placement of an answer that has room for all, with the publishers that change
     their broker."""
     contract = problem.contract
+    assert run.system is not None
     placement = Placement.objects.create(
         system=run.system,
         run=run,

@@ -13,6 +13,7 @@ from apps.common.errors import ApplicationError
 from apps.placements.services import placement_request
 from apps.runs.models import OPENED, Run
 from apps.runs.services.computations import run_again
+from apps.systems.services import entity_create
 from apps.topology.models import Broker
 from tests.factories.streets import Streets, make_streets, placed
 
@@ -60,6 +61,24 @@ def test_brokers_are_those_with_a_publish_rate_less_what_other_topics_send(stree
         "b2": {"max_rate": 1000.0, "allocated_rate": 0.0, "drained": False},
         "b3": {"max_rate": 800.0, "allocated_rate": 0.0, "drained": False},
     }
+
+
+def test_what_other_topics_send_adds_up_in_any_order(streets):
+    for name in "abc":
+        entity_create(
+            model=Publisher,
+            system=streets.system,
+            actor=None,
+            values={
+                "name": name,
+                "topic": streets.other,
+                "broker": streets.brokers["b3"],
+                "rate_per_s": 0.1,
+            },
+        )
+    rows = {row["id"]: row["allocated_rate"] for row in frozen(streets)["brokers"]}
+    assert rows["b3"] == 0.3
+    assert 0.1 + 0.1 + 0.1 != 0.3
 
 
 def test_publishers_have_their_rate_their_group_and_their_broker_of_today(streets):
