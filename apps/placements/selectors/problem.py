@@ -38,11 +38,26 @@ class Sender:
 def placement_problem(
     system: System, topic: Topic, drained_brokers: Iterable[Broker] = ()
 ) -> PlacementProblem:
-    """Return the problem of this topic. Raises ApplicationError naming the field and what to do."""
+    """Return the problem of this topic. Raises ApplicationError naming the field and what to do.
+
+    Read under the system's row lock; topic and brokers are read again, so that all is one version.
+    """
+    topic = _now(system, topic)
     contract = _contract(topic)
     senders = _senders(topic)
-    rates = _publish_rates(system)
-    drained = _drained(drained_brokers, rates)
+    brokers = _brokers(system)
+    rates = {
+        broker.name: broker.publish_rate_max_per_s
+        for broker in brokers
+        if broker.publish_rate_max_per_s is not None
+    }
+    if not rates:
+        raise _refused(
+            "system",
+            f"No broker of {system} has a publish rate. Give each broker that may take publishers "
+            "how many messages per second it takes.",
+        )
+    drained = _drained({broker.pk for broker in drained_brokers}, brokers)
     _check_pins(senders, rates, drained)
     allocated = _allocated(system, topic)
     plain = {
@@ -80,6 +95,13 @@ def _refused(field: str, message: str, errors: Collection[FieldError] = ()) -> A
     )
 
 
+def _now(system: System, topic: Topic) -> Topic:
+    now = Topic.objects.filter(system=system, pk=topic.pk).first()
+    if now is None:
+        raise _refused("topic", f"{topic} was deleted. Choose another topic.")
+    return now
+
+
 def _contract(topic: Topic) -> dict[str, Any]:
     """Return the topic's token bucket and batch."""
     rate, bucket = topic.token_rate_per_s, topic.token_bucket
@@ -114,29 +136,21 @@ def _senders(topic: Topic) -> list[Sender]:
     raise _refused("topic", f"{topic} has no publishers. Add who sends on it, and how much.")
 
 
-def _publish_rates(system: System) -> dict[str, float]:
-    """Return what each broker takes of publishers, for those that say so."""
-    rows = Broker.objects.filter(system=system, publish_rate_max_per_s__isnull=False).values_list(
-        "name", "publish_rate_max_per_s"
-    )
-    rates = {name: float(rate or 0.0) for name, rate in rows}
-    if not rates:
-        raise _refused(
-            "system",
-            f"No broker of {system} has a publish rate. Give each broker that may take publishers "
-            "how many messages per second it takes.",
-        )
-    return rates
+def _brokers(system: System) -> list[Broker]:
+    rows = Broker.objects.filter(system=system)
+    return list(rows.only("name", "publish_rate_max_per_s"))
 
 
-def _drained(brokers: Iterable[Broker], rates: Collection[str]) -> set[str]:
-    drained = {broker.name for broker in brokers}
-    if without := sorted(drained - set(rates)):
+def _drained(chosen: Collection[int], brokers: Iterable[Broker]) -> set[str]:
+    """Return the names of the chosen brokers, which all take publishers."""
+    drained = [broker for broker in brokers if broker.pk in chosen]
+    without = [broker.name for broker in drained if broker.publish_rate_max_per_s is None]
+    if without:
         raise _refused(
             "drained_brokers",
             f"{named(without)}: no publish rate, so nobody is placed there anyway. Leave it out.",
         )
-    return drained
+    return {broker.name for broker in drained}
 
 
 def _check_pins(

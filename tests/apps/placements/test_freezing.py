@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.audit.models import AuditEntry
-from apps.catalog.models import Publisher, Slo
+from apps.catalog.models import Publisher, Slo, Topic
 from apps.common.errors import ApplicationError
 from apps.placements.services import placement_request
 from apps.runs.models import OPENED, Run
@@ -119,7 +119,7 @@ def test_the_same_catalogue_freezes_to_the_same_bytes_in_few_queries(streets):
         second = placement_request(system=streets.system, actor=None, topic=streets.topic)
     assert second.snapshot == first.snapshot
     reads = [q["sql"] for q in queries if "catalog_" in q["sql"] or "topology_" in q["sql"]]
-    assert len(reads) == 4
+    assert len(reads) == 5
 
 
 def test_the_reason_begins_the_history_and_a_rerun_keeps_it(streets, admin):
@@ -141,17 +141,31 @@ def test_the_reason_begins_the_history_and_a_rerun_keeps_it(streets, admin):
     ],
 )
 def test_topic_without_a_usable_token_bucket_is_refused(streets, values, message):
-    for name, value in values.items():
-        setattr(streets.topic, name, value)
+    Topic.objects.filter(pk=streets.topic.pk).update(**values)
     error = refusal(streets)
     assert (error.code, error.errors[0].field) == ("nothing_to_place", "topic")
     assert message in error.message
 
 
 def test_topic_that_sends_more_than_its_tokens_has_no_bound(streets):
-    streets.topic.token_rate_per_s = 600.0
+    Topic.objects.filter(pk=streets.topic.pk).update(token_rate_per_s=600.0)
     placement = placed(streets).placement
     assert (placement.p99_s, placement.penalty_s, placement.meets) == (None, None, False)
+
+
+def test_topic_that_was_deleted_meanwhile_is_refused(streets):
+    Topic.objects.filter(pk=streets.topic.pk).delete()
+    error = refusal(streets)
+    assert (error.errors[0].field, error.message) == (
+        "topic",
+        "sensors was deleted. Choose another topic.",
+    )
+
+
+def test_topic_of_another_system_is_refused(streets):
+    other = make_streets("lanes")
+    with pytest.raises(ApplicationError, match="Choose another topic"):
+        placement_request(system=streets.system, actor=None, topic=other.topic)
 
 
 def test_topic_without_publishers_is_refused(streets):

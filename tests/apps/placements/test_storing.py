@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apps.catalog.models import Publisher
+from apps.catalog.models import Publisher, Topic
 from apps.placements.models import Move, Placement
 from apps.placements.services import placement_request
 from apps.runs.models import Run
@@ -169,7 +169,7 @@ def test_infeasible_run_names_pins_without_room(streets):
 
 def test_infeasible_run_names_publishers_larger_than_any_broker(streets):
     Publisher.objects.filter(name="s05").update(rate_per_s=1200.0)
-    streets.topic.token_rate_per_s = 2000.0
+    Topic.objects.filter(pk=streets.topic.pk).update(token_rate_per_s=2000.0)
     run = placed(streets)
     assert "Split s05: one publisher sends up to 1,200 msg/s" in run.failure
 
