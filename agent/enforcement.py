@@ -25,7 +25,7 @@ from weir.coordination.reconcile import (
     SetLimit,
     reconcile,
 )
-from weir.coordination.wire import ClassSpec, Delivery, Document, FlowSpec, Observed
+from weir.coordination.wire import Bucket, ClassSpec, Delivery, Document, FlowSpec, Observed
 
 log = logging.getLogger("weir.agent")
 
@@ -49,6 +49,8 @@ class Enforcer:
         self._channels: dict[str, FlowSpec] = {}
         self._limits: dict[str, int] = {}
         """Class -> the limit that no class exceeds."""
+        self._parts: Mapping[str, Bucket] = {}
+        """Flow -> the part of its bucket that the last document gives this broker."""
         self._admitting: tuple[dict[str, ClassSpec], str] | None = None
         """The admission settings that the driver has put into force last."""
         self._made = ""
@@ -92,6 +94,10 @@ class Enforcer:
             self._busy(),
             links=current(),
             complete=self._router.tables.complete,
+        )
+        self._parts = document.buckets
+        self._router.flows.count(
+            {flow: part for flow, part in document.buckets.items() if part.count_only}
         )
         whole = True
         for kind, group in groupby(operations, self._kind):
@@ -146,6 +152,7 @@ class Enforcer:
             version=self.version,
             number=self.number,
             gates=self._router.flows.gates,
+            buckets={flow: part for flow, part in self._parts.items() if self._holds(flow, part)},
             limits=dict(self._limits),
             admitted={name: state.admitted for name, state in stats.classes.items()},
             waiting={name: state.waiting for name, state in stats.classes.items()},
@@ -161,6 +168,15 @@ class Enforcer:
 
     def _served(self) -> Mapping[str, ClassSpec]:
         return {} if self._admitting is None else self._admitting[0]
+
+    def _holds(self, flow: str, part: Bucket) -> bool:
+        """Return whether a part of a bucket is in force, and the flow enters here or not as it
+        says."""
+        flows = self._router.flows
+        if part.rate_per_s == 0:
+            return flow not in flows.ingress
+        in_place = part.count_only or flows.gates.get(flow) == part.gate
+        return in_place and flow in flows.ingress
 
     def _now(self) -> Observed:
         """Return the state that reconciling starts from."""

@@ -16,7 +16,8 @@ from agent.drivers.base import (
 )
 from agent.pump import Pump
 from agent.telemetry import Tally
-from weir.coordination.wire import KEEP_S, Delivery, FlowSpec, Gate
+from weir.coordination.wire import KEEP_S, Bucket, Delivery, FlowSpec, Gate
+from weir.queueing.counting_bucket import CountingBucket
 
 
 class Flows:
@@ -43,6 +44,7 @@ class Flows:
         self.pumps: dict[str, Pump] = {}
         self._deliveries: dict[str, Delivery] = {}
         self._gates: dict[str, Gate] = {}
+        self._counting: dict[str, CountingBucket] = {}
         self._keep_s: dict[str, int] = {}
         self._ensured: dict[str, int] = {}
         """Reliable flows whose delivery was ensured since the agent started -> how long messages
@@ -96,6 +98,23 @@ class Flows:
             self._gates[flow] = gate
         if flow in self.pumps:
             self.pumps[flow].set_gate(gate, self._clock())
+
+    def count(self, buckets: Mapping[str, Bucket]) -> None:
+        """Count what these parts of buckets would hold of their flows, and of no others. A part
+        that stays as it is goes on counting."""
+        former, self._counting = self._counting, {}
+        for flow, part in buckets.items():
+            counting = former.get(flow)
+            if counting is None or (counting.rate_per_s, counting.size) != (
+                part.rate_per_s,
+                part.size,
+            ):
+                counting = CountingBucket(
+                    rate_per_s=part.rate_per_s, size=part.size, now=self._clock()
+                )
+            self._counting[flow] = counting
+        for flow, pump in self.pumps.items():
+            pump.counting = self._counting.get(flow)
 
     async def set_local(self, flows: Iterable[str]) -> dict[str, str]:
         """Set the flows that consumers here want: those of classes whose limit is not 0. Returns
@@ -162,6 +181,7 @@ class Flows:
     def _start_ingress(self, flow: str, delivery: Delivery) -> None:
         pump = self._pump(Source(delivery=delivery, flow=flow))
         pump.set_gate(self._gates.get(flow), self._clock())
+        pump.counting = self._counting.get(flow)
         self.pumps[flow] = pump
         self._began()
 

@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from agent.drivers.base import Batch, Channel, Driver, DriverError, Message, Source
 from agent.memory import DEFAULT_MIB, MIB, Pool
 from weir.coordination.wire import Delivery, Gate
+from weir.queueing.counting_bucket import CountingBucket
 from weir.queueing.token_bucket import TokenBucket
 
 log = logging.getLogger(__name__)
@@ -76,6 +77,8 @@ class Pump:
         self._gated = gated
         self._clock = clock
         self._bucket: TokenBucket | None = None
+        self.counting: CountingBucket | None = None
+        """What the broker's part of a bucket would hold, where that is only counted."""
         self._may_move = asyncio.Event()
         self._gate_changed = asyncio.Event()
         self._moving: deque[tuple[asyncio.Future[list[None]], Batch]] = deque()
@@ -105,7 +108,7 @@ class Pump:
             self._bucket = None
         elif self._bucket is None:
             self._bucket = TokenBucket(
-                rate_per_s=gate.rate_per_s, burst=gate.burst, now=now, level=0.0
+                rate_per_s=gate.rate_per_s, burst=gate.burst, now=now, level=0.0, collects=True
             )
         elif (gate.rate_per_s, gate.burst) != (self._bucket.rate_per_s, self._bucket.burst):
             self._bucket.change(now, rate_per_s=gate.rate_per_s, burst=gate.burst)
@@ -170,6 +173,9 @@ class Pump:
             first = batch.messages[0]
             # A mark is no message.
             self._held, self._flow = 0 if first.mark else len(batch.messages), first.flow
+            if self.counting is not None:
+                # As it comes: neither a gate nor a pause changes what the part would have held.
+                self.counting.count(self._clock(), self._held)
             while not self._may_move.is_set():
                 await self._may_move.wait()
             if first.mark:

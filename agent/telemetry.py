@@ -10,6 +10,7 @@ from typing import Any
 
 from agent.drivers.base import Room, Stats
 from agent.pump import Pump
+from weir.queueing.counting_bucket import CountingBucket
 
 UNHEARD = "unheard"
 NOT_READ = "not_read"
@@ -35,6 +36,8 @@ class Counters:
     acked: Mapping[str, tuple[float, int]] = field(default_factory=dict)
     """Reliable flow -> seconds until the own broker had stored a batch, summed, and their
     number."""
+    counting: Mapping[str, CountingBucket] = field(default_factory=dict)
+    """Flow -> what its part of a bucket would hold, where that is only counted."""
     lost: Mapping[str, int] = field(default_factory=dict)
     """Flow -> best-effort messages that were forwarded before every neighbour had declared its
     interest."""
@@ -77,7 +80,10 @@ class Tally:
         sized, acked = dict(self._sized), dict(self._acked)
         waiting: dict[str, int] = {}
         lost, left = dict(self._lost), dict(self._left)
+        counting: dict[str, CountingBucket] = {}
         for pump in (*pumps, *self._ending):
+            if pump.counting is not None:
+                counting[pump.source.flow] = pump.counting
             _add(pump.lost, lost)
             _add(pump.left, left)
             _count(pump, passed, sent, received)
@@ -91,6 +97,7 @@ class Tally:
             received=received,
             sized=sized,
             acked=acked,
+            counting=counting,
             lost=lost,
             left=left,
         )
@@ -310,6 +317,7 @@ class Meter:
             }
             flows[flow] |= {name: mean for name, mean in means.items() if mean is not None}
             flows[flow] |= _room(stats.ingress_room.get(flow))
+            flows[flow] |= _would_hold(counters.counting.get(flow))
         self._backlog = backlog
         return flows
 
@@ -334,6 +342,18 @@ def _room(room: Room | None) -> dict[str, float]:
         "keep_s": room.keep_s,
     }
     return {name: value for name, value in known.items() if value is not None}
+
+
+def _would_hold(counting: CountingBucket | None) -> dict[str, float]:
+    """Return what a part of a bucket that is only counted would have held since it was set."""
+    if counting is None:
+        return {}
+    return {
+        "bucket_messages": counting.messages,
+        "bucket_held": counting.held,
+        "bucket_p99_s": counting.quantile_s(0.99),
+        "bucket_longest_s": counting.longest_s,
+    }
 
 
 def _lost(counters: Counters, stats: Stats) -> dict[str, dict[str, int]]:

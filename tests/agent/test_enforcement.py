@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 
@@ -25,6 +26,7 @@ from agent.enforcement import NOT_ON_DISK, Enforcer
 from agent.router import Router
 from weir.coordination.wire import (
     KEEP_S,
+    Bucket,
     ClassSpec,
     Delivery,
     Document,
@@ -367,3 +369,59 @@ async def test_reliable_flows_on_a_broker_that_acknowledges_early_are_told(here:
     await here.apply(FULL)
     assert here.enforcer.observed(Stats(sync_always=False)).problems == (NOT_ON_DISK,)
     assert here.enforcer.observed(Stats(sync_always=True)).problems == ()
+
+
+PART = Bucket(rate_per_s=4.0, size=0.5)
+CLOSED = Bucket(rate_per_s=0.0, size=0.0)
+ENTERS = {"f": FlowSpec(delivery=Delivery.RELIABLE, ingress=True)}
+
+
+async def buckets(here: Here) -> Mapping[str, Bucket]:
+    return here.enforcer.observed(await here.driver.stats()).buckets
+
+
+async def test_a_part_of_a_bucket_takes_the_place_of_the_gate(here: Here) -> None:
+    assert await here.apply(FULL)
+    assert await here.apply(replace(FULL, version="v2", buckets={"f": PART}))
+    assert await buckets(here) == {"f": PART}
+    assert here.router.flows.gates == {"f": Gate(rate_per_s=4.0, burst=0.5)}
+    assert await here.apply(replace(FULL, version="v3"))
+    assert await buckets(here) == {}
+    assert here.router.flows.gates == {"f": GATE}
+
+
+async def test_a_part_that_is_only_counted_holds_nothing(here: Here) -> None:
+    counted = replace(PART, count_only=True)
+    assert await here.apply(replace(FULL, buckets={"f": counted}))
+    assert await buckets(here) == {"f": counted}
+    assert here.router.flows.gates == {"f": GATE}
+    ungated = document("v2", flows=ENTERS, buckets={"f": counted})
+    assert await here.apply(ungated)
+    assert here.router.flows.gates == {}
+    here.broker.publish("f", Delivery.RELIABLE, [b"1", b"2", b"3"])
+    async with asyncio.timeout(60):
+        while (counting := here.router.counters().counting["f"]).messages < 3:
+            await asyncio.sleep(0.01)
+    # Half a token for the first, and a whole one more for each after it.
+    assert counting.held == 3
+    assert counting.longest_s > 0.5
+    assert await here.apply(replace(ungated, version="v3", number=7))
+    assert here.router.counters().counting["f"] is counting, "what stays goes on counting"
+    assert await here.apply(replace(ungated, version="v4", buckets={"f": PART}))
+    assert here.router.counters().counting == {}
+
+
+async def test_a_part_of_nothing_is_in_force_once_nothing_enters(here: Here) -> None:
+    assert await here.apply(document(flows=ENTERS))
+    assert "f" in here.router.flows.ingress
+    elsewhere = {"f": FlowSpec(delivery=Delivery.RELIABLE)}
+    assert await here.apply(document("v2", flows=elsewhere, buckets={"f": CLOSED}))
+    assert await buckets(here) == {"f": CLOSED}
+    assert "f" not in here.router.flows.ingress
+
+
+async def test_a_part_at_a_broker_where_the_flow_does_not_enter_is_not_in_force(
+    here: Here,
+) -> None:
+    assert await here.apply(document(flows={"f": FlowSpec()}, buckets={"f": PART}))
+    assert await buckets(here) == {}

@@ -10,6 +10,7 @@ import pytest
 from agent.drivers.base import ClassAdmission, Room, Stats
 from agent.telemetry import Counters, Meter
 from apps.telemetry.domain.payload import telemetry_checked
+from weir.queueing.counting_bucket import CountingBucket
 
 
 def test_rates_are_differences_over_the_interval() -> None:
@@ -37,6 +38,21 @@ def test_rates_are_differences_over_the_interval() -> None:
     assert told["links"]["b"] == {"sent_per_s": 10.0, "received_per_s": 0.0, "backlog": 7}
     assert told["classes"]["k"] == {"admitted": 2, "waiting": 1, "delivered_per_s": 15.0}
     assert told["broker"]["in_msgs_per_s"] == 20.0
+
+
+def test_what_a_part_of_a_bucket_would_hold_is_told_and_taken() -> None:
+    counting = CountingBucket(rate_per_s=10.0, size=2.0, now=0.0)
+    counting.count(1.0, 5)
+    counters = Counters(passed={"f": 5, "g": 1}, counting={"f": counting})
+    flows = telemetry_checked(Meter(0.0).measure(1.0, counters, Stats()))["flows"]
+    part = {name: value for name, value in flows["f"].items() if name.startswith("bucket_")}
+    assert part == {
+        "bucket_messages": 5,
+        "bucket_held": 3,
+        "bucket_p99_s": pytest.approx(0.3),
+        "bucket_longest_s": pytest.approx(0.3),
+    }
+    assert not any(name.startswith("bucket_") for name in flows["g"])
 
 
 def test_a_flow_without_backlog_was_offered_what_passed() -> None:

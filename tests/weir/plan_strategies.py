@@ -31,6 +31,18 @@ def amounts(low: float, high: float) -> st.SearchStrategy[float]:
 
 rate_values = st.fixed_dictionaries({"rate_per_s": amounts(0, 1e6), "burst": amounts(1, 1e6)})
 limit_values = st.fixed_dictionaries({"limit": st.integers(0, 10**6)})
+part_values = st.fixed_dictionaries(
+    {
+        "rate_per_s": amounts(1e-3, 1e6),
+        "size": amounts(1e-3, 1e6),
+        "mode": st.sampled_from(["enforce", "count"]),
+    }
+)
+setting_values = {
+    "set_bucket": part_values,
+    "set_flow_rate": rate_values,
+    "set_population": limit_values,
+}
 
 
 @st.composite
@@ -66,8 +78,9 @@ def tree_actions(draw: st.DrawFn, edges: frozenset[Edge]) -> Action:
 @st.composite
 def setting_targets(draw: st.DrawFn) -> tuple[str, dict[str, str]]:
     broker, flow = draw(st.sampled_from("ab")), draw(st.sampled_from(["f", "g", 'x"y']))
-    if draw(st.booleans()):
-        return "set_flow_rate", {"flow": flow, "broker": broker}
+    kind = draw(st.sampled_from(["set_bucket", "set_flow_rate", "set_population"]))
+    if kind != "set_population":
+        return kind, {"flow": flow, "broker": broker}
     return "set_population", {"class": f"{flow}.gold", "flow": flow, "broker": broker}
 
 
@@ -78,7 +91,7 @@ def in_force_and_steps(draw: st.DrawFn) -> tuple[InForce, tuple[Step, ...]]:
     settings: dict[tuple[str, str], Any] = {}
     for kind, target in draw(st.lists(setting_targets(), max_size=4)):
         key = setting_key(Action(kind=kind, target=target))
-        settings[key] = draw(rate_values if kind == "set_flow_rate" else limit_values)
+        settings[key] = draw(setting_values[kind])
     start = now = InForce(settings=settings, edges=edges)
     steps: list[Step] = []
     for _ in range(draw(st.integers(1, 4))):
@@ -86,7 +99,7 @@ def in_force_and_steps(draw: st.DrawFn) -> tuple[InForce, tuple[Step, ...]]:
         wanted = draw(st.lists(setting_targets(), max_size=3, unique_by=repr))
         for kind, target in wanted:
             found = now.settings.get(setting_key(Action(kind=kind, target=target)))
-            values = rate_values if kind == "set_flow_rate" else limit_values
+            values = setting_values[kind]
             after = draw(st.one_of(st.none(), values).filter(lambda x, found=found: x != found))
             actions.append(
                 Action(kind=kind, target=target, before=found, after=after, effect=draw(effects))

@@ -93,11 +93,18 @@ def reconcile(
         for flow, spec in sorted(desired.flows.items())
         if known.get(flow) != spec
     ]
-    lower, raise_ = _gates(desired.gates, observed.gates)
+    lower, raise_ = _gates(gates_of(desired), observed.gates)
     limits = {name: spec.limit for name, spec in desired.classes.items() if spec.limit is not None}
     fewer, more = _limits(limits, observed.limits)
     leave, come = _links(desired, observed, busy, complete) if links else ([], [])
     return (*ensure, *lower, *fewer, *leave, *come, *raise_, *more)
+
+
+def gates_of(desired: Document) -> dict[str, Gate]:
+    """Return what flows have to pass here: a part of a bucket that is enforced takes the place of a
+    gate."""
+    parts = {flow: bucket.gate for flow, bucket in desired.buckets.items()}
+    return {**desired.gates, **{flow: gate for flow, gate in parts.items() if gate is not None}}
 
 
 def _gates(

@@ -84,6 +84,25 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bucket:
+    """Describe this broker's part of the token bucket of a flow that enters at several brokers."""
+
+    rate_per_s: float
+    """0: nothing of the flow may enter here."""
+    size: float
+    """May be below one message: then each waits until it has collected a whole token."""
+    count_only: bool = False
+    """What the part would hold is counted, and passes."""
+
+    @property
+    def gate(self) -> Gate | None:
+        """Return what the flow has to pass because of it; None: nothing."""
+        if self.count_only:
+            return None
+        return Gate(rate_per_s=self.rate_per_s, burst=self.size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FlowSpec:
     """Describe a flow that may pass this broker."""
 
@@ -158,6 +177,8 @@ class Document:
     again for what was in force before is so another one than the one before."""
     flows: Mapping[str, FlowSpec] = field(default_factory=dict)
     gates: Mapping[str, Gate] = field(default_factory=dict)
+    buckets: Mapping[str, Bucket] = field(default_factory=dict)
+    """Flow -> this broker's part of its bucket, instead of a gate."""
     classes: Mapping[str, ClassSpec] = field(default_factory=dict)
     neighbours: Mapping[str, Neighbour] = field(default_factory=dict)
     orders: tuple[Order, ...] = ()
@@ -202,6 +223,8 @@ class Observed:
     """Of the document that was gone by last, as a whole or in part. It confirms what was asked for
     by this number or a smaller one."""
     gates: Mapping[str, Gate] = field(default_factory=dict)
+    buckets: Mapping[str, Bucket] = field(default_factory=dict)
+    """Flow -> this broker's part of its bucket, enforced or counted."""
     limits: Mapping[str, int] = field(default_factory=dict)
     """Class -> limit enforced; a class without a limit is absent."""
     admitted: Mapping[str, int] = field(default_factory=dict)

@@ -15,8 +15,10 @@ the bound holds for intervals of any length, up to TOLERANCE of one message plus
 of the messages since the anchor.
 
 A burst below 1 is refused: a bucket that never holds a whole token would never let anything
-pass, and rounding it up to 1 would break the promise b + r t. A rate of 0 is allowed: what is in
-the bucket passes, then nothing.
+pass, and rounding it up to 1 would break the promise b + r t. The part of a bucket that is split
+may be that small: then a message that waits is let collect one token (`collects`), so that it
+waits (1 - b) / r although nobody was before it, as `weir.queueing.bucket_delay` has it, and at
+most 1 + r t pass. A rate of 0 is allowed: what is in the bucket passes, then nothing.
 
 The bucket can keep a rate only if the caller looks at it often enough: tokens that flow in while
 the bucket is full are lost. A caller that wakes up to d seconds late needs a burst of r d more
@@ -45,14 +47,26 @@ LEAST_BURST = 1.0
 class TokenBucket:
     """One gate. Not thread-safe; one event loop owns it."""
 
-    __slots__ = ("_anchor_level", "_anchor_s", "_burst", "_latest_s", "_rate", "_taken")
+    __slots__ = (
+        *("_anchor_level", "_anchor_s", "_burst", "_collects", "_latest_s", "_rate", "_taken"),
+        "_waits",
+    )
 
     def __init__(
-        self, *, rate_per_s: float, burst: float, now: float, level: float | None = None
+        self,
+        *,
+        rate_per_s: float,
+        burst: float,
+        now: float,
+        level: float | None = None,
+        collects: bool = False,
     ) -> None:
         """A bucket that is full at `now`, or holds `level` tokens (0 after a restart, so that
         the bound holds across it). Raises InvalidProblem naming the parameter."""
-        self._rate, self._burst = _checked(rate_per_s, burst)
+        self._collects = collects
+        self._waits = False
+        """Whether a message waits that is let collect a whole token."""
+        self._rate, self._burst = self._checked(rate_per_s, burst)
         self._anchor_level = self._burst if level is None else min(float(level), self._burst)
         self._anchor_s = now
         self._latest_s = now
@@ -72,17 +86,20 @@ class TokenBucket:
         """Tokens in the bucket; may lie below 0 by TOLERANCE."""
         now = self._clock(now)
         level = self._anchor_level + self._rate * (now - self._anchor_s) - self._taken
-        if level >= self._burst:
+        full = max(1.0, self._burst) if self._waits else self._burst
+        if level >= full:
             # Full: whatever was before no longer matters, so start to count anew.
-            self._anchor_level, self._anchor_s, self._taken = self._burst, now, 0
-            return self._burst
+            self._anchor_level, self._anchor_s, self._taken = full, now, 0
+            return full
         return level
 
     def take(self, now: float, n: int = 1) -> int:
         """How many of `n` messages pass now, as many as there are tokens; 0 if none."""
         passed = min(n, math.floor(self.level(now) + TOLERANCE))
         if passed <= 0:
+            self._waits = self._collects
             return 0
+        self._waits = False
         self._taken += passed
         return passed
 
@@ -92,13 +109,14 @@ class TokenBucket:
         missing = n - self.level(now)
         if missing <= TOLERANCE:
             return 0.0
-        if self._rate == 0 or n > self._burst + TOLERANCE:
+        most = max(1.0, self._burst) if self._collects else self._burst
+        if self._rate == 0 or n > most + TOLERANCE:
             return math.inf
         return missing / self._rate
 
     def change(self, now: float, *, rate_per_s: float, burst: float) -> None:
         """New rate and burst from `now` on. Raises InvalidProblem naming the parameter."""
-        rate_per_s, burst = _checked(rate_per_s, burst)
+        rate_per_s, burst = self._checked(rate_per_s, burst)
         level = self.level(now)
         self._anchor_level, self._anchor_s, self._taken = min(level, burst), self._latest_s, 0
         self._rate, self._burst = rate_per_s, burst
@@ -107,11 +125,13 @@ class TokenBucket:
         self._latest_s = max(self._latest_s, now)
         return self._latest_s
 
-
-def _checked(rate_per_s: float, burst: float) -> tuple[float, float]:
-    rate, bound = number(rate_per_s, "rate_per_s"), number(burst, "burst")
-    if rate < 0:
-        raise InvalidProblem("rate_per_s", f"must not be negative, but is {rate:g}")
-    if bound < LEAST_BURST:
-        raise InvalidProblem("burst", "below 1 message: nothing would ever pass; give at least 1")
-    return rate, bound
+    def _checked(self, rate_per_s: float, burst: float) -> tuple[float, float]:
+        rate, bound = number(rate_per_s, "rate_per_s"), number(burst, "burst")
+        for name, amount in (("rate_per_s", rate), ("burst", bound)):
+            if amount < 0:
+                raise InvalidProblem(name, f"must not be negative, but is {amount:g}")
+        if bound < LEAST_BURST and not self._collects:
+            raise InvalidProblem(
+                "burst", "below 1 message: nothing would ever pass; give at least 1"
+            )
+        return rate, bound

@@ -24,6 +24,7 @@ from apps.systems.models import System
 from apps.telemetry.models import Agent
 from apps.telemetry.services import is_size
 from weir import actions as kinds
+from weir.actions.set_bucket import COUNT
 from weir.coordination import wire
 from weir.coordination.views import ActionView, Protocol, orders_of
 from weir.lifecycle.steps import ActionState
@@ -57,6 +58,8 @@ class Facts:
     """Broker -> its consumer classes, with the limits asked for."""
     gates: Mapping[str, Mapping[str, wire.Gate]]
     """Broker -> the token buckets asked for at its ingress."""
+    buckets: Mapping[str, Mapping[str, wire.Bucket]] = field(default_factory=dict)
+    """Broker -> its parts of the buckets of flows that enter at several brokers."""
     neighbours: Mapping[str, frozenset[str]]
     sessions: Mapping[str, int]
     """Broker -> incarnation of the session that speaks for it; without revoked agents."""
@@ -161,6 +164,7 @@ def document_of(facts: Facts, broker: str, *, flows: bool = True) -> wire.Docume
         else {},
         # Also of a flow that does not enter here yet: its gate stands before its first message.
         gates=facts.gates.get(broker, {}),
+        buckets=facts.buckets.get(broker, {}),
         classes=facts.classes.get(broker, {}),
         neighbours={
             # A broker whose agent never came, or may not speak now, is a neighbour all the same:
@@ -189,6 +193,7 @@ def _read(system: System) -> Facts:
     deliveries: dict[str, wire.Delivery] = {}
     ingress: dict[str, set[str]] = {}
     gates: dict[str, dict[str, wire.Gate]] = {}
+    buckets: dict[str, dict[str, wire.Bucket]] = {}
     asked: dict[str, int] = {}
     served: dict[tuple[str, str], str] = {}
     limits: dict[tuple[str, str, str], int] = {}
@@ -211,8 +216,15 @@ def _read(system: System) -> Facts:
             case "set_flow_rate":
                 gate = wire.Gate(rate_per_s=float(value["rate_per_s"]), burst=float(value["burst"]))
                 gates.setdefault(target["broker"], {})[target["flow"]] = gate
+            case "set_bucket":
+                buckets.setdefault(target["broker"], {})[target["flow"]] = bucket_of(value)
             case "set_population":
                 limits[target["broker"], target["class"], target["flow"]] = int(value["limit"])
+    for broker, parts in buckets.items():
+        for flow, part in parts.items():
+            enters = ingress.setdefault(broker, set())
+            # A flow enters wherever it has a part of its bucket, and not where that is nothing.
+            (enters.discard if part.rate_per_s == 0 else enters.add)(flow)
 
     classes: dict[str, dict[str, wire.ClassSpec]] = {}
     for (broker, name), flow in served.items():
@@ -243,6 +255,7 @@ def _read(system: System) -> Facts:
         ingress={broker: frozenset(flows) for broker, flows in ingress.items()},
         classes=classes,
         gates=gates,
+        buckets=buckets,
         neighbours={broker: frozenset(names) for broker, names in neighbours.items()},
         sessions={a.broker.name: a.incarnation for a in agents if a.revoked_at is None},
         addresses=addresses,
@@ -253,6 +266,15 @@ def _read(system: System) -> Facts:
         orders=_orders(system, addresses, keys),
         asked=asked,
         held=any(agent.is_ahead for agent in agents),
+    )
+
+
+def bucket_of(value: Mapping[str, Any]) -> wire.Bucket:
+    """Return the part of a bucket that a setting asks for."""
+    return wire.Bucket(
+        rate_per_s=float(value["rate_per_s"]),
+        size=float(value["size"]),
+        count_only=value["mode"] == COUNT,
     )
 
 

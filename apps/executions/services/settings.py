@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from apps.common.events import publish
 from apps.executions.models import ExecutionAction, Setting
-from apps.executions.services.documents import revision_bump
+from apps.executions.services.documents import bucket_of, revision_bump
 from apps.systems.models import System
 from weir.actions import SettingKey, setting_key
 from weir.actions.carry_flow import NOWHERE
@@ -118,6 +118,9 @@ def shows(observed: Observed, action: Action, value: Value | None, broker: str) 
     target = action.target
     match action.kind:
         case "set_flow_rate":
+            if target["flow"] in observed.buckets:
+                # A part of the flow's bucket stands in its place; it holds once that has gone.
+                return True
             gate = observed.gates.get(target["flow"])
             if value is None or gate is None:
                 return value is None and gate is None
@@ -125,9 +128,14 @@ def shows(observed: Observed, action: Action, value: Value | None, broker: str) 
         case "carry_flow":
             if observed.ingress is None:
                 return False
-            enters = value is not None and value["broker"] == broker
+            part = observed.buckets.get(target["flow"])
+            named = value is not None and value["broker"] == broker
+            enters = named if part is None else part.rate_per_s > 0
             wanted = value["delivery"] if value is not None and enters else None
             return observed.ingress.get(target["flow"]) == wanted
+        case "set_bucket":
+            part = observed.buckets.get(target["flow"])
+            return part == (None if value is None else bucket_of(value))
         case "serve_class":
             if observed.served is None:
                 return False

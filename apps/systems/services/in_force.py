@@ -16,6 +16,7 @@ from weir.lifecycle.plans import PlanState
 KINDS = {
     "carry_flow": "{flow} is carried",
     "serve_class": "{class} is served at {broker}",
+    "set_bucket": "{flow} has a part of its bucket at {broker}",
     "set_flow_rate": "{flow} is limited at {broker}",
     "set_population": "{class} is limited at {broker}",
 }

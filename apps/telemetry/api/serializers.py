@@ -191,6 +191,18 @@ class FlowSampleSerializer(serializers.Serializer[dict[str, Any]]):
         required=False,
         help_text="Mean time until the broker acknowledges a batch of a reliable flow.",
     )
+    bucket_messages = serializers.FloatField(
+        required=False,
+        help_text="Messages since the broker's part of the topic's bucket is counted; absent where "
+        "none is only counted.",
+    )
+    bucket_held = serializers.FloatField(
+        required=False, help_text="How many of them that part would have held."
+    )
+    bucket_p99_s = serializers.FloatField(
+        required=False, help_text="What 99 % of them would have waited at most."
+    )
+    bucket_longest_s = serializers.FloatField(required=False, help_text="The longest such wait.")
 
 
 class BacklogSerializer(serializers.Serializer[Backlog]):

@@ -23,7 +23,7 @@ from apps.executions.services.settings import asks_of, settings_control, shows
 from apps.systems.models import System
 from tests.factories.fleet import population, rate, start
 from weir.actions import setting_key
-from weir.coordination.wire import Delivery, Gate, Observed
+from weir.coordination.wire import Bucket, Delivery, Gate, Observed
 from weir.errors import InvalidProblem
 from weir.model.plan import Action
 
@@ -384,6 +384,14 @@ CARRY = setting("carry_flow", flow="tides")
 SERVE = {"class": "gulls", "broker": "a"}
 LIMIT = {"class": "gulls", "flow": "tides", "broker": "a"}
 AT_A = {"broker": "a", "delivery": "reliable"}
+PART_AT_A = setting("set_bucket", flow="tides", broker="a")
+PART = {"rate_per_s": 30.0, "size": 1.5, "mode": "enforce"}
+NO_PART = {"rate_per_s": 0.0, "size": 0.0, "mode": "enforce"}
+SPLIT = Observed(
+    buckets={"tides": Bucket(rate_per_s=30.0, size=1.5)}, ingress={"tides": Delivery.RELIABLE}
+)
+SHUT = Observed(buckets={"tides": Bucket(rate_per_s=0.0, size=0.0)}, ingress={})
+"""Of an agent at which the flow must not enter, although it is carried from there."""
 NOBODY, FIVE = {"limit": 0}, {"limit": 5}
 UNDELIVERED = Observed(
     served={"gulls": "tides"}, limits={"gulls": 5}, flow_failures={"tides": "its stream is full"}
@@ -400,6 +408,17 @@ UNDELIVERED = Observed(
         (Observed(gates={"tides": Gate(rate_per_s=90.0, burst=5.0)}), GATE, None, False),
         (Observed(), GATE, SPRING, False),
         (Observed(), GATE, None, True),
+        (SPLIT, GATE, SPRING, True),
+        (SPLIT, PART_AT_A, PART, True),
+        (SPLIT, PART_AT_A, {**PART, "size": 2.0}, False),
+        (SPLIT, PART_AT_A, {**PART, "mode": "count"}, False),
+        (SPLIT, PART_AT_A, None, False),
+        (Observed(), PART_AT_A, None, True),
+        (Observed(), PART_AT_A, PART, False),
+        (SPLIT, CARRY, {**AT_A, "broker": "b"}, True),
+        (SPLIT, CARRY, None, False),
+        (SHUT, PART_AT_A, NO_PART, True),
+        (SHUT, CARRY, AT_A, True),
         (Observed(ingress={"tides": Delivery.RELIABLE}), CARRY, AT_A, True),
         (Observed(ingress={"tides": Delivery.BEST_EFFORT}), CARRY, AT_A, False),
         (Observed(ingress={"tides": Delivery.RELIABLE}), CARRY, {**AT_A, "broker": "b"}, False),

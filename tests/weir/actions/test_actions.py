@@ -31,6 +31,9 @@ from weir.plugins import discover
 
 KINDS = sorted(kinds())
 RATE = {"rate_per_s": 10.0, "burst": 5.0}
+PART = {"rate_per_s": 36_740.0, "size": 16.03, "mode": "enforce"}
+CLOSED = {"rate_per_s": 0.0, "size": 0.0, "mode": "enforce"}
+COUNTED = {**PART, "mode": "count"}
 SAMPLES: dict[str, Action] = {
     "set_flow_rate": Action(
         kind="set_flow_rate",
@@ -38,6 +41,12 @@ SAMPLES: dict[str, Action] = {
         before=RATE,
         after={"rate_per_s": 120.0, "burst": 12.0},
         effect="Orders get through.",
+    ),
+    "set_bucket": Action(
+        kind="set_bucket",
+        target={"flow": "orders", "broker": "b1"},
+        before=None,
+        after=PART,
     ),
     "set_population": Action(
         kind="set_population",
@@ -135,6 +144,12 @@ def _with(name: str, **fields: Any) -> Action:
         (_with("set_flow_rate", after={"rate_per_s": 1}), "after", 'missing key "burst"'),
         (_with("set_flow_rate", after=7), "after", "must be an object, not 7"),
         (_with("set_flow_rate", after={**RATE, "burst": float("nan")}), "after.burst", "finite"),
+        (_with("set_bucket", after={**PART, "size": 0.0}), "after.size", "a part of nothing"),
+        (_with("set_bucket", after={**PART, "rate_per_s": 0.0}), "after.rate_per_s", "positive"),
+        (_with("set_bucket", after={**PART, "size": -1.0}), "after.size", "negative"),
+        (_with("set_bucket", after={**PART, "mode": 1}), "after.mode", "enforce or count"),
+        (_with("set_bucket", after={**CLOSED, "mode": "count"}), "after.mode", "enforced"),
+        (_with("set_bucket", after=RATE), "after", 'unknown key "burst"'),
         (_with("set_population", after={"limit": 1.5}), "after.limit", "whole number"),
         (_with("set_population", after={"limit": True}), "after.limit", "must be a number"),
         (_with("set_population", before={"limit": 2**60}), "before.limit", "more than"),
@@ -180,6 +195,17 @@ def test_titles_read_like_sentences_with_units() -> None:
     first = _with("set_flow_rate", before=None)
     assert actions.title(first) == "Set orders at b1 to 120 msg/s, burst 12"
     assert actions.undo_title(first) == "Stop limiting orders at b1 (was 120 msg/s)"
+    part = "36,740 tokens/s, bucket 16.03"
+    assert actions.title(SAMPLES["set_bucket"]) == f"Give orders at b1 {part}"
+    assert actions.undo_title(SAMPLES["set_bucket"]) == (
+        f"End the part of the bucket of orders at b1 (was {part})"
+    )
+    assert actions.title(_with("set_bucket", before=CLOSED, after=COUNTED)) == (
+        f"Count what {part} would hold of orders at b1 (was closed)"
+    )
+    assert actions.title(_with("set_bucket", before=COUNTED, after=CLOSED)) == (
+        f"Let nothing of orders enter at b1 (was counting {part})"
+    )
     assert actions.title(SAMPLES["set_population"]) == "Admit 40 consumers of gold at b2 (was 55)"
     nobody = _with("set_population", after={"limit": 0})
     assert actions.title(nobody) == "Admit no consumers of gold at b2 (was 55)"
@@ -203,6 +229,21 @@ def test_titles_read_like_sentences_with_units() -> None:
 )
 def test_what_takes_away(before: Any, after: Any, takes: bool) -> None:
     assert actions.is_takeaway(_with("set_flow_rate", before=before, after=after)) is takes
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "takes"),
+    [
+        (None, PART, False),
+        (PART, None, True),
+        (PART, CLOSED, True),
+        (CLOSED, PART, False),
+        (PART, {**PART, "size": 16.0}, True),
+        (PART, {**PART, "rate_per_s": 36_741.0, "size": 1.0}, False),
+    ],
+)
+def test_a_part_takes_away_what_it_lacks(before: Any, after: Any, takes: bool) -> None:
+    assert actions.is_takeaway(_with("set_bucket", before=before, after=after)) is takes
 
 
 def test_target_key_does_not_depend_on_the_order_of_members() -> None:

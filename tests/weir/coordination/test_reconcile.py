@@ -16,9 +16,11 @@ from weir.coordination.reconcile import (
     RemoveLink,
     SetGate,
     SetLimit,
+    gates_of,
     reconcile,
 )
 from weir.coordination.wire import (
+    Bucket,
     ClassSpec,
     Delivery,
     Document,
@@ -33,6 +35,12 @@ from weir.coordination.wire import (
 NAMES = st.sampled_from(("a", "b", "c", "d"))
 GATES = st.builds(
     Gate, rate_per_s=st.sampled_from((1.0, 2.0, 5.0)), burst=st.sampled_from((1.0, 3.0))
+)
+PARTS = st.builds(
+    Bucket,
+    rate_per_s=st.sampled_from((0.0, 1.0, 5.0)),
+    size=st.sampled_from((0.0, 0.5, 3.0)),
+    count_only=st.booleans(),
 )
 CLASSES = st.builds(ClassSpec, flow=st.just("f"), limit=st.one_of(st.none(), st.integers(0, 3)))
 ORDERS = st.lists(
@@ -56,6 +64,7 @@ DOCUMENTS = st.builds(
     version=st.just("v"),
     flows=st.dictionaries(NAMES, st.builds(FlowSpec, delivery=st.sampled_from(list(Delivery)))),
     gates=st.dictionaries(NAMES, GATES),
+    buckets=st.dictionaries(NAMES, PARTS),
     classes=st.dictionaries(NAMES, CLASSES),
     neighbours=st.dictionaries(NAMES, st.builds(Neighbour, address=st.just("nats://x"))),
     orders=st.builds(tuple, ORDERS),
@@ -99,7 +108,7 @@ def test_carrying_it_out_gives_what_is_desired(document: Document, observed: Obs
     for operation in reconcile(document, observed):
         observed = carried_out(operation, observed, channels)
     taken = {broker for order in document.orders for broker in order.peers.values()}
-    assert observed.gates == document.gates
+    assert observed.gates == gates_of(document)
     assert observed.limits == {
         name: spec.limit for name, spec in document.classes.items() if spec.limit is not None
     }
@@ -116,9 +125,9 @@ def test_nothing_in_between_is_above_both_ends(document: Document, observed: Obs
     open_gate = Gate(rate_per_s=infinity, burst=infinity)
     for operation in reconcile(document, observed):
         now = carried_out(operation, now, {})
-        for flow in document.gates.keys() | start.gates.keys():
+        for flow in gates_of(document).keys() | start.gates.keys():
             gate = now.gates.get(flow, open_gate)
-            first, last = start.gates.get(flow, open_gate), document.gates.get(flow, open_gate)
+            first, last = start.gates.get(flow, open_gate), gates_of(document).get(flow, open_gate)
             assert gate.rate_per_s <= max(first.rate_per_s, last.rate_per_s)
             assert gate.burst <= max(first.burst, last.burst)
 

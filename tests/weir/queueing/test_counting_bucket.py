@@ -1,0 +1,97 @@
+"""What a bucket would hold: as the simulation over a whole trace says, message by message."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weir.errors import InvalidProblem
+from weir.queueing.counting_bucket import RATIO, CountingBucket
+from weir.queueing.token_bucket import TokenBucket
+from weir.queueing.traces import delays_s, work_over
+
+bursts = st.lists(st.tuples(st.floats(0.0, 2.0), st.integers(1, 40)), min_size=1, max_size=40)
+
+
+def arrivals(gaps: list[tuple[float, int]]) -> np.ndarray:
+    times = np.cumsum([gap for gap, _ in gaps])
+    return np.repeat(times, [count for _, count in gaps])
+
+
+@given(bursts, st.floats(0.5, 50.0), st.floats(0.0, 30.0))
+@settings(deadline=None)
+def test_it_counts_what_a_simulation_finds(
+    gaps: list[tuple[float, int]], rate: float, size: float
+) -> None:
+    counting = CountingBucket(rate_per_s=rate, size=size, now=0.0)
+    now = 0.0
+    for gap, count in gaps:
+        now += gap
+        counting.count(now, count)
+    work, _ = work_over(arrivals(gaps), rate)
+    waits = np.maximum(work - (size - 1.0), 0.0) / rate
+    # Whether a message that fits to the last digit waits is for rounding to say.
+    clear = waits[(waits > 1e-9) | (waits == 0.0)]
+    assert counting.messages == len(waits)
+    assert abs(counting.held - np.count_nonzero(clear)) <= len(waits) - len(clear)
+    assert counting.longest_s == pytest.approx(float(waits.max()), rel=1e-9, abs=1e-9)
+    for probability in (0.5, 0.9, 0.99):
+        allowed = (1.0 - probability) * len(waits)
+        exact = float(np.sort(waits)[::-1][min(int(np.floor(allowed)), len(waits) - 1)])
+        seen = counting.quantile_s(probability)
+        assert seen >= exact * (1 - 1e-9) - 1e-9
+        assert seen <= exact * RATIO * (1 + 1e-9) + 1e-9
+
+
+def test_messages_of_one_moment_count_as_one_after_the_other() -> None:
+    together = CountingBucket(rate_per_s=10.0, size=3.5, now=0.0)
+    apart = CountingBucket(rate_per_s=10.0, size=3.5, now=0.0)
+    together.count(1.0, 5_000)
+    for _ in range(5_000):
+        apart.count(1.0, 1)
+    assert (together.messages, together.held) == (apart.messages, apart.held) == (5_000, 4_997)
+    assert together.longest_s == apart.longest_s == pytest.approx((4_999 - 2.5) / 10)
+    for probability in (0.0, 0.3, 0.99):
+        assert together.quantile_s(probability) == apart.quantile_s(probability)
+
+
+def test_a_free_bucket_holds_nothing() -> None:
+    counting = CountingBucket(rate_per_s=10.0, size=100.0, now=0.0)
+    counting.count(0.0, 100)
+    assert (counting.held, counting.longest_s, counting.quantile_s(0.99)) == (0, 0.0, 0.0)
+    assert CountingBucket(rate_per_s=1.0, size=1.0, now=0.0).quantile_s(0.99) == 0.0
+
+
+def test_a_clock_that_goes_back_gives_no_tokens() -> None:
+    counting = CountingBucket(rate_per_s=10.0, size=1.0, now=5.0)
+    counting.count(5.0, 1)
+    counting.count(1.0, 1)
+    assert counting.longest_s == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("rate", "size", "path"),
+    [(0.0, 1.0, "rate_per_s"), (float("inf"), 1.0, "rate_per_s"), (1.0, -1.0, "size")],
+)
+def test_no_such_bucket(rate: float, size: float, path: str) -> None:
+    with pytest.raises(InvalidProblem) as caught:
+        CountingBucket(rate_per_s=rate, size=size, now=0.0)
+    assert caught.value.path == path
+
+
+@given(bursts, st.floats(0.5, 20.0), st.floats(0.001, 4.0))
+@settings(deadline=None)
+def test_a_part_below_one_token_holds_as_long_as_the_formula_says(
+    gaps: list[tuple[float, int]], rate: float, size: float
+) -> None:
+    """The bucket that enforces, driven as a pump drives it, beside what counting foresees."""
+    bucket = TokenBucket(rate_per_s=rate, burst=size, now=0.0, collects=True)
+    work, _ = work_over(arrivals(gaps), rate)
+    now = 0.0
+    for due, wait in zip(arrivals(gaps), delays_s(work, rate_per_s=rate, size=size), strict=True):
+        now = max(now, float(due))
+        while not bucket.take(now):
+            now += bucket.wait_s(now) + 1e-12
+        assert now - due == pytest.approx(wait, abs=1e-6)

@@ -1,0 +1,71 @@
+"""From the parts of a bucket in force to those of a placement, in steps: what shrinks comes first.
+
+A step begins when every broker has confirmed the one before, so that at any moment each broker of
+a step has its part of before or of after it. In the first step no part grows; only then do others.
+So the parts add up to no more than the larger of the two whole buckets, whenever each broker
+follows (tests/weir/placement/test_handover.py looks at every interleaving).
+
+A broker at which the topic enters without a part, or with one that is only counted, is bounded by
+nothing. It gets its part first, and one of nothing where the placement does not use it. Where parts
+are to be counted alone nothing is bounded, and there is one step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One broker's part of a bucket."""
+
+    rate_per_s: float
+    size: float
+    count_only: bool = False
+
+
+NOTHING = Part(rate_per_s=0.0, size=0.0)
+
+Change = tuple[Part | None, Part | None]
+"""A part before and after; None: the broker has none."""
+
+
+def part_steps(
+    before: Mapping[str, Part], after: Mapping[str, Part], *, open_at: Collection[str] = ()
+) -> list[dict[str, Change]]:
+    """Return the changes of each step, by broker; none where all is so already.
+
+    `open_at`: brokers at which the topic enters, part or not. `after` is enforced or counted as a
+    whole.
+    """
+    if any(part.count_only for part in after.values()):
+        changes = {
+            broker: (before.get(broker), after.get(broker))
+            for broker in sorted({*before, *after})
+            if before.get(broker) != after.get(broker)
+        }
+        return [changes] if changes else []
+    shrinking: dict[str, Change] = {}
+    growing: dict[str, Change] = {}
+    for broker in sorted({*before, *after, *open_at}):
+        now = before.get(broker)
+        if now.count_only if now else broker in open_at:
+            shrinking[broker] = (now, after.get(broker, NOTHING))
+            continue
+        wanted = after.get(broker)
+        least = _smaller(now, wanted)
+        if least != now:
+            shrinking[broker] = (now, least)
+        if wanted != least:
+            growing[broker] = (least, wanted)
+    return [changes for changes in (shrinking, growing) if changes]
+
+
+def _smaller(now: Part | None, wanted: Part | None) -> Part | None:
+    if now is None or wanted is None:
+        return None
+    return Part(rate_per_s=min(now.rate_per_s, wanted.rate_per_s), size=min(now.size, wanted.size))
