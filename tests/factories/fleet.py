@@ -21,7 +21,7 @@ from apps.telemetry.models import Agent
 from apps.telemetry.services import agent_enrol
 from apps.topology.models import Broker, Overlay
 from tests.factories import make_broker, make_class, make_system, make_topic
-from weir.coordination.wire import Document, document_from_dict
+from weir.coordination.wire import Document, document_from_dict, to_dict
 from weir.model.plan import Action, Step
 
 T = TypeVar("T")
@@ -209,6 +209,7 @@ class FakeAgent:
     incarnation: int = 0
     seen: str = ""
     gates: dict[str, Any] = field(default_factory=dict)
+    buckets: dict[str, Any] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
     ingress: dict[str, str] = field(default_factory=dict)
     served: dict[str, str] = field(default_factory=dict)
@@ -281,6 +282,7 @@ class FakeAgent:
             "version": self.seen,
             "number": self.document.number if self.document else 0,
             "gates": self.gates,
+            "buckets": self.buckets,
             "limits": self.limits,
             "ingress": self.ingress,
             "served": self.served,
@@ -295,6 +297,7 @@ class FakeAgent:
             flow: {"rate_per_s": gate.rate_per_s, "burst": gate.burst}
             for flow, gate in document.gates.items()
         }
+        self.buckets = to_dict(document)["buckets"]
         self.limits = {n: c.limit for n, c in document.classes.items() if c.limit is not None}
         self.ingress = {f: spec.delivery for f, spec in document.flows.items() if spec.ingress}
         self.served = {name: spec.flow for name, spec in document.classes.items()}

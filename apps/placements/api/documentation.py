@@ -10,13 +10,19 @@ TAGS = {
 
 ENUM_NAMES = {
     "PlacementCommandEnum": "apps.placements.api.serializers.PLACEMENT_COMMANDS",
+    "PartModeEnum": "apps.placements.api.serializers.PART_MODES",
     "PlacementStatusEnum": "apps.placements.api.outcome.OUTCOME_STATUSES",
 }
 
 MEANINGS = {
     "PlacementCommandEnum": {
         **RERUN,
+        "plan": "Make a draft of the plan that splits the topic's bucket as it says.",
         "what_if": "Compute at once what another contract or other brokers would bring.",
+    },
+    "PartModeEnum": {
+        "enforce": "What exceeds the part waits.",
+        "count": "What exceeds the part passes, and is counted.",
     },
     "PlacementStatusEnum": {
         "solved": "Every publisher has a broker.",
@@ -26,5 +32,6 @@ MEANINGS = {
 
 REQUESTS: dict[str, Example] = {
     "POST /placements": {"system": SYSTEM, "topic": TOPIC, "note": "Before the quarter's end"},
+    "POST /placements/{id}/plan": {"mode": "count"},
     "POST /placements/{id}/what-if": {"bucket": 96, "added_brokers": 1},
 }

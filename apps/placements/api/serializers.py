@@ -13,16 +13,19 @@ from apps.common.api.fields import Amount, choices, command_list
 from apps.common.api.forms import Form
 from apps.placements.api.outcome import PlacementOutcomeSerializer
 from apps.placements.models import Move, Placement
+from apps.placements.selectors.parts import MeasuredPart
 from apps.runs.api.views import RunSerializer
 from apps.systems.api.entities import Reference, SystemReference
 from apps.topology.models import Broker
+from weir.actions.set_bucket import COUNT, ENFORCE
 from weir.codec.placement import MOST_BATCH
 from weir.placement import DEFAULT as DEFAULT_METHOD
 from weir.reading import LARGEST_NUMBER, SMALLEST_NUMBER
 
 MOST_ADDED = 16
 MOST_GROUP = 1000
-PLACEMENT_COMMANDS = choices("cancel", "rerun", "what_if")
+PART_MODES = choices(ENFORCE, COUNT)
+PLACEMENT_COMMANDS = choices("cancel", "plan", "rerun", "what_if")
 
 
 class PlacementRequestSerializer(Form[dict[str, Any]]):
@@ -107,6 +110,17 @@ class PlacementWhatIfSerializer(Form[dict[str, Any]]):
     )
 
 
+class PlacementPlanRequestSerializer(Form[dict[str, Any]]):
+    """Read the title of the plan, and what brokers do with their parts of the bucket."""
+
+    title = serializers.CharField(required=False, allow_blank=True, default="", max_length=200)
+    mode = serializers.ChoiceField(
+        choices=PART_MODES,
+        required=False,
+        default=ENFORCE,
+    )
+
+
 class PlacementSerializer(serializers.ModelSerializer[Placement]):
     """Describe a placement without each broker's part."""
 
@@ -165,6 +179,8 @@ class PlacementSerializer(serializers.ModelSerializer[Placement]):
         request = self.context.get("request")
         if request is not None and Permission.START_RUN in granted(request):
             commands = [*commands, "what_if"]
+        if request is not None and Permission.PROPOSE_PLAN in granted(request):
+            commands = [*commands, "plan"]
         return commands
 
 
@@ -218,6 +234,34 @@ class PlacementMoveSerializer(serializers.ModelSerializer[Move]):
         model = Move
         fields = ["publisher", "group", "rate_per_s", "from_broker", "to_broker"]
         read_only_fields = fields
+
+
+class PartSerializer(serializers.Serializer[MeasuredPart]):
+    """Describe a broker's part of the topic's bucket that is in force, with what is measured."""
+
+    broker = serializers.CharField()
+    rate_per_s = serializers.FloatField(help_text="Tokens per second; 0: nothing may enter there.")
+    size = serializers.FloatField(help_text="Tokens that the part holds.")
+    mode = serializers.ChoiceField(choices=PART_MODES)
+    passed_per_s = serializers.FloatField(
+        allow_null=True, help_text="Messages that passed; null: nothing is measured now."
+    )
+    waiting = serializers.IntegerField(
+        allow_null=True, help_text="Messages that wait at the broker's gate."
+    )
+    messages = serializers.IntegerField(
+        allow_null=True,
+        help_text="Messages counted since the part is only counted; null: it is enforced, or "
+        "nothing is measured.",
+    )
+    held = serializers.IntegerField(
+        allow_null=True, help_text="How many of them the part would have held."
+    )
+    p99_s = serializers.FloatField(
+        allow_null=True,
+        help_text="What 99 % of them would have waited at most, 5 % too long at worst.",
+    )
+    longest_s = serializers.FloatField(allow_null=True, help_text="The longest such wait.")
 
 
 class PlacementMethodSerializer(serializers.Serializer[dict[str, Any]]):

@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema, inline_serializer
-from rest_framework import mixins, viewsets
+from rest_framework import mixins, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,16 +18,23 @@ from apps.common.api.filters import CreatedFilter, FilterSet, NameSearch, Orderi
 from apps.common.api.preconditions import once
 from apps.placements.api.outcome import PlacementOutcomeSerializer
 from apps.placements.api.serializers import (
+    PartSerializer,
     PlacementDetailSerializer,
     PlacementMethodSerializer,
     PlacementMoveSerializer,
+    PlacementPlanRequestSerializer,
     PlacementRequestSerializer,
     PlacementSerializer,
     PlacementWhatIfSerializer,
 )
 from apps.placements.models import Move, Placement
+from apps.placements.selectors.parts import measured_parts
 from apps.placements.services import placement_request
+from apps.placements.services.propose import placement_plan
 from apps.placements.services.what_if import placement_what_if
+from apps.plans.api.serializers import PlanDetailSerializer
+from apps.plans.api.views import caller_of
+from apps.plans.selectors.readings import plan_reading, plan_rows
 from apps.runs.api.views import RunSerializer, accepted
 from apps.systems.api.entities import IDEMPOTENCY_KEY
 from weir.placement import DEFAULT as DEFAULT_METHOD
@@ -64,7 +71,11 @@ class PlacementViewSet(
     search_fields = ["topic_name", "method", "system__name"]
     ordering_fields = ["created_at", "number", "brokers", "publishers", "moved", "p99_s"]
     ordering = ["-id"]
-    needs = {"create": Permission.START_RUN, "what_if": Permission.START_RUN}
+    needs = {
+        "create": Permission.START_RUN,
+        "what_if": Permission.START_RUN,
+        "plan": Permission.PROPOSE_PLAN,
+    }
     refuses = {"create": (409, 422), "what_if": (409, 429)}
 
     def get_serializer_class(self) -> Any:
@@ -99,6 +110,39 @@ class PlacementViewSet(
         form.is_valid(raise_exception=True)
         outcome = placement_what_if(placement=self.get_object(), **form.validated_data)
         return Response(PlacementOutcomeSerializer(outcome).data)
+
+    @extend_schema(responses=inline_serializer("Parts", {"results": PartSerializer(many=True)}))
+    @action(detail=True, methods=["get"])
+    def parts(self, request: Request, id: str) -> Response:
+        """Return the parts of the topic's bucket that are in force, whatever placement they come
+        from, with what agents measure now."""
+        placement = self.get_object()
+        rows: Any = measured_parts(placement.system, placement.topic_name)
+        return Response({"results": PartSerializer(rows, many=True).data})
+
+    @extend_schema(
+        request=PlacementPlanRequestSerializer,
+        responses={201: PlanDetailSerializer},
+        parameters=[IDEMPOTENCY_KEY],
+    )
+    @action(detail=True, methods=["post"])
+    def plan(self, request: Request, id: str) -> Response:
+        """Make a draft of the plan after which brokers enforce, or count, the placement's parts."""
+
+        def make() -> Response:
+            form = PlacementPlanRequestSerializer(data=request.data)
+            form.is_valid(raise_exception=True)
+            plan = placement_plan(
+                placement=self.get_object(), actor=actor_of(request), **form.validated_data
+            )
+            reading = plan_reading(plan_rows().get(pk=plan.pk), caller_of(request))
+            return Response(
+                PlanDetailSerializer(reading).data,
+                status=status.HTTP_201_CREATED,
+                headers={"Location": f"/api/v1/plans/{plan.public_id}"},
+            )
+
+        return once(request, make)
 
 
 class MoveFilter(FilterSet):

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apps.common.formatting import counted, figure
+from weir.actions.set_bucket import COUNT
+from weir.placement.handover import Part
 
 LISTED = 3
 """The number of names that a sentence lists before it counts the others."""
@@ -103,3 +105,71 @@ def _takes(brokers: int) -> str:
 def brokers_used(outcome: Mapping[str, Any]) -> int:
     """Return how many brokers serve publishers of the topic."""
     return sum(1 for share in outcome["shares"] if share["publishers"])
+
+
+def plan_effect(flow: str, broker: str, before: Part | None, after: Part | None) -> str:
+    """Return what a broker's new part of a bucket does, in a sentence."""
+    if after is None:
+        return f"Publishers of {flow} are refused at {broker} from then on."
+    if after.rate_per_s == 0:
+        return f"Nothing of {flow} enters at {broker} any more; its publishers are refused."
+    if after.count_only:
+        return f"What exceeds the part at {broker} is counted and passes."
+    if before is None or before.rate_per_s == 0:
+        return f"Publishers of {flow} may send to {broker}; what exceeds the part waits there."
+    return f"What exceeds the new part at {broker} waits there."
+
+
+def plan_reasons(
+    *,
+    flow: str,
+    outcome: Mapping[str, Any],
+    moves: Mapping[str, int],
+    mode: str,
+    closing: Sequence[str],
+    reliable: bool,
+) -> tuple[str, ...]:
+    """Return what a reviewer has to know: why these parts, who connects elsewhere, what may wait.
+
+    `moves`: broker -> publishers that have to connect to it anew. `closing`: brokers at which the
+    flow enters no more.
+    """
+    sentences = [_why_parts(flow, outcome)]
+    if moves:
+        where = ", ".join(f"{count:,} to {broker}" for broker, count in moves.items())
+        total = sum(moves.values())
+        sentences.append(
+            f"{counted(total, 'publisher has', 'publishers have')} to connect elsewhere: {where}. "
+            "Their names are on the page of the placement; until they do, what exceeds the part of "
+            "their former broker waits there."
+        )
+    if mode == COUNT:
+        sentences.append(
+            "Nothing is held: each broker counts what its part would hold and how long, on the "
+            "page of the placement. Plan it again to enforce it."
+        )
+    if closing:
+        refused = f"{flow} enters at {named(closing)} no more"
+        sentences.append(
+            f"{refused}: reliable messages that were acknowledged there and not handed on wait "
+            "there. Let its publishers leave and let it drain first."
+            if reliable
+            else f"{refused}: messages that wait there are lost."
+        )
+    return tuple(sentences)
+
+
+def _why_parts(flow: str, outcome: Mapping[str, Any]) -> str:
+    contract = outcome["contract"]
+    brokers = counted(brokers_used(outcome), "broker")
+    whole = (
+        f"{figure(contract['token_rate_per_s'])} tokens/s and {figure(contract['bucket'])} tokens"
+    )
+    parts = f"The bucket of {flow}, {whole}, is split over {brokers} by what its publishers send"
+    if outcome["p99_s"] is None:
+        return f"{parts}; delays grow without bound."
+    wait = f"{parts}: the 99th percentile is {delay(outcome['p99_s'])}"
+    slo = contract["slo_p99_s"]
+    if slo is None:
+        return f"{wait}."
+    return f"{wait}, the target {delay(slo)}."

@@ -12,9 +12,11 @@ from weir.actions import SettingKey
 from weir.model.plan import Action
 from weir.model.plan import Plan as Document
 
-UNITS = {"rate_per_s": "msg/s", "burst": "msg", "limit": "consumers"}
+UNITS = {"rate_per_s": "msg/s", "burst": "msg", "size": "msg", "limit": "consumers"}
 MEASURED_UNITS = ("msg/s", "consumers")
 LINK = "link"
+BUCKET = "set_bucket"
+MODES = {"enforce": "enforced", "count": "only counted"}
 
 Subject = tuple[str, str, str]
 
@@ -156,8 +158,8 @@ def _in_words(change: Change, *, was: str, becomes: str, measured: float | None)
         return change
     return replace(
         change,
-        was=was if change.before is None else "",
-        becomes=becomes if change.after is None else "",
+        was=(was or change.was) if change.before is None else "",
+        becomes=(becomes or change.becomes) if change.after is None else "",
         measured=measured,
     )
 
@@ -167,6 +169,8 @@ def _changes(action: Action, step: int) -> list[Change]:
         return _edges(action, step)
     if action.kind in STRUCTURE:
         return [_structural(action, step)]
+    if action.kind == BUCKET:
+        return _part(action, step)
     before, after = action.before or {}, action.after or {}
     label = _label(action.target, actions.title(action))
     return [
@@ -198,6 +202,42 @@ def _structural(action: Action, step: int) -> Change:
         was=structure_words(action.kind, action.before),
         becomes=structure_words(action.kind, action.after),
     )
+
+
+def _part(action: Action, step: int) -> list[Change]:
+    """Return the changes of a part of a bucket: its two numbers, and whether it is only counted."""
+    before, after = action.before or {}, action.after or {}
+    label = _label(action.target, actions.title(action))
+    rows = [
+        Change(
+            kind=action.kind,
+            label=label,
+            unit=UNITS[name],
+            before=before.get(name),
+            after=after.get(name),
+            step=step,
+            reason=action.effect,
+            was="no part",
+            becomes="no part",
+        )
+        for name in ("rate_per_s", "size")
+        if before.get(name) != after.get(name)
+    ]
+    if before and after and before["mode"] != after["mode"]:
+        rows.append(
+            Change(
+                kind=action.kind,
+                label=label,
+                unit="",
+                before=None,
+                after=None,
+                step=step,
+                reason=action.effect,
+                was=MODES[before["mode"]],
+                becomes=MODES[after["mode"]],
+            )
+        )
+    return rows
 
 
 def _edges(action: Action, step: int) -> list[Change]:

@@ -514,3 +514,37 @@ def test_an_agent_shows_exactly_the_value_or_not(observed, action, value, seen):
 )
 def test_a_flow_asks_something_of_its_ingress_only(action, value, asks):
     assert asks_of(action, value, "a") is asks
+
+
+def part(at: str, before: dict | None, after: dict | None) -> Action:
+    target = {"flow": "tides", "broker": at}
+    return Action(kind="set_bucket", target=target, before=before, after=after)
+
+
+def test_a_flow_enters_wherever_it_has_a_part_of_its_bucket(harbour, agents):
+    execution = start(harbour.system, [part("a", None, PART)], [part("b", None, PART)])
+    assert not agents["b"].poll_now().flows["tides"].ingress
+    assert agents["a"].obey().buckets == {"tides": Bucket(rate_per_s=30.0, size=1.5)}
+    document = agents["b"].obey()
+    assert document.flows["tides"].ingress
+    assert document.buckets == {"tides": Bucket(rate_per_s=30.0, size=1.5)}
+    assert state(execution) == "succeeded"
+    start(harbour.system, [part("b", PART, None)], [part("a", PART, None)])
+    for agent in ("b", "a"):
+        assert agents[agent].obey().buckets == {}
+    assert not agents["b"].poll_now().flows["tides"].ingress
+    assert agents["a"].poll_now().flows["tides"].ingress
+
+
+def test_a_part_of_nothing_closes_the_ingress(harbour, agents):
+    execution = start(harbour.system, [part("a", None, NO_PART)], [part("b", None, PART)])
+    assert not agents["a"].obey().flows["tides"].ingress
+    assert agents["b"].obey().flows["tides"].ingress
+    assert state(execution) == "succeeded"
+
+
+def test_a_part_that_no_agent_shows_is_not_in_force(harbour, agents):
+    execution = start(harbour.system, [part("a", None, PART)])
+    agents["a"].poll_now()
+    agents["a"].obey(buckets={"tides": {"rate_per_s": 30.0, "size": 9.0}})
+    assert state(execution) == "running"

@@ -29,7 +29,9 @@ const size = (row: Promised) =>
 export function promisedOf(plan: Pick<PlanDetail, "steps">): Promised[] {
   const rows = new Map<string, Promised>();
   for (const action of plan.steps.flatMap((step) => step.actions)) {
-    const rate = action.kind === "set_flow_rate";
+    // A part of a bucket that is only counted promises nothing.
+    const part = action.kind === "set_bucket" && action.after?.mode !== "count";
+    const rate = part || action.kind === "set_flow_rate";
     if (!rate && action.kind !== "set_population") continue;
     const member = rate ? "rate_per_s" : "limit";
     const name = (rate ? action.target.flow : action.target.class) ?? "";

@@ -197,7 +197,7 @@ export function settingsAt(
       if (isTree(action) || !action.brokers.includes(broker)) continue;
       if (action.kind === "carry_flow" || action.kind === "serve_class") continue;
       const name = action.target.class ?? action.target.flow ?? action.title;
-      const member = action.kind === "set_flow_rate" ? "rate_per_s" : "limit";
+      const member = action.kind === "set_population" ? "limit" : "rate_per_s";
       const key = `${action.kind} ${name}`;
       const passed = stop > index;
       const earlier = found.get(key);

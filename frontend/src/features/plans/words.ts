@@ -7,6 +7,9 @@ import { capital, plainWords } from "@/lib/words";
 /** What a row of the before-and-after table changes, by kind of action and unit. */
 export function changeWord(kind: string, unit: string): string {
   if (kind === "set_flow_rate") return unit === "msg" ? "Burst" : "Flow rate";
+  if (kind === "set_bucket") {
+    return { "msg/s": "Token rate", msg: "Bucket" }[unit] ?? "Enforced or counted";
+  }
   if (kind === "set_population") return "Consumers admitted";
   if (kind === "carry_flow") return "Flows carried";
   if (kind === "serve_class") return "Classes served";

@@ -1,0 +1,235 @@
+"""POST /placements/{id}/plan: each broker's part of the bucket, what shrinks first."""
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from apps.accounts.domain.roles import Role
+from apps.catalog.models import Publisher, Topic
+from apps.executions.models import Setting
+from apps.executions.services.adopt_model import model_adopt
+from apps.placements.models import Placement
+from apps.plans.models import Plan
+from apps.systems.services import entity_update
+from apps.telemetry.models import Sample
+from tests.conftest import client_of
+from tests.factories import make_user
+from tests.factories.streets import Streets, make_streets, place
+from weir.actions import target_key
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def streets() -> Streets:
+    """Two pins keep publishers at b1 and b2, which both serve the topic for that."""
+    streets = make_streets()
+    Publisher.objects.filter(system=streets.system, name__in=["s01", "s09"]).update(pinned=True)
+    carry_from(streets, "b1")
+    return streets
+
+
+def carry_from(streets: Streets, broker: str, delivery: str = "best_effort") -> None:
+    """The topic enters at this broker, as its model says."""
+    entity_update(
+        instance=streets.topic,
+        actor=None,
+        expected_version=Topic.objects.get(pk=streets.topic.pk).version,
+        values={"source": streets.brokers[broker], "delivery": delivery},
+    )
+    Setting.objects.filter(system=streets.system).delete()
+    model_adopt(system=streets.system, actor=None, reason="As loaded.")
+
+
+def ask(api: Any, placement: Placement, **body: Any) -> Any:
+    return api.post(f"/api/v1/placements/{placement.public_id}/plan", body, format="json")
+
+
+def plan_of(api: Any, placement: Placement, **body: Any) -> Plan:
+    answer = ask(api, placement, **body)
+    assert answer.status_code == 201, answer.content
+    return Plan.objects.get(public_id=answer.json()["id"])
+
+
+def changes(plan: Plan) -> list[dict[str, tuple[Any, Any]]]:
+    """Rate and size before and after, by broker, of each step."""
+
+    def part(value: Any) -> Any:
+        return value and (round(value["rate_per_s"], 3), round(value["size"], 3), value["mode"])
+
+    return [
+        {action.target["broker"]: (part(action.before), part(action.after)) for action in s.actions}
+        for s in plan.content.steps
+    ]
+
+
+def enforce(streets: Streets, parts: dict[str, dict[str, Any]]) -> None:
+    """These parts of the bucket are in force."""
+    for broker, value in parts.items():
+        target = {"flow": streets.topic.name, "broker": broker}
+        Setting.objects.update_or_create(
+            system=streets.system,
+            kind="set_bucket",
+            target_key=target_key(target),
+            defaults={"target": target, "in_force": value, "desired": value},
+        )
+
+
+def values(plan: Plan) -> dict[str, dict[str, Any]]:
+    return {
+        action.target["broker"]: dict(action.after)
+        for step in plan.content.steps
+        for action in step.actions
+        if action.after is not None
+    }
+
+
+def test_the_source_is_bounded_before_others_open(api, streets):
+    placement = place(streets, drained_brokers=[streets.brokers["b3"]])
+    plan = plan_of(api, placement)
+    assert (plan.kind, plan.source_name) == ("placement", str(placement))
+    first, second = changes(plan)
+    shares = {row["broker"]: row for row in placement.outcome["shares"] if row["publishers"]}
+    assert set(shares) == {"b1", "b2"}
+    parts = {
+        name: (round(row["token_rate_per_s"], 3), round(row["bucket"], 3), "enforce")
+        for name, row in shares.items()
+    }
+    assert first == {"b1": (None, parts["b1"])}
+    assert second == {"b2": (None, parts["b2"])}
+    assert sum(part[0] for part in parts.values()) == pytest.approx(700.0)
+    assert sum(part[1] for part in parts.values()) == pytest.approx(40.0)
+
+
+def test_who_has_to_connect_elsewhere_is_said(api, streets):
+    placement = place(streets)
+    text = " ".join(plan_of(api, placement).content.why)
+    assert f"{placement.moved} publishers have to connect elsewhere" in text
+    assert "The bucket of sensors, 700 tokens/s and 40 tokens, is split over" in text
+
+
+def test_the_promise_is_the_percentile(api, streets):
+    placement = place(streets)
+    (promise,) = plan_of(api, placement).content.promise
+    assert (promise.unit, promise.after) == ("s", placement.p99_s)
+    assert promise.before == placement.outcome["today"]["p99_s"]
+
+
+def test_a_source_that_is_not_used_is_closed_first(api, streets):
+    carry_from(streets, "b4", delivery="reliable")
+    placement = place(streets)
+    plan = plan_of(api, placement)
+    assert changes(plan)[0] == {"b4": (None, (0.0, 0.0, "enforce"))}
+    assert plan.content.steps[0].actions[0].effect == (
+        "Nothing of sensors enters at b4 any more; its publishers are refused."
+    )
+    assert "Let its publishers leave and let it drain first." in plan.content.why[-1]
+
+
+def test_counting_first_and_enforcing_then(api, streets):
+    placement = place(streets, drained_brokers=[streets.brokers["b3"]])
+    counted = plan_of(api, placement, mode="count")
+    assert counted.title.startswith("Count what the parts of L-1 would hold of sensors")
+    (step,) = changes(counted)
+    assert {row[1][2] for row in step.values()} == {"count"}
+    assert counted.content.promise == ()
+    enforce(streets, values(counted))
+    (step,) = changes(plan_of(api, placement))
+    assert step.keys() == {"b1", "b2"}, "what is only counted bounds nothing"
+
+
+def test_what_is_enforced_is_not_lifted_to_be_counted(api, streets):
+    placement = place(streets)
+    enforce(streets, values(plan_of(api, placement)))
+    answer = ask(api, placement, mode="count")
+    assert (answer.status_code, answer.json()["code"]) == (409, "enforced_already")
+
+
+def test_what_is_in_force_already_makes_no_plan(api, streets):
+    placement = place(streets)
+    enforce(streets, values(plan_of(api, placement)))
+    answer = ask(api, placement)
+    assert (answer.status_code, answer.json()["code"]) == (409, "nothing_to_change")
+
+
+def test_another_placement_shrinks_parts_first(api, streets):
+    placement = place(streets, drained_brokers=[streets.brokers["b3"]])
+    whole = {"rate_per_s": 700.0, "size": 40.0, "mode": "enforce"}
+    enforce(streets, {"b1": whole, "b3": whole | {"rate_per_s": 10.0, "size": 1.0}})
+    first, second = changes(plan_of(api, placement))
+    assert first["b3"][1] is None
+    assert first["b1"][1][0] < 700.0
+    assert set(second) == {"b2"}
+
+
+def test_a_placement_of_an_older_model_is_stale(api, streets):
+    placement = place(streets)
+    publisher = Publisher.objects.filter(topic=streets.topic).first()
+    assert publisher is not None
+    entity_update(
+        instance=publisher,
+        actor=None,
+        expected_version=publisher.version,
+        values={"rate_per_s": 51.0},
+    )
+    answer = ask(api, placement)
+    assert (answer.status_code, answer.json()["code"]) == (409, "plan_is_stale")
+
+
+def test_a_topic_that_agents_do_not_know_is_carried_first(api, streets):
+    placement = place(streets)
+    Setting.objects.filter(system=streets.system, kind="carry_flow").delete()
+    answer = ask(api, placement)
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_carried")
+
+
+def test_a_topic_without_a_source_opens_at_all_brokers(api):
+    streets = make_streets()
+    model_adopt(system=streets.system, actor=None, reason="As loaded.")
+    (step,) = changes(plan_of(api, place(streets)))
+    assert all(before is None and after[2] == "enforce" for before, after in step.values())
+
+
+@pytest.mark.parametrize(("role", "status"), [(Role.VIEWER, 403), (Role.EDITOR, 201)])
+def test_who_may_plan(streets, role, status):
+    placement = place(streets)
+    client = client_of(make_user(role.value, role))
+    shown = client.get(f"/api/v1/placements/{placement.public_id}").json()["allowed_commands"]
+    assert ("plan" in shown) is (status == 201)
+    assert ask(client, placement).status_code == status
+
+
+def test_no_such_mode(api, streets):
+    answer = ask(api, place(streets), mode="perhaps")
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "mode")
+
+
+def sample(streets: Streets, broker: str, **flow: float) -> None:
+    Sample.objects.create(
+        broker=streets.brokers[broker],
+        at=timezone.now(),
+        payload={"flows": {streets.topic.name: flow}, "classes": {}, "links": {}, "broker": {}},
+    )
+
+
+def test_what_is_in_force_stands_beside_what_is_measured(api, streets):
+    placement = place(streets)
+    address = f"/api/v1/placements/{placement.public_id}/parts"
+    assert api.get(address).json() == {"results": []}
+    part = {"rate_per_s": 350.0, "size": 20.0}
+    enforce(streets, {"b1": {**part, "mode": "count"}, "b2": {**part, "mode": "enforce"}})
+    counted = {"bucket_messages": 900, "bucket_held": 9, "bucket_p99_s": 0.1}
+    sample(streets, "b1", passed_per_s=300.0, backlog=0, bucket_longest_s=0.4, **counted)
+    sample(streets, "b2", passed_per_s=299.0, backlog=7, **counted)
+    first, second = api.get(address).json()["results"]
+    assert first == {
+        **{"broker": "b1", **part, "mode": "count", "passed_per_s": 300.0, "waiting": 0},
+        **{"messages": 900, "held": 9, "p99_s": 0.1, "longest_s": 0.4},
+    }
+    assert second == {
+        **{"broker": "b2", **part, "mode": "enforce", "passed_per_s": 299.0, "waiting": 7},
+        **dict.fromkeys(["messages", "held", "p99_s", "longest_s"]),
+    }
+    Sample.objects.all().delete()
+    assert api.get(address).json()["results"][0]["passed_per_s"] is None
