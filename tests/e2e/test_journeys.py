@@ -144,6 +144,7 @@ def test_pages_are_accessible_and_pictured(
         "topics": (f"/systems/{system['id']}/topics", "trades.london"),
         "topology": (f"/systems/{system['id']}/topology", "Busiest links"),
         "allocation": (f"/allocations/{latest['id']}", "best feasible"),
+        "placements": (f"/systems/{system['id']}/placements", "newest first"),
         "runs": ("/runs", "R-1"),
         "plans": ("/plans", plan["name"]),
         "plan": (f"/plans/{plan['id']}", "Your decision"),

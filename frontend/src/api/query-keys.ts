@@ -35,6 +35,15 @@ export const keys = {
     explanation: (id: string, consumerClass: string) =>
       ["allocations", "one", id, "why", consumerClass] as const,
   },
+  placements: {
+    all: ["placements"] as const,
+    list: (query: ListQuery) => ["placements", "list", query] as const,
+    one: (id: string) => ["placements", "one", id] as const,
+    moves: (id: string, query: ListQuery) => ["placements", "one", id, "moves", query] as const,
+    /** Apart from the placements: nothing that happens changes what was frozen. */
+    whatIf: (id: string, changes: object | null) => ["placement-what-if", id, changes] as const,
+    methods: ["placement-methods"] as const,
+  },
   studies: {
     all: ["studies"] as const,
     list: (query: ListQuery) => ["studies", "list", query] as const,

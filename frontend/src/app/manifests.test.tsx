@@ -11,7 +11,7 @@ import { listenersOf, manifests, places, waysOf } from "@/lib/manifest";
 
 /** Every kind of message that the server sends about objects. */
 const NEWS = [
-  ...["run", "allocation", "study", "overlay", "system", "plan", "execution", "agent"],
+  ...["run", "allocation", "placement", "study", "overlay", "system", "plan", "execution", "agent"],
   ...["policy", "telemetry", "recomputation", "calibration"],
 ];
 

@@ -7,6 +7,7 @@ import { to } from "./kinds";
 import { manifests } from "./manifest";
 
 import type { Branch } from "@/api/live";
+import type { RunDetail } from "@/api/runs";
 import type { System } from "@/api/systems";
 import type { IconName } from "@/components/ui/icons";
 
@@ -44,6 +45,8 @@ export type Computation = {
   ask: (system: string, about?: Record<string, string>) => string;
   /** The dialog that asks, where it opens on the page of another feature. */
   Ask?: ComponentType<{ system: System; open: boolean; onClose: () => void }>;
+  /** Why its run found that nothing fits, on the page of the run. */
+  Infeasible?: ComponentType<{ run: RunDetail }>;
   /** Branches of queries that its runs move, beside those of runs themselves. */
   fresh?: readonly Branch[];
   /** It goes on by iterations to an ever better utility. */

@@ -1,6 +1,8 @@
 import {
   axisText,
   axisTicks,
+  delayScale,
+  delayText,
   durationText,
   fixed,
   gapText,
@@ -74,6 +76,18 @@ describe("numbers on the screen", () => {
     expect(durationText(150)).toEqual({ text: "3", unit: "min" });
     expect(durationText(3 * 3600)).toEqual({ text: "3", unit: "h" });
     expect(durationText(4 * 86_400)).toEqual({ text: "4", unit: "d" });
+  });
+
+  it("shows delays in milliseconds, the least in microseconds, a column alike", () => {
+    expect(delayText(0.00068)).toEqual({ text: "0.68", unit: "ms" });
+    expect(delayText(0.0123)).toEqual({ text: "12.3", unit: "ms" });
+    expect(delayText(1.5)).toEqual({ text: "1,500", unit: "ms" });
+    expect(delayText(0.000042)).toEqual({ text: "42.0", unit: "\u00b5s" });
+    expect(delayText(0)).toEqual({ text: "0.00", unit: "ms" });
+    expect(delayText(null).text).toBe("\u2013");
+    const scale = delayScale([0.00004, 0.0151, null]);
+    expect([0.00004, 0.0151, null].map(scale.text)).toEqual(["0.04", "15.10", "\u2013"]);
+    expect(delayScale([]).unit).toBe("ms");
   });
 
   it("places axis ticks on round numbers", () => {

@@ -120,6 +120,29 @@ export function durationText(seconds: Maybe): { text: string; unit: string } {
   return show(s / 86_400, "d", 0);
 }
 
+/** One unit and one number of decimals for delays that stand together: microseconds where all are below
+ * 0.1 ms, two decimals under 10. */
+export function delayScale(seconds: readonly Maybe[]) {
+  const some = seconds.filter(known).filter(Number.isFinite).map(Math.abs);
+  const largest = Math.max(0, ...some);
+  const isTiny = largest > 0 && largest < 1e-4;
+  const perSecond = isTiny ? 1e6 : 1e3;
+  const smallest = Math.min(...some.filter((value) => value > 0), largest) * perSecond;
+  const decimals = smallest < 9.995 ? (isTiny ? 1 : 2) : smallest < 99.95 ? 1 : 0;
+  return {
+    unit: isTiny ? "\u00b5s" : "ms",
+    perSecond,
+    decimals,
+    text: (value: Maybe) => fixed(known(value) ? value * perSecond : value, decimals),
+  };
+}
+
+/** One delay, with its own unit and decimals: "0.68 ms", "42.0 \u00b5s". */
+export function delayText(seconds: Maybe): { text: string; unit: string } {
+  const scale = delayScale([seconds]);
+  return { text: scale.text(seconds), unit: scale.unit };
+}
+
 export function countText(n: number, one: string, many = `${one}s`): string {
   return `${fixed(n)} ${n === 1 ? one : many}`;
 }

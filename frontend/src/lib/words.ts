@@ -70,16 +70,20 @@ export const plainWords = (name: string): string => name.replaceAll("_", " ");
 
 export const actionWord = (action: string): string => ACTIONS[action] ?? plainWords(action);
 
-/** Optimizers, planners and ways to make overlays; the API has their full titles. */
+/** Optimizers, planners, ways to make overlays and to place publishers; the API has their full titles. */
 const METHODS: Record<string, string> = {
   best_first: "Best-first search",
+  concentrated: "Concentrated",
   exact: "Exact search",
   ipitt: "Integer program (IPITT)",
   keep_today: "Do nothing",
   lrgp: "LRGP",
+  max_min: "Max-min",
+  load_balanced: "Load balanced",
   local_improvement: "Local improvement",
   minimum_cost: "Minimum cost tree",
   slides: "Edge slides",
+  srtm: "SRTM",
   topic_connected: "Topic-connected",
 };
 

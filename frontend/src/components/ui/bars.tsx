@@ -4,8 +4,16 @@ import { countText, fixed, percentText, rateText } from "@/lib/numbers";
 
 const clamp = (value: number, low: number, high: number) => Math.min(high, Math.max(low, value));
 
-/** Load of one broker or link in a row, 0 to 120 %. */
-export function LoadBar({ fraction, width = 120 }: { fraction: number; width?: number }) {
+/** Load of one broker or link in a row, 0 to 120 %; the load before it as a tick. */
+export function LoadBar({
+  fraction,
+  before,
+  width = 120,
+}: {
+  fraction: number;
+  before?: number;
+  width?: number;
+}) {
   const crest = width / 1.2;
   const water = clamp(fraction, 0, 1) * crest;
   const spill = isOver(fraction) ? (clamp(fraction, 1, 1.2) - 1) * crest : 0;
@@ -16,11 +24,25 @@ export function LoadBar({ fraction, width = 120 }: { fraction: number; width?: n
       height="14"
       viewBox={`0 -2 ${width} 14`}
       role="img"
-      aria-label={`${percentText(fraction, 1)} of capacity`}
+      aria-label={
+        `${percentText(fraction, 1)} of capacity` +
+        (before === undefined ? "" : `, before ${percentText(before, 1)}`)
+      }
     >
       <rect className="trk" width={width} height="10" rx="2" />
       <rect width={water} height="10" rx="2" fill={loadColour(fraction)} />
       {spill > 0 ? <rect x={crest} width={spill} height="10" fill="url(#spill)" /> : null}
+      {before === undefined ? null : (
+        <rect
+          x={clamp(before, 0, 1.2) * crest - 1}
+          y="-1"
+          width="2"
+          height="12"
+          fill="var(--text-3)"
+          stroke="var(--surface)"
+          strokeWidth="0.5"
+        />
+      )}
       <path className="crs" d={`M${crest} -2V12`} />
     </svg>
   );

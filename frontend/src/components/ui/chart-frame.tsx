@@ -18,6 +18,8 @@ export function ChartPanel({
   title,
   sub,
   right,
+  footer,
+  stale,
   data,
   svg,
   children,
@@ -27,6 +29,8 @@ export function ChartPanel({
   title: string;
   sub?: React.ReactNode;
   right?: React.ReactNode;
+  footer?: React.ReactNode;
+  stale?: boolean;
   data: ChartData;
   /** The picture as SVG text, when the chart can give it. */
   svg?: () => string | null;
@@ -74,6 +78,8 @@ export function ChartPanel({
     <Panel
       title={title}
       sub={sub}
+      footer={footer}
+      stale={stale}
       flush={asTable || flush}
       right={
         <>
@@ -114,6 +120,47 @@ export function ChartPanel({
   );
 }
 
+/** What a drawing takes from the page around it. */
+const LOOKS = [
+  ...["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity"],
+  ...["paint-order", "font-family", "font-size", "font-weight", "text-anchor"],
+];
+
+/** A drawing of the page as a file of its own: colours and hatchings go with it. */
+export function svgText(drawn: SVGSVGElement | null): string | null {
+  if (!drawn) return null;
+  const copy = drawn.cloneNode(true) as SVGSVGElement;
+  const { width, height } = drawn.viewBox.baseVal;
+  copy.setAttribute("width", String(width));
+  copy.setAttribute("height", String(height));
+  const inks = (from: Element, to: Element) => {
+    const look = getComputedStyle(from);
+    to.removeAttribute("style");
+    for (const name of LOOKS) {
+      const value = look.getPropertyValue(name);
+      if (value) to.setAttribute(name, value.replaceAll('"', ""));
+    }
+    [...from.children].forEach((child, at) => {
+      const other = to.children[at];
+      if (other) inks(child, other);
+    });
+  };
+  inks(drawn, copy);
+  const hatched = new Set(
+    [...copy.querySelectorAll("[fill^='url(#']")].flatMap(
+      (element) => /#([\w-]+)/.exec(element.getAttribute("fill") ?? "")?.[1] ?? [],
+    ),
+  );
+  for (const id of hatched) {
+    const pattern = document.getElementById(id);
+    if (!pattern || copy.querySelector(`#${id}`)) continue;
+    const brought = pattern.cloneNode(true) as Element;
+    inks(pattern, brought);
+    copy.prepend(brought);
+  }
+  return new XMLSerializer().serializeToString(copy);
+}
+
 async function svgToPng(svg: string): Promise<Blob> {
   const image = new Image();
   image.src = `data:image/svg+xml;utf8,${encodeURIComponent(svg)}`;
@@ -123,7 +170,7 @@ async function svgToPng(svg: string): Promise<Blob> {
   canvas.height = image.height * 2;
   const context = canvas.getContext("2d");
   if (!context) throw new Error("This browser cannot draw pictures.");
-  context.fillStyle = getComputedStyle(document.body).backgroundColor;
+  context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--surface");
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.drawImage(image, 0, 0, canvas.width, canvas.height);
   return await new Promise((resolve, reject) => {

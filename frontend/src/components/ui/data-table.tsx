@@ -9,6 +9,8 @@ import { useKeys } from "@/lib/keyboard";
 export type Column<Row> = {
   key: string;
   title: string;
+  /** The title is for who cannot see what the cells are. */
+  silent?: boolean;
   unit?: string;
   /** Right-aligned digits. */
   number?: boolean;
@@ -121,7 +123,11 @@ export function DataTable<Row>({
                     />
                   ) : (
                     <>
-                      {column.title === "" ? <span className="vh">Drawing</span> : column.title}
+                      {column.title === "" || column.silent ? (
+                        <span className="vh">{column.title || "Drawing"}</span>
+                      ) : (
+                        column.title
+                      )}
                       {column.unit ? <span className="u">{column.unit}</span> : null}
                     </>
                   )}

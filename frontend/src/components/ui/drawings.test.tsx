@@ -13,6 +13,7 @@ describe("bars", () => {
     renderUi(
       <>
         <LoadBar fraction={1.075} />
+        <LoadBar fraction={0.684} before={0.893} />
         <AdmissionBar admitted={0} wanted={1500} />
         <BoundBar value={16.88} min={10} max={1000} previous={16.71} />
         <LevelStrip
@@ -24,6 +25,9 @@ describe("bars", () => {
       </>,
     );
     expect(screen.getByRole("img", { name: "107.5 % of capacity" })).toBeInTheDocument();
+    expect(
+      screen.getByRole("img", { name: "68.4 % of capacity, before 89.3 %" }),
+    ).toBeInTheDocument();
     expect(screen.getByRole("img", { name: "0 of 1,500 admitted" })).toBeInTheDocument();
     expect(
       screen.getByRole("img", { name: "rate 16.88 between 10.00 and 1,000 msg/s, before 16.71" }),

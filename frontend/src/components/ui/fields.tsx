@@ -149,7 +149,12 @@ export function NumberField({
   );
 }
 
-export type Option = { value: string; label: string };
+export type Option = {
+  value: string;
+  label: string;
+  /** It is shown, and cannot be chosen. */
+  disabled?: boolean;
+};
 
 export function ChoiceField({
   value,

@@ -1,5 +1,6 @@
 /** A number with its unit and the digits rule of its quantity; unknown is a dash without a unit. */
 import {
+  delayText,
   durationText,
   fixed,
   priceText,
@@ -10,7 +11,8 @@ import {
   type Maybe,
 } from "@/lib/numbers";
 
-type Quantity = "rate" | "rate-figure" | "count" | "price" | "percent" | "duration" | "utility";
+type Quantity =
+  "rate" | "rate-figure" | "count" | "price" | "percent" | "duration" | "delay" | "utility";
 
 function digits(value: Maybe, as: Quantity, decimals?: number): { text: string; unit: string } {
   switch (as) {
@@ -27,6 +29,8 @@ function digits(value: Maybe, as: Quantity, decimals?: number): { text: string; 
       };
     case "duration":
       return durationText(value);
+    case "delay":
+      return delayText(value);
     case "count":
     case "utility":
       return { text: fixed(value, decimals ?? 0), unit: "" };

@@ -1,6 +1,6 @@
 /** One run: how far it is, what it found or why it ended, and everything needed to compute it again. */
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { Suspense, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 
 import { InfeasibilityPanel } from "./infeasibility-panel";
@@ -216,7 +216,11 @@ function RunView({ stored }: { stored: RunDetail }) {
         />
         <div className="cols c-8-4">
           <div className="stack">
-            {stored.infeasibility && "shortages" in stored.infeasibility ? (
+            {stored.infeasibility && kind?.Infeasible ? (
+              <Suspense fallback={null}>
+                <kind.Infeasible run={stored} />
+              </Suspense>
+            ) : stored.infeasibility && "shortages" in stored.infeasibility ? (
               <InfeasibilityPanel infeasibility={stored.infeasibility} system={run.system} />
             ) : trace && trace.length > 0 ? (
               <ConvergenceChart

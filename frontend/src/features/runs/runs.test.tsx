@@ -49,6 +49,26 @@ it("says why a run failed", async () => {
   expect(await screen.findByRole("alert")).toHaveTextContent("The worker died twice.");
 });
 
+it("lets the kind of computation say why nothing fits", async () => {
+  const noRoom = {
+    ...{ topic: "market.depth", sentence: "", next_moves: ["Unpin md-7."] },
+    ...{ publishers: 1, rate_per_s: 200, need_brokers: null, rooms: [] },
+    without_room: [{ name: "md-7", rate_per_s: 200, group: null, pinned_to: "q-1" }],
+  };
+  serve({
+    [`GET ${path}`]: ok(
+      runDetail({
+        ...{ kind: "placement", state: "infeasible", infeasibility: noRoom, ...UNANSWERED },
+        failure: "1 publisher of market.depth with 200 msg/s finds no room.",
+      }),
+    ),
+  });
+  renderPage(<RunPage />, "/runs/:id", `/runs/${R.id}`);
+  expect(await screen.findByText("No placement fits.")).toBeInTheDocument();
+  expect(await screen.findByRole("table", { name: "Who has no room" })).toBeInTheDocument();
+  expect(screen.queryByRole("heading", { name: "What is short" })).toBeNull();
+});
+
 it("says what is short, who loads it and what would help where nothing fits", async () => {
   serve({
     [`GET ${path}`]: ok(

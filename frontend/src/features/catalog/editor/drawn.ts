@@ -1,6 +1,5 @@
 /** The kernel's drawing of a utility function while it is edited: curve, kinks, faults. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
 
 import type { XY } from "./points";
 
@@ -10,17 +9,6 @@ import { keys } from "@/api/query-keys";
 export type Drawn = Schemas["DrawnCurve"];
 
 const SAMPLES = 161;
-
-/** A value that follows once it has been still for a moment. */
-export function useStill<Value>(value: Value, wait_ms: number): Value {
-  const text = JSON.stringify(value);
-  const [still, setStill] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setStill(text), wait_ms);
-    return () => clearTimeout(timer);
-  }, [text, wait_ms]);
-  return JSON.parse(still) as Value;
-}
 
 /** `parameters` null: what is typed is no set of numbers yet, so nothing is asked. */
 export function useDrawn(

@@ -3,8 +3,6 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
 
-import { useStill } from "./drawn";
-
 import { previewDrafts, type Preview, type PreviewChange } from "@/api/allocations";
 import { keys } from "@/api/query-keys";
 import { DataTable, type Column } from "@/components/ui/data-table";
@@ -21,6 +19,7 @@ import {
   significant,
 } from "@/lib/numbers";
 import { problemOf } from "@/lib/problem";
+import { useStill } from "@/lib/still";
 
 const FIRST = 8;
 const STILL_MS = 400;

@@ -1,7 +1,7 @@
 /** Everything the editor's charts and panels read: curves, handles, faults, units, the window. */
 import { useRef, useState } from "react";
 
-import { curveOf, marginalOf, pointOf, useDrawn, useStill } from "./drawn";
+import { curveOf, marginalOf, pointOf, useDrawn } from "./drawn";
 import type { Handle } from "./handles";
 import {
   lineAt,
@@ -21,6 +21,7 @@ import type { LooseRow, UtilityDraft } from "@/features/catalog/spec";
 import type { UtilityKind } from "@/features/catalog/utility-kinds";
 import { rateText, significant } from "@/lib/numbers";
 import { bendsUp, readNumber, readParameters, type Parameter } from "@/lib/parameters";
+import { useStill } from "@/lib/still";
 
 const STILL_MS = 60;
 const USUAL_SPAN = 100;

@@ -1,0 +1,73 @@
+/** Placements of topics over brokers, what else they could be, and the request for the next. */
+import { queryOptions } from "@tanstack/react-query";
+
+import { client, idempotencyKey, take, type Page, type Schemas } from "./client";
+import type { ListQuery } from "./catalog";
+import { keys } from "./query-keys";
+
+export type Placement = Schemas["Placement"];
+export type PlacementDetail = Schemas["PlacementDetail"];
+export type PlacementMethod = Schemas["PlacementMethod"];
+export type PlacementRequest = Schemas["PlacementRequestRequest"];
+/** All that the page of a placement shows; what-if answers with the same. */
+export type Outcome = Schemas["PlacementOutcome"];
+export type SplitOption = Schemas["PlacementOption"];
+export type BrokerShare = Schemas["PlacementShare"];
+export type PublisherGroup = Schemas["PlacementGroup"];
+export type Move = Schemas["PlacementMove"];
+/** What is left out stays as it was frozen. */
+export type WhatIf = Partial<Schemas["PlacementWhatIfRequest"]>;
+/** Why a run placed nobody. */
+export type NoRoom = Schemas["PlacementInfeasibility"];
+
+/** A placement never changes once it stands. */
+const FOREVER = { staleTime: Infinity };
+
+export const placementsQuery = (query: ListQuery) =>
+  queryOptions({
+    queryKey: keys.placements.list(query),
+    queryFn: async ({ signal }): Promise<Page<Placement>> =>
+      await take(client.GET("/api/v1/placements", { params: { query }, signal })),
+  });
+
+export const placementQuery = (id: string) =>
+  queryOptions({
+    queryKey: keys.placements.one(id),
+    queryFn: ({ signal }): Promise<PlacementDetail> =>
+      take(client.GET("/api/v1/placements/{id}", { params: { path: { id } }, signal })),
+    ...FOREVER,
+  });
+
+/** Publishers that the placement gives to another broker than they have. */
+export const movesQuery = (id: string, query: ListQuery) =>
+  queryOptions({
+    queryKey: keys.placements.moves(id, query),
+    queryFn: async ({ signal }): Promise<Page<Move>> =>
+      await take(
+        client.GET("/api/v1/placements/{placement_id}/moves", {
+          params: { path: { placement_id: id }, query },
+          signal,
+        }),
+      ),
+    ...FOREVER,
+  });
+
+/** The outcome on the frozen problem with changes; the server stores nothing of it. */
+export const whatIf = (id: string, body: WhatIf, signal?: AbortSignal): Promise<Outcome> =>
+  take(
+    client.POST("/api/v1/placements/{id}/what-if", {
+      params: { path: { id } },
+      body: { added_brokers: 0, ...body },
+      signal,
+    }),
+  );
+
+export const placementMethodsQuery = queryOptions({
+  queryKey: keys.placements.methods,
+  queryFn: ({ signal }): Promise<{ results: PlacementMethod[] }> =>
+    take(client.GET("/api/v1/placement-methods", { signal })),
+  staleTime: 5 * 60_000,
+});
+
+export const place = (body: PlacementRequest): Promise<Schemas["Run"]> =>
+  take(client.POST("/api/v1/placements", { params: { header: idempotencyKey() }, body }));

@@ -1,0 +1,119 @@
+/** Why this many brokers, and what would make the split free: sentences that name their numbers. */
+import { chosenOf, headroomOf } from "./outcome";
+
+import type { Outcome, SplitOption } from "@/api/placements";
+import { countText, delayText, fixed, percentText, significant } from "@/lib/numbers";
+
+export function delay(seconds: number | null): string {
+  const { text, unit } = delayText(seconds);
+  return seconds === null ? "no bound" : `${text} ${unit}`;
+}
+
+const parts = ({ processing_p99_s: processing, penalty_s: penalty }: SplitOption) =>
+  `${delay(processing)} processing and ${delay(penalty)} penalty`;
+
+const brokers = (count: number) => countText(count, "broker");
+
+/** Who finds no room, and how many brokers more would hold them. */
+export function noRoom({ unassigned, need_brokers: need }: Outcome): string {
+  const who = `${countText(unassigned, "publisher finds", "publishers find")} no room.`;
+  return need === null
+    ? `${who} Further brokers alone would not help.`
+    : `${who} ${countText(need, "further broker", "further brokers")} as large as the largest would hold ${unassigned === 1 ? "it" : "them"}.`;
+}
+
+export function Why({ outcome }: { outcome: Outcome }) {
+  if (outcome.status === "infeasible") return <>{noRoom(outcome)}</>;
+  const one = chosenOf(outcome);
+  if (!one) return null;
+  const { curve, contract } = outcome;
+  const slo = contract.slo_p99_s;
+  const fitting = curve.filter(({ fits }) => fits);
+  const meeting = curve.filter(({ meets }) => meets === true);
+  const last = fitting.at(-1);
+  const rises = fitting.length > 1 && last !== undefined && (last.penalty_s ?? 1) > 0;
+  const bold = <b>{brokers(one.brokers)}</b>;
+  const is = one.brokers === 1 ? "is" : "are";
+  return (
+    <>
+      {rises ? "Fewer brokers wait on processing, more brokers wait on tokens. " : null}
+      {one.p99_s === null ? (
+        <>
+          With {bold} the delay grows without bound
+          {meeting[0] ? `; ${brokers(meeting[0].brokers)} would keep it under ${delay(slo)}` : ""}.
+        </>
+      ) : slo === null ? (
+        <>
+          {bold} {is}{" "}
+          {fitting[0] === one
+            ? "the fewest that have room"
+            : "what the method takes; the topic has no SLO"}
+          : {parts(one)}.
+        </>
+      ) : one.meets ? (
+        <>
+          {bold}{" "}
+          {meeting[0] === one
+            ? `${is} the fewest that ${one.brokers === 1 ? "stays" : "stay"} under ${delay(slo)}`
+            : one.moved === 0
+              ? `${one.brokers === 1 ? "stays" : "stay"} under ${delay(slo)} and no publisher has to move`
+              : `${one.brokers === 1 ? "stays" : "stay"} under ${delay(slo)}, as ${brokers(meeting[0]?.brokers ?? 0)} would`}
+          : {parts(one)}.
+        </>
+      ) : meeting[0] ? (
+        <>
+          {bold} {one.brokers === 1 ? "misses" : "miss"} {delay(slo)} with {parts(one)};{" "}
+          {brokers(meeting[0].brokers)} would meet it.
+        </>
+      ) : (
+        <>
+          No number of brokers stays under {delay(slo)}; {bold}{" "}
+          {one.brokers === 1 ? "comes" : "come"} closest with {parts(one)}.
+        </>
+      )}
+    </>
+  );
+}
+
+/** From which bucket on the number of brokers that is taken costs no wait for tokens. */
+export function FreeBucket({ outcome }: { outcome: Outcome }) {
+  const one = chosenOf(outcome);
+  if (outcome.status === "infeasible" || !one) {
+    return (
+      <>
+        <b>Not all publishers have room.</b> {noRoom(outcome)}
+      </>
+    );
+  }
+  const { free_bucket: free } = one;
+  const { contract } = outcome;
+  const refused =
+    outcome.meets === false ? (
+      <>
+        <b>No split meets the SLO.</b> Raise the bucket, the token rate or the SLO.{" "}
+      </>
+    ) : null;
+  if (free === null) {
+    return (
+      refused ?? (
+        <>
+          <b>No bucket makes {brokers(one.brokers)} free of penalty.</b>
+          {headroomOf(outcome) > 0 ? null : " The token rate is no more than the topic rate."}
+        </>
+      )
+    );
+  }
+  const whole = Math.ceil(free - 1e-9);
+  const need = `${one.brokers === 1 ? "It" : "Each share"} needs ${significant(free / one.brokers, 3)} tokens at ${percentText(headroomOf(outcome), headroomOf(outcome) * 100 < 9.5 ? 1 : 0)} above the topic rate.`;
+  return (
+    <>
+      {refused}
+      <b>
+        {contract.bucket >= free
+          ? `A bucket of ${fixed(whole)} tokens is enough to make ${brokers(one.brokers)} free of penalty.`
+          : `A bucket of ${fixed(whole)} tokens makes ${brokers(one.brokers)} free of penalty.`}
+      </b>{" "}
+      {need}
+    </>
+  );
+}
