@@ -17,6 +17,9 @@ export type PublisherGroup = Schemas["PlacementGroup"];
 export type Move = Schemas["PlacementMove"];
 /** What is left out stays as it was frozen. */
 export type WhatIf = Partial<Schemas["PlacementWhatIfRequest"]>;
+/** A broker's part of the topic's bucket that is in force, with what is measured. */
+export type Part = Schemas["Part"];
+export type PartMode = Schemas["PartModeEnum"];
 /** Why a run placed nobody. */
 export type NoRoom = Schemas["PlacementInfeasibility"];
 
@@ -51,6 +54,26 @@ export const movesQuery = (id: string, query: ListQuery) =>
       ),
     ...FOREVER,
   });
+
+export const partsQuery = (id: string) =>
+  queryOptions({
+    queryKey: keys.placements.parts(id),
+    queryFn: async ({ signal }): Promise<Part[]> =>
+      (
+        await take(
+          client.GET("/api/v1/placements/{id}/parts", { params: { path: { id } }, signal }),
+        )
+      ).results,
+  });
+
+/** A draft of the plan after which brokers enforce, or count, the parts of a placement. */
+export const planFromPlacement = (id: string, body: Schemas["PlacementPlanRequestRequest"]) =>
+  take(
+    client.POST("/api/v1/placements/{id}/plan", {
+      params: { path: { id }, header: idempotencyKey() },
+      body,
+    }),
+  );
 
 /** The outcome on the frozen problem with changes; the server stores nothing of it. */
 export const whatIf = (id: string, body: WhatIf, signal?: AbortSignal): Promise<Outcome> =>

@@ -42,6 +42,9 @@ export const keys = {
     moves: (id: string, query: ListQuery) => ["placements", "one", id, "moves", query] as const,
     /** Apart from the placements: nothing that happens changes what was frozen. */
     whatIf: (id: string, changes: object | null) => ["placement-what-if", id, changes] as const,
+    /** Apart from the placements, too: it changes with every measurement. */
+    allParts: ["placement-parts"] as const,
+    parts: (id: string) => ["placement-parts", id] as const,
     methods: ["placement-methods"] as const,
   },
   studies: {

@@ -1488,6 +1488,51 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/placements/{id}/parts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return the parts of the topic's bucket that are in force, whatever placement they come from, with what agents measure now
+         * @description Return the parts of the topic's bucket that are in force, whatever placement they come
+         *     from, with what agents measure now.
+         *
+         *     Role: any.
+         */
+        get: operations["placements_parts_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/placements/{id}/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a draft of the plan after which brokers enforce, or count, the placement's parts
+         * @description Make a draft of the plan after which brokers enforce, or count, the placement's parts.
+         *
+         *     Role: editor.
+         */
+        post: operations["placements_plan_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/placements/{id}/what-if": {
         parameters: {
             query?: never;
@@ -5497,6 +5542,26 @@ export interface components {
              * @description Mean time until the broker acknowledges a batch of a reliable flow.
              */
             ack_s?: number;
+            /**
+             * Format: double
+             * @description Messages since the broker's part of the topic's bucket is counted; absent where none is only counted.
+             */
+            bucket_messages?: number;
+            /**
+             * Format: double
+             * @description How many of them that part would have held.
+             */
+            bucket_held?: number;
+            /**
+             * Format: double
+             * @description What 99 % of them would have waited at most.
+             */
+            bucket_p99_s?: number;
+            /**
+             * Format: double
+             * @description The longest such wait.
+             */
+            bucket_longest_s?: number;
         };
         /** @description The approved, controlled, measured and promised rate of one flow, in msg/s. */
         FlowStatus: {
@@ -6795,6 +6860,51 @@ export interface components {
             required: boolean;
             default: unknown;
         };
+        /** @description A broker's part of the topic's bucket that is in force, with what is measured. */
+        Part: {
+            broker: string;
+            /**
+             * Format: double
+             * @description Tokens per second; 0: nothing may enter there.
+             */
+            rate_per_s: number;
+            /**
+             * Format: double
+             * @description Tokens that the part holds.
+             */
+            size: number;
+            mode: components["schemas"]["PartModeEnum"];
+            /**
+             * Format: double
+             * @description Messages that passed; null: nothing is measured now.
+             */
+            passed_per_s: number | null;
+            /** @description Messages that wait at the broker's gate. */
+            waiting: number | null;
+            /** @description Messages counted since the part is only counted; null: it is enforced, or nothing is measured. */
+            messages: number | null;
+            /** @description How many of them the part would have held. */
+            held: number | null;
+            /**
+             * Format: double
+             * @description What 99 % of them would have waited at most, 5 % too long at worst.
+             */
+            p99_s: number | null;
+            /**
+             * Format: double
+             * @description The longest such wait.
+             */
+            longest_s: number | null;
+        };
+        /**
+         * @description - `enforce`: What exceeds the part waits.
+         *     - `count`: What exceeds the part passes, and is counted.
+         * @enum {string}
+         */
+        PartModeEnum: "enforce" | "count";
+        Parts: {
+            results: components["schemas"]["Part"][];
+        };
         /** @description The present password and the new one. */
         PasswordRequest: {
             current: string;
@@ -7329,10 +7439,11 @@ export interface components {
         /**
          * @description - `cancel`: Stop the run.
          *     - `rerun`: Compute the same again on the same snapshot.
+         *     - `plan`: Make a draft of the plan that splits the topic's bucket as it says.
          *     - `what_if`: Compute at once what another contract or other brokers would bring.
          * @enum {string}
          */
-        PlacementCommandEnum: "cancel" | "rerun" | "what_if";
+        PlacementCommandEnum: "cancel" | "plan" | "rerun" | "what_if";
         /** @description What the topic may send, and what it is promised. */
         PlacementContract: {
             /**
@@ -7548,6 +7659,13 @@ export interface components {
              * @description What one publisher alone can send at most, msg/s.
              */
             largest_share_per_s: number | null;
+        };
+        /** @description The title of the plan, and what brokers do with their parts of the bucket. */
+        PlacementPlanRequestRequest: {
+            /** @default  */
+            title: string;
+            /** @default enforce */
+            mode: components["schemas"]["PartModeEnum"];
         };
         /** @description Which topic's publishers to place, and how. */
         PlacementRequestRequest: {
@@ -15258,6 +15376,94 @@ export interface operations {
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    placements_parts_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Parts"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    placements_plan_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "mode": "count"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PlacementPlanRequestRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description Address of the new object; with 202, of the object that shows the progress. */
+                    Location: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanDetail"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {

@@ -35,6 +35,8 @@ export const manifest: Manifest = {
   ],
   news: {
     placement: () => ({ atOnce: [keys.placements.all] }),
+    telemetry: () => ({ paced: [keys.placements.allParts] }),
+    execution: () => ({ paced: [keys.placements.allParts] }),
   },
   computations: [
     {
@@ -57,4 +59,5 @@ export const manifest: Manifest = {
       onCancel: "No placement is stored; publishers stay where they are.",
     },
   ],
+  planKinds: [{ kind: "placement", word: "Placement", many: "Placements", icon: "split" }],
 };

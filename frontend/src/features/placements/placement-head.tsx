@@ -2,6 +2,7 @@
 import { Link, useNavigate } from "react-router";
 
 import { placementsAt } from "./addresses";
+import { MakePlan } from "./make-plan";
 import { delay } from "./sentences";
 import { SloBadge } from "./slo-badge";
 
@@ -109,14 +110,12 @@ export function PlacementHead({
             </Command>
           ) : null}
           {mayPlace ? (
-            <Link
-              className="btn pri"
-              to={placementsAt.ask(systemId, topic === null ? {} : { topic })}
-            >
+            <Link className="btn" to={placementsAt.ask(systemId, topic === null ? {} : { topic })}>
               <Icon name="split" small />
               Place a topic
             </Link>
           ) : null}
+          <MakePlan placement={placement} />
         </>
       }
     />

@@ -7,6 +7,7 @@ import { BrokersPanel } from "./brokers-panel";
 import { Figures } from "./figures";
 import { GroupsPanel } from "./groups-panel";
 import { MovesPanel } from "./moves-panel";
+import { PartsPanel } from "./parts-panel";
 import { PenaltyChart } from "./penalty-chart";
 import { PlacementHead, WhatIfBadge } from "./placement-head";
 import { noRoom } from "./sentences";
@@ -73,6 +74,7 @@ function PlacementView({ placement }: { placement: PlacementDetail }) {
             <GroupsPanel outcome={outcome} waits={waits} />
           </div>
         </div>
+        <PartsPanel placement={placement} />
         <MovesPanel placement={placement} isWhatIf={isOn} />
       </div>
     </>
