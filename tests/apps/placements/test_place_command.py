@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from tests.weir.placement.problems import plain
 
@@ -90,6 +90,11 @@ def test_unknown_method_and_parameter_are_status_2(tmp_path):
     assert (status, "known are" in errors) == (2, True)
     status, errors, _ = place(tmp_path, text, "--param", "speed=1")
     assert (status, "speed" in errors) == (2, True)
+
+
+def test_a_time_limit_is_no_option_because_placing_never_stops_early(tmp_path):
+    with pytest.raises(CommandError, match="unrecognized arguments: --time-limit"):
+        place(tmp_path, plain([10.0], [40.0]), "--time-limit", "5")
 
 
 @pytest.mark.spark

@@ -37,14 +37,13 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        add_solver_arguments(parser, methods=placers(), default=DEFAULT)
+        add_solver_arguments(parser, methods=placers(), default=DEFAULT, time_limit=False)
 
     def handle(self, *args: Any, **options: Any) -> None:
         exit_with_status(lambda: self._place(options), name="place", stderr=self.stderr)
 
     def _place(self, options: dict[str, Any]) -> int:
-        limit = options["time_limit"]
-        check_limits(time_limit_s=limit, seed=options["seed"])
+        check_limits(seed=options["seed"])
         parameters = named_values(options["param"])
         from_dict(placer(options["method"]).Params, parameters)
         out = options["out"]
@@ -100,7 +99,6 @@ def _on_spark(payload: bytes, options: dict[str, Any], parameters: dict[str, Any
             method=options["method"],
             parameters=parameters,
             seed=options["seed"],
-            time_limit_s=options["time_limit"],
         ),
         keep_going=lambda: True,
         patience_s=0.0,
