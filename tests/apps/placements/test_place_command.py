@@ -27,19 +27,19 @@ def place(folder: Path, text: Any, *options: str) -> tuple[int, str, Path]:
 def test_a_topic_that_fits(tmp_path):
     status, errors, out = place(tmp_path, plain([10.0] * 6, [40.0, 40.0]))
     assert (status, errors) == (0, "")
-    found = json.loads(out.read_bytes())
-    assert found["status"] == "solved"
-    assert sorted(found["assignments"]) == [f"p000{at}" for at in range(6)]
-    assert sum(bucket["size"] for bucket in found["buckets"].values()) == pytest.approx(40)
+    result = json.loads(out.read_bytes())
+    assert result["status"] == "solved"
+    assert sorted(result["assignments"]) == [f"p000{at}" for at in range(6)]
+    assert sum(bucket["size"] for bucket in result["buckets"].values()) == pytest.approx(40)
 
 
 def test_no_room_is_status_1_with_what_would_help(tmp_path):
     status, errors, out = place(tmp_path, plain([10.0] * 6, [40.0]))
     assert status == 1
     assert errors == "place: infeasible: no room for 2 publishers; 1 more broker would hold them\n"
-    found = json.loads(out.read_bytes())
-    assert (found["status"], found["need_brokers"]) == ("infeasible", 1)
-    assert len(found["unassigned"]) == 2
+    result = json.loads(out.read_bytes())
+    assert (result["status"], result["need_brokers"]) == ("infeasible", 1)
+    assert len(result["unassigned"]) == 2
 
 
 @pytest.mark.parametrize(
