@@ -18,6 +18,8 @@ from weir.queueing.bucket_delay import SubBucket, split_mean_s, split_quantile_s
 from weir.queueing.poisson_work import PoissonWork
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from weir.model.placement import PlacementProblem
@@ -28,7 +30,8 @@ NEARLY_ONE = 1e-9
 """What rounding may lack for a contract to be as large as what is sent: then there is no bound."""
 
 MOST_SIZES = 2048
-"""Batches larger than this many times their common divisor are rounded up to multiples."""
+"""Units of the largest batch up to which sizes are taken as they are, their common divisor being
+the unit; beyond, so many multiples of a coarser one are left."""
 
 
 def predicted(problem: PlacementProblem, places: NDArray[np.int64], *, method: str) -> Placement:
@@ -92,14 +95,23 @@ def batches_at(
         for size in np.unique(members[members > 0]).tolist():
             events = float(carried[members == size].sum()) / (size * batch)
             rates[size * batch] = rates.get(size * batch, 0.0) + events
-    unit = math.gcd(*rates)
     largest = max(rates)
-    if largest // unit <= MOST_SIZES:
+    if largest // math.gcd(*rates) <= MOST_SIZES:
         return rates
-    grid = math.ceil(largest / MOST_SIZES)
+    return rounded_up(rates, math.ceil(largest / MOST_SIZES))
+
+
+def rounded_up(rates: Mapping[int, float], grid: int) -> dict[int, float]:
+    """Return the same messages a second in batches whose sizes are rounded up to multiples of
+    `grid`.
+
+    The work ahead of a message becomes no smaller at any percentile: U is a geometric sum of terms
+    that exceed y with the share sum_s e_s (s - y)+ / sum_s e_s s (Pollaczek and Khinchine), and V
+    adds a place uniform in a batch of the message's size. Both grow where e_s batches of s become
+    e_s s / t of t > s.
+    """
     rounded: dict[int, float] = {}
     for size, events in rates.items():
         upper = math.ceil(size / grid) * grid
-        # The same messages a second in somewhat larger batches: never a shorter wait.
         rounded[upper] = rounded.get(upper, 0.0) + events * size / upper
     return rounded
