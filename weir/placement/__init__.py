@@ -31,7 +31,7 @@ class Placer(Protocol):
 
 
 _REGISTRY: Registry[Placer] = Registry(
-    "weir.placement", 'no method "{}" for placements', beside=("answer", "rounds")
+    "weir.placement", 'no method "{}" for placements', beside=("answer", "moves", "rounds")
 )
 placers = _REGISTRY.members
 placer = _REGISTRY.find

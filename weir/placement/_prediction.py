@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from weir.model.placement import PlacementProblem
+    from weir.model.placement import Contract, PlacementProblem
 
 PERCENTILE = 0.99
 
@@ -46,23 +46,17 @@ def predicted(problem: PlacementProblem, places: NDArray[np.int64], *, method: s
     parts: list[SubBucket] = []
     utilisation = whole / contract.token_rate_per_s
     for at in np.flatnonzero(counts).tolist():
-        share = float(carried[at]) / whole
-        rate, size = contract.token_rate_per_s * share, contract.bucket * share
+        messages = float(carried[at])
         p99_s = mean_s = None
         if utilisation < 1 - NEARLY_ONE:
-            part = SubBucket(
-                rate_per_s=rate,
-                size=size,
-                messages_per_s=float(carried[at]),
-                work=PoissonWork(utilisation, batches_at(problem, places == at, loads)),
-            )
+            part = part_of(contract, messages, whole, batches_at(problem, places == at, loads))
             parts.append(part)
             p99_s, mean_s = part.quantile_s(PERCENTILE), part.mean_s()
         shares[at] = Share(
             publishers=int(counts[at]),
-            messages_per_s=float(carried[at]),
-            token_rate_per_s=rate,
-            bucket=size,
+            messages_per_s=messages,
+            token_rate_per_s=contract.token_rate_per_s * (messages / whole),
+            bucket=contract.bucket * (messages / whole),
             p99_s=p99_s,
             mean_s=mean_s,
         )
@@ -76,6 +70,19 @@ def predicted(problem: PlacementProblem, places: NDArray[np.int64], *, method: s
         p99_s=split_quantile_s(parts, PERCENTILE) if parts else None,
         mean_s=split_mean_s(parts) if parts else None,
         need_brokers=None if pinned else brokers_needed(loads[~served], largest),
+    )
+
+
+def part_of(
+    contract: Contract, messages_per_s: float, whole_per_s: float, batches: Mapping[int, float]
+) -> SubBucket:
+    """Return the part of the bucket of a broker that takes so many of all messages."""
+    share = messages_per_s / whole_per_s
+    return SubBucket(
+        rate_per_s=contract.token_rate_per_s * share,
+        size=contract.bucket * share,
+        messages_per_s=messages_per_s,
+        work=PoissonWork(whole_per_s / contract.token_rate_per_s, batches),
     )
 
 
@@ -95,6 +102,11 @@ def batches_at(
         for size in np.unique(members[members > 0]).tolist():
             events = float(carried[members == size].sum()) / (size * batch)
             rates[size * batch] = rates.get(size * batch, 0.0) + events
+    return coarse_enough(rates)
+
+
+def coarse_enough(rates: dict[int, float]) -> dict[int, float]:
+    """Return the batches as they are, or rounded up where their sizes take too many units."""
     largest = max(rates)
     if largest // math.gcd(*rates) <= MOST_SIZES:
         return rates
