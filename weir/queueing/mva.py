@@ -37,7 +37,7 @@ from scipy.special import gammaln
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosedStation:
-    """Hold the equilibrium of the closed system."""
+    """Equilibrium of the closed system."""
 
     response_s: float
     throughput_per_s: float
