@@ -1,4 +1,4 @@
-"""Placement and token buckets: seconds for a million publishers, messages a second, time per call.
+"""Placement, prices of moves and token buckets: seconds for a million publishers, time per call.
 
     python -m benchmarks.placement
 
@@ -8,12 +8,14 @@ Beside each figure a plain implementation of the same on the same data, in the s
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from weir.model.placement import NOWHERE, BrokerRoom, Contract, PlacementProblem, Publishers
-from weir.placement import placers
+from weir.placement import placers, srtm
+from weir.placement.moves import price_of_moves
 from weir.queueing.poisson_work import PoissonWork
 from weir.queueing.traces import TraceState, work_before
 from weir.warm_up import warm_up_placements
@@ -76,7 +78,7 @@ def seconds(action: Callable[[], object], times: int = 3) -> float:
 
 
 def main() -> None:
-    """Print the three tables."""
+    """Print the four tables."""
     warm_up_placements()
     rng = np.random.default_rng(0)
     rates = {
@@ -96,6 +98,17 @@ def main() -> None:
             print(
                 f"  {name:<14} {method:<14} {took:6.3f} s   {plain / took:5.1f} times a plain loop"
             )
+    print("prices of all moves, where publishers are anywhere today")
+    for name, each in rates.items():
+        problem = topic(each)
+        today = rng.integers(0, np.count_nonzero(ROOM), PUBLISHERS)
+        problem = replace(problem, publishers=replace(problem.publishers, today=today))
+        placement = srtm.place(problem, srtm.Params(stay=False), seed=0)
+        took = seconds(
+            lambda problem=problem, placement=placement: price_of_moves(problem, placement)
+        )
+        kinds = len(price_of_moves(problem, placement).moves)
+        print(f"  {name:<14} {kinds:4} prices {took:6.3f} s")
     times = np.cumsum(rng.exponential(1 / 0.9, MESSAGES))
     out = np.empty(MESSAGES)
     state = TraceState(start_s=float(times[0]))

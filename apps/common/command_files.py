@@ -17,8 +17,13 @@ class Refused(Exception):
     """Signal bad input; the message is the one line that the user sees."""
 
 
-def add_solver_arguments(parser: ArgumentParser, *, methods: Iterable[str], default: str) -> None:
-    """Add the options of every command that solves a problem from a file (docs/formats.md)."""
+def add_solver_arguments(
+    parser: ArgumentParser, *, methods: Iterable[str], default: str, time_limit: bool = True
+) -> None:
+    """Add the options of every command that solves a problem from a file (docs/formats.md).
+
+    `time_limit`: whether its methods can stop early with the best so far.
+    """
     parser.add_argument("input", metavar="IN", help="problem file, - for standard input")
     parser.add_argument("--out", required=True, help="result file, - for standard output")
     parser.add_argument("--method", default=default, help=", ".join(methods))
@@ -26,7 +31,8 @@ def add_solver_arguments(parser: ArgumentParser, *, methods: Iterable[str], defa
         "--param", action="append", default=[], metavar="NAME=VALUE", help="method parameter"
     )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--time-limit", type=float, metavar="SECONDS")
+    if time_limit:
+        parser.add_argument("--time-limit", type=float, metavar="SECONDS")
     parser.add_argument(
         "--engine", choices=["local", "spark"], default="local", help="same answer from both"
     )
@@ -64,7 +70,7 @@ def write_output(path: str, content: bytes) -> None:
     os.replace(part.name, target)
 
 
-def check_limits(*, time_limit_s: float | None, seed: int) -> None:
+def check_limits(*, time_limit_s: float | None = None, seed: int) -> None:
     """Check the time limit and the seed. Raises Refused."""
     if time_limit_s is not None and not time_limit_s > 0:
         raise Refused("--time-limit: must be above 0 seconds")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -120,9 +120,3 @@ class Placement:
         return all(
             share.p99_s is not None and share.p99_s <= slo_p99_s for share in self.shares.values()
         )
-
-
-def moved(problem: PlacementProblem, placement: Placement) -> Any:
-    """Return the indices of publishers that change their broker."""
-    today = problem.publishers.today
-    return np.flatnonzero((today != NOWHERE) & (today != placement.broker_of))

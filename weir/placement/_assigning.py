@@ -53,6 +53,23 @@ class Rule:
     """Split each correlation group in proportion."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Deal:
+    """Publishers without a broker, and the brokers over which they are dealt out."""
+
+    loads: Floats
+    """Of each publisher."""
+    groups: Places | None
+    """Of each publisher, where groups are split in proportion; None: without regard to them."""
+    brokers: Places
+    used: Floats
+    """By broker: what the topic's pinned and staying publishers take of it."""
+    left: Floats
+    """By broker: the room that they leave."""
+    base: Floats
+    """By broker: what the evened levels count beside the topic's own part."""
+
+
 def assign(problem: PlacementProblem, rule: Rule, *, seed: int, keep: bool) -> Places:
     """Return the broker of each publisher, NOWHERE for those that have no room.
 
@@ -60,7 +77,9 @@ def assign(problem: PlacementProblem, rule: Rule, *, seed: int, keep: bool) -> P
     """
     loads = problem.loads()
     room = np.array([broker.room_per_s for broker in problem.brokers])
-    base = np.array([broker.allocated_rate_per_s for broker in problem.brokers])
+    base = np.zeros(len(room))
+    if rule.even_totals:
+        base = np.array([broker.allocated_rate_per_s for broker in problem.brokers])
     places = _kept(problem, loads, room, keep=keep)
     fixed = places != NOWHERE
     used = np.bincount(places[fixed], loads[fixed], len(room)).astype(float)
@@ -82,15 +101,18 @@ def assign(problem: PlacementProblem, rule: Rule, *, seed: int, keep: bool) -> P
     best = places
     for count in range(max(first, 1), len(order) + 1):
         chosen = np.array(sorted(order[:count]), dtype=np.int64)
-        found = places.copy()
-        levels = base if rule.even_totals else np.zeros(len(room))
-        deal = _deal_equal if equal else _deal_unequal
-        found[free] = deal(
-            problem, rule, free, chosen, loads, used=used, left=left, levels=levels, seed=seed
+        deal = Deal(
+            loads=loads[free],
+            groups=problem.publishers.groups[free] if rule.by_group else None,
+            brokers=chosen,
+            used=used[chosen],
+            left=left[chosen],
+            base=base[chosen],
         )
-        if (found[free] != NOWHERE).all():
-            return found
-        best = found
+        best = places.copy()
+        best[free] = _deal_equal(deal, seed) if equal else _deal_unequal(deal, seed)
+        if (best[free] != NOWHERE).all():
+            break
     return best
 
 
@@ -119,77 +141,52 @@ def keep_fitting(order: Any, wish: Any, loads: Any, left: Any, slack: Any, place
             left[at] -= loads[publisher]
 
 
-def _deal_equal(
-    problem: PlacementProblem,
-    rule: Rule,
-    free: Places,
-    chosen: Places,
-    loads: Floats,
-    *,
-    used: Floats,
-    left: Floats,
-    levels: Floats,
-    seed: int,
-) -> Places:
+def _deal_equal(deal: Deal, seed: int) -> Places:
     """Deal publishers of one rate: whole numbers, exact in rows and columns."""
-    load = float(loads[free[0]])
-    most = whole_room(left[chosen], load, len(free))
-    count = min(len(free), int(most.sum()))
-    least = np.zeros(len(chosen), dtype=np.int64)
-    columns = whole_levelled(count, least, most, (used[chosen] + levels[chosen]) / load)
-    out = np.full(len(free), NOWHERE, dtype=np.int64)
-    who = np.random.default_rng(seed).permutation(len(free))[:count]
-    if not rule.by_group:
-        out[who] = np.repeat(chosen, columns)
+    load, publishers = float(deal.loads[0]), len(deal.loads)
+    most = whole_room(deal.left, load, publishers)
+    count = min(publishers, int(most.sum()))
+    least = np.zeros(len(most), dtype=np.int64)
+    columns = whole_levelled(count, least, most, (deal.used + deal.base) / load)
+    out = np.full(publishers, NOWHERE, dtype=np.int64)
+    who = np.random.default_rng(seed).permutation(publishers)[:count]
+    if deal.groups is None:
+        out[who] = np.repeat(deal.brokers, columns)
         return out
     # Publishers on their own are a group, too: they are split like one.
-    groups = problem.publishers.groups[free]
     # Where not all fit, whoever is left over was drawn at random, whatever the group.
     who = np.sort(who)
-    ordered = who[np.argsort(groups[who], kind="stable")]
-    _, rows = np.unique(groups[ordered], return_counts=True)
+    ordered = who[np.argsort(deal.groups[who], kind="stable")]
+    _, rows = np.unique(deal.groups[ordered], return_counts=True)
     cells = proportional_cells(rows.astype(np.int64), columns)
-    out[ordered] = np.repeat(np.tile(chosen, len(rows)), cells.ravel())
+    out[ordered] = np.repeat(np.tile(deal.brokers, len(rows)), cells.ravel())
     return out
 
 
-def _deal_unequal(
-    problem: PlacementProblem,
-    rule: Rule,
-    free: Places,
-    chosen: Places,
-    loads: Floats,
-    *,
-    used: Floats,
-    left: Floats,
-    levels: Floats,
-    seed: int,
-) -> Places:
+def _deal_unequal(deal: Deal, seed: int) -> Places:
     """Deal publishers of several rates: where each one's group, then the whole, lags most."""
-    amount = loads[free]
-    most = used[chosen] + left[chosen]
-    quota = levelled(float(amount.sum() + used[chosen].sum()), used[chosen], most, levels[chosen])
-    quota = quota - used[chosen]
+    loads, used = deal.loads, deal.used
+    alike = np.zeros(len(loads), np.int64)
+    groups = alike if deal.groups is None else deal.groups
+    quota = levelled(float(loads.sum() + used.sum()), used, used + deal.left, deal.base) - used
     whole = float(quota.sum())
     shares = quota / whole if whole > 0 else quota
-    groups = problem.publishers.groups[free] if rule.by_group else np.zeros(len(free), np.int64)
-    shuffled = np.random.default_rng(seed).permutation(len(free))
-    out = np.full(len(free), NOWHERE, dtype=np.int64)
+    shuffled = np.random.default_rng(seed).permutation(len(loads))
+    out = np.full(len(loads), NOWHERE, dtype=np.int64)
     # Of the whole room: what is left of it carries the rounding of all that was taken.
-    slack = (used + left)[chosen] * ROUNDING
+    slack = (used + deal.left) * ROUNDING
     # Group by group, in each the largest first; equal ones in the order of the seed.
-    order = shuffled[np.lexsort((-amount[shuffled], groups[shuffled]))]
-    deal_by_lag(order, groups, amount, shares, left[chosen].copy(), slack, out)
+    order = shuffled[np.lexsort((-loads[shuffled], groups[shuffled]))]
+    deal_by_lag(order, groups, loads, shares, deal.left.copy(), slack, out)
     if (out == NOWHERE).any():
         out[:] = NOWHERE
-        order = shuffled[np.argsort(-amount[shuffled], kind="stable")]
-        alike = np.zeros(len(free), np.int64)
-        deal_by_lag(order, alike, amount, shares, left[chosen].copy(), slack, out)
-    if (out == NOWHERE).any() and len(free) <= SEARCHED:
-        packed = packing(amount, left[chosen])
+        order = shuffled[np.argsort(-loads[shuffled], kind="stable")]
+        deal_by_lag(order, alike, loads, shares, deal.left.copy(), slack, out)
+    if (out == NOWHERE).any() and len(loads) <= SEARCHED:
+        packed = packing(loads, deal.left)
         if packed is not None:
             out[:] = packed
-    return np.where(out == NOWHERE, NOWHERE, chosen[np.maximum(out, 0)])
+    return np.where(out == NOWHERE, NOWHERE, deal.brokers[np.maximum(out, 0)])
 
 
 @compiled

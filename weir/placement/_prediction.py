@@ -18,9 +18,11 @@ from weir.queueing.bucket_delay import SubBucket, split_mean_s, split_quantile_s
 from weir.queueing.poisson_work import PoissonWork
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
-    from weir.model.placement import PlacementProblem
+    from weir.model.placement import Contract, PlacementProblem
 
 PERCENTILE = 0.99
 
@@ -28,7 +30,8 @@ NEARLY_ONE = 1e-9
 """What rounding may lack for a contract to be as large as what is sent: then there is no bound."""
 
 MOST_SIZES = 2048
-"""Batches larger than this many times their common divisor are rounded up to multiples."""
+"""Units of the largest batch up to which sizes are taken as they are, their common divisor being
+the unit; beyond, so many multiples of a coarser one are left."""
 
 
 def predicted(problem: PlacementProblem, places: NDArray[np.int64], *, method: str) -> Placement:
@@ -43,23 +46,17 @@ def predicted(problem: PlacementProblem, places: NDArray[np.int64], *, method: s
     parts: list[SubBucket] = []
     utilisation = whole / contract.token_rate_per_s
     for at in np.flatnonzero(counts).tolist():
-        share = float(carried[at]) / whole
-        rate, size = contract.token_rate_per_s * share, contract.bucket * share
+        messages = float(carried[at])
         p99_s = mean_s = None
         if utilisation < 1 - NEARLY_ONE:
-            part = SubBucket(
-                rate_per_s=rate,
-                size=size,
-                messages_per_s=float(carried[at]),
-                work=PoissonWork(utilisation, batches_at(problem, places == at, loads)),
-            )
+            part = part_of(contract, messages, whole, batches_at(problem, places == at, loads))
             parts.append(part)
             p99_s, mean_s = part.quantile_s(PERCENTILE), part.mean_s()
         shares[at] = Share(
             publishers=int(counts[at]),
-            messages_per_s=float(carried[at]),
-            token_rate_per_s=rate,
-            bucket=size,
+            messages_per_s=messages,
+            token_rate_per_s=contract.token_rate_per_s * (messages / whole),
+            bucket=contract.bucket * (messages / whole),
             p99_s=p99_s,
             mean_s=mean_s,
         )
@@ -73,6 +70,19 @@ def predicted(problem: PlacementProblem, places: NDArray[np.int64], *, method: s
         p99_s=split_quantile_s(parts, PERCENTILE) if parts else None,
         mean_s=split_mean_s(parts) if parts else None,
         need_brokers=None if pinned else brokers_needed(loads[~served], largest),
+    )
+
+
+def part_of(
+    contract: Contract, messages_per_s: float, whole_per_s: float, batches: Mapping[int, float]
+) -> SubBucket:
+    """Return the part of the bucket of a broker that takes so many of all messages."""
+    share = messages_per_s / whole_per_s
+    return SubBucket(
+        rate_per_s=contract.token_rate_per_s * share,
+        size=contract.bucket * share,
+        messages_per_s=messages_per_s,
+        work=PoissonWork(whole_per_s / contract.token_rate_per_s, batches),
     )
 
 
@@ -92,14 +102,28 @@ def batches_at(
         for size in np.unique(members[members > 0]).tolist():
             events = float(carried[members == size].sum()) / (size * batch)
             rates[size * batch] = rates.get(size * batch, 0.0) + events
-    unit = math.gcd(*rates)
+    return coarse_enough(rates)
+
+
+def coarse_enough(rates: dict[int, float]) -> dict[int, float]:
+    """Return the batches as they are, or rounded up where their sizes take too many units."""
     largest = max(rates)
-    if largest // unit <= MOST_SIZES:
+    if largest // math.gcd(*rates) <= MOST_SIZES:
         return rates
-    grid = math.ceil(largest / MOST_SIZES)
+    return rounded_up(rates, math.ceil(largest / MOST_SIZES))
+
+
+def rounded_up(rates: Mapping[int, float], grid: int) -> dict[int, float]:
+    """Return the same messages a second in batches whose sizes are rounded up to multiples of
+    `grid`.
+
+    The work ahead of a message becomes no smaller at any percentile: U is a geometric sum of terms
+    that exceed y with the share sum_s e_s (s - y)+ / sum_s e_s s (Pollaczek and Khinchine), and V
+    adds a place uniform in a batch of the message's size. Both grow where e_s batches of s become
+    e_s s / t of t > s.
+    """
     rounded: dict[int, float] = {}
     for size, events in rates.items():
         upper = math.ceil(size / grid) * grid
-        # The same messages a second in somewhat larger batches: never a shorter wait.
         rounded[upper] = rounded.get(upper, 0.0) + events * size / upper
     return rounded

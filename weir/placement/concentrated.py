@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from weir.placement._assigning import Rule, assign
-from weir.placement._prediction import predicted
-
-if TYPE_CHECKING:
-    from weir.model.placement import Placement, PlacementProblem
+from weir.placement._assigning import Rule
+from weir.placement._baseline import NoParams, baseline
 
 NAME = "concentrated"
 TITLE = "Concentration"
-SUMMARY = "Takes the fewest brokers and evens out their total loads."
+SUMMARY = (
+    "Takes the fewest brokers and evens out their total loads: exactly for publishers of "
+    "equal rates, by a heuristic for others."
+)
 RULE = Rule(fewest_brokers=True, even_totals=True, by_group=False)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """The parameters of the method: there are none."""
-
-
-def place(problem: PlacementProblem, params: Params, *, seed: int) -> Placement:
-    """Return the placement anew, wherever publishers are today; pins hold."""
-    places = assign(problem, RULE, seed=seed, keep=False)
-    return predicted(problem, places, method=NAME)
+Params = NoParams
+place = baseline(NAME, RULE)

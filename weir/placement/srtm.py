@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 NAME = "srtm"
 TITLE = "Concentration, max-min, correlation keys"
-SUMMARY = "Takes the fewest brokers, evens out the topic's parts, splits correlated publishers."
+SUMMARY = (
+    "Takes the fewest brokers, evens out the topic's parts, splits correlated publishers: exactly "
+    "for equal rates, by a heuristic for others."
+)
 RULE = Rule(fewest_brokers=True, even_totals=False, by_group=True)
 
 

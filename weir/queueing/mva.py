@@ -37,7 +37,7 @@ from scipy.special import gammaln
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosedStation:
-    """Hold the equilibrium of the closed system."""
+    """Equilibrium of the closed system."""
 
     response_s: float
     throughput_per_s: float
@@ -62,14 +62,14 @@ def closed_station(*, senders: int, think_s: float, exec_s: float, servers: int)
     if senders < 1 or servers < 1 or exec_s <= 0 or think_s < 0:
         raise ValueError("need senders >= 1, servers >= 1, exec_s > 0 and think_s >= 0")
     if think_s == 0:  # everybody is always at the station
-        found = np.zeros(senders)
-        found[-1] = 1.0
+        probabilities = np.zeros(senders)
+        probabilities[-1] = 1.0
     else:
         weights = _log_weights(senders - 1, think_s, exec_s, servers)
-        found = np.exp(weights - weights.max())
-        found /= found.sum()
+        probabilities = np.exp(weights - weights.max())
+        probabilities /= probabilities.sum()
     k = np.arange(senders, dtype=np.float64)
-    response_s = float(exec_s * np.sum(found * np.maximum(1.0, (k + 1.0) / servers)))
+    response_s = float(exec_s * np.sum(probabilities * np.maximum(1.0, (k + 1.0) / servers)))
     throughput_per_s = senders / (think_s + response_s)
     return ClosedStation(
         response_s=response_s,

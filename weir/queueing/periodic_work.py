@@ -96,8 +96,8 @@ class PeriodicWork(WorkAhead):
             raise InvalidProblem("batch", "must be at least 1")
         self._batch, self._others = batch, senders - 1
         self._period = senders / utilisation
-        found = others_mean(self._others, self._period, NODES, WEIGHTS)
-        self.mean = (batch - 1) / 2.0 + batch * float(found)
+        waiting = others_mean(self._others, self._period, NODES, WEIGHTS)
+        self.mean = (batch - 1) / 2.0 + batch * float(waiting)
 
     def _fill(self, values: Floats, out: Floats) -> None:
         periodic_tails(values, self._batch, self._others, self._period, out)

@@ -186,11 +186,11 @@ def quantile_of(values: Floats, probability: float, *, confidence: float = 0.95)
 
 def smallest_size(work: Floats, probability: float = 0.99) -> Estimate:
     """Return the smallest bucket in which at most 1 - `probability` of the messages wait."""
-    found = quantile_of(work, probability)
+    work_quantile = quantile_of(work, probability)
     return Estimate(
-        value=1.0 + found.value,
-        low=1.0 + found.low,
-        high=1.0 + found.high,
-        conclusive=found.conclusive,
-        independent=found.independent,
+        value=1.0 + work_quantile.value,
+        low=1.0 + work_quantile.low,
+        high=1.0 + work_quantile.high,
+        conclusive=work_quantile.conclusive,
+        independent=work_quantile.independent,
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from tests.weir.placement.problems import plain
 
@@ -27,19 +27,19 @@ def place(folder: Path, text: Any, *options: str) -> tuple[int, str, Path]:
 def test_a_topic_that_fits(tmp_path):
     status, errors, out = place(tmp_path, plain([10.0] * 6, [40.0, 40.0]))
     assert (status, errors) == (0, "")
-    found = json.loads(out.read_bytes())
-    assert found["status"] == "solved"
-    assert sorted(found["assignments"]) == [f"p000{at}" for at in range(6)]
-    assert sum(bucket["size"] for bucket in found["buckets"].values()) == pytest.approx(40)
+    result = json.loads(out.read_bytes())
+    assert result["status"] == "solved"
+    assert sorted(result["assignments"]) == [f"p000{at}" for at in range(6)]
+    assert sum(bucket["size"] for bucket in result["buckets"].values()) == pytest.approx(40)
 
 
 def test_no_room_is_status_1_with_what_would_help(tmp_path):
     status, errors, out = place(tmp_path, plain([10.0] * 6, [40.0]))
     assert status == 1
     assert errors == "place: infeasible: no room for 2 publishers; 1 more broker would hold them\n"
-    found = json.loads(out.read_bytes())
-    assert (found["status"], found["need_brokers"]) == ("infeasible", 1)
-    assert len(found["unassigned"]) == 2
+    result = json.loads(out.read_bytes())
+    assert (result["status"], result["need_brokers"]) == ("infeasible", 1)
+    assert len(result["unassigned"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,11 @@ def test_unknown_method_and_parameter_are_status_2(tmp_path):
     assert (status, "known are" in errors) == (2, True)
     status, errors, _ = place(tmp_path, text, "--param", "speed=1")
     assert (status, "speed" in errors) == (2, True)
+
+
+def test_a_time_limit_is_no_option_because_placing_never_stops_early(tmp_path):
+    with pytest.raises(CommandError, match="unrecognized arguments: --time-limit"):
+        place(tmp_path, plain([10.0], [40.0]), "--time-limit", "5")
 
 
 @pytest.mark.spark

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from tests.weir.placement.problems import plain, problem
 from weir.codec.placement import placement_from_dict
 from weir.errors import UnknownMethod
-from weir.model.placement import NOWHERE, PlacementProblem, moved
+from weir.model.placement import NOWHERE, PlacementProblem
 from weir.placement import DEFAULT, placer, placers
+from weir.placement.moves import moved
 from weir.plugins import describe, discover
 from weir.queueing.poisson_work import PoissonWork
 from weir.queueing.traces import delays_s, quantile_of, work_over

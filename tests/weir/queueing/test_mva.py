@@ -55,13 +55,15 @@ def test_another_server_never_slows_down(given_: dict) -> None:
 def test_agrees_with_the_textbook_recursion(
     senders: int, think_s: float, exec_s: float, servers: int
 ) -> None:
-    found = [1.0]  # probability of k at the station, for a population of 0
+    at_station = [1.0]  # probability of k at the station, for a population of 0
     response_s = exec_s
     for n in range(1, senders + 1):  # Reiser and Lavenberg, load-dependent station
-        response_s = sum((k / min(k, servers)) * exec_s * found[k - 1] for k in range(1, n + 1))
+        response_s = sum(
+            (k / min(k, servers)) * exec_s * at_station[k - 1] for k in range(1, n + 1)
+        )
         throughput = n / (think_s + response_s)
-        above = [throughput * exec_s / min(k, servers) * found[k - 1] for k in range(1, n + 1)]
-        found = [1.0 - sum(above), *above]
+        above = [throughput * exec_s / min(k, servers) * at_station[k - 1] for k in range(1, n + 1)]
+        at_station = [1.0 - sum(above), *above]
     station = closed_station(senders=senders, think_s=think_s, exec_s=exec_s, servers=servers)
     assert station.response_s == pytest.approx(response_s, rel=1e-6)
 

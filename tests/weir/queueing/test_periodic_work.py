@@ -33,13 +33,13 @@ def test_as_simulated_with_random_phases(senders: int, batch: int) -> None:
     # The batch at 0 sees who came within the period before it: sup over s of arrivals - s.
     since = np.sort(phases, axis=1)
     counts = batch * np.arange(1, senders)
-    found = np.maximum((counts - since).max(axis=1), 0.0)
+    waiting = np.maximum((counts - since).max(axis=1), 0.0)
     before = np.random.default_rng(2).integers(0, batch, runs)
     work = PeriodicWork(utilisation, senders, batch)
     for x in (0.0, 0.5, 1.5, 3.0):
-        share = float((found + before > x).mean())
+        share = float((waiting + before > x).mean())
         assert work.tail(x) == pytest.approx(share, abs=4 * (share * (1 - share) / runs) ** 0.5)
-    assert work.mean == pytest.approx(float((found + before).mean()), rel=0.03)
+    assert work.mean == pytest.approx(float((waiting + before).mean()), rel=0.03)
 
 
 def test_many_senders_come_near_the_random_model_from_below() -> None:

@@ -5,6 +5,7 @@ import uuid
 from argparse import ArgumentParser
 from typing import Any
 
+import numpy as np
 from django.core.management.base import BaseCommand
 
 from apps.common.command_files import (
@@ -37,14 +38,13 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        add_solver_arguments(parser, methods=placers(), default=DEFAULT)
+        add_solver_arguments(parser, methods=placers(), default=DEFAULT, time_limit=False)
 
     def handle(self, *args: Any, **options: Any) -> None:
         exit_with_status(lambda: self._place(options), name="place", stderr=self.stderr)
 
     def _place(self, options: dict[str, Any]) -> int:
-        limit = options["time_limit"]
-        check_limits(time_limit_s=limit, seed=options["seed"])
+        check_limits(seed=options["seed"])
         parameters = named_values(options["param"])
         from_dict(placer(options["method"]).Params, parameters)
         out = options["out"]
@@ -52,12 +52,12 @@ class Command(BaseCommand):
         payload = read_input(options["input"])
         problem = placement_from_json(payload)
         if options["engine"] == "spark":
-            found = _on_spark(payload, options, parameters)
+            result = _on_spark(payload, options, parameters)
         else:
             call = Call(method=options["method"], parameters=parameters, seed=options["seed"])
-            found = answer_of(problem, call)
-        write_output(out, found)
-        plain = json.loads(found)
+            result = answer_of(problem, call)
+        write_output(out, result)
+        plain = json.loads(result)
         for line in _summary(problem, plain):
             self.stderr.write(f"place: {line}")
         return INFEASIBLE if plain["status"] == "infeasible" else ANSWER
@@ -66,12 +66,11 @@ class Command(BaseCommand):
 def _summary(problem: PlacementProblem, plain: dict[str, Any]) -> list[str]:
     """Return what a person should know at once: what does not fit, and a missed objective."""
     lines = []
-    pinned = dict(zip(problem.publishers.names, problem.publishers.pinned.tolist(), strict=True))
     if missing := plain["unassigned"]:
         more = plain["need_brokers"]
         if more is not None:
             help_line = f"{counted(more, 'more broker')} would hold them"
-        elif any(pinned[name] != NOWHERE for name in missing):
+        elif not _pinned_names(problem).isdisjoint(missing):
             help_line = "a pin names a broker without room for it"
         elif problem.brokers:
             help_line = "one of them sends more than any broker can take"
@@ -90,6 +89,12 @@ def _summary(problem: PlacementProblem, plain: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _pinned_names(problem: PlacementProblem) -> set[str]:
+    """Return the publishers with a pin, which are few."""
+    publishers = problem.publishers
+    return {publishers.names[at] for at in np.flatnonzero(publishers.pinned != NOWHERE).tolist()}
+
+
 def _on_spark(payload: bytes, options: dict[str, Any], parameters: dict[str, Any]) -> bytes:
     return spark_solve(
         job="kernel",
@@ -100,7 +105,6 @@ def _on_spark(payload: bytes, options: dict[str, Any], parameters: dict[str, Any
             method=options["method"],
             parameters=parameters,
             seed=options["seed"],
-            time_limit_s=options["time_limit"],
         ),
         keep_going=lambda: True,
         patience_s=0.0,
