@@ -173,8 +173,13 @@ def _upsert(
     prefetch: Sequence[str],
     reason: str,
 ) -> Upserted:
-    """1. Read every row against the stored object of its name; 2. refuse all of them if one is
-    wrong; 3. write what is new or differs; 4. advance the model and record each object."""
+    """Carry an import out within a transaction that holds the system's lock.
+
+    1. Read every row against the stored object of its name.
+    2. Refuse all of them if one is wrong.
+    3. Write what is new or differs; the database may still refuse a row.
+    4. Advance the model and record each object.
+    """
     stored = _stored(model, system, [given.name for given in rows], prefetch)
     errors = _Errors()
     pending: list[_Pending[E]] = []
