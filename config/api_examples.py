@@ -4,6 +4,11 @@ The examples form one small story in this order: a caller that sends them one af
 the ids from the answers in place of those below, is never refused (a test does exactly that).
 """
 
+import csv
+import io
+import json
+from typing import Any
+
 from django.conf import settings
 
 from apps.common.api.examples import (
@@ -175,11 +180,49 @@ OBJECTS: dict[str, tuple[str, Example, Example]] = {
     ),
 }
 
+
+def _by_name(value: Any) -> Any:
+    """Return the value with the names of objects in place of their ids."""
+    if isinstance(value, list):
+        return [_by_name(part) for part in value]
+    if isinstance(value, dict):
+        return {member: _by_name(part) for member, part in value.items()}
+    return NAMES.get(value, value) if isinstance(value, str) else value
+
+
+def _row(path: str) -> Example:
+    """Return the object of a path as a row of an import."""
+    body = OBJECTS[path][1]
+    return {m: _by_name(v) for m, v in body.items() if m not in ("system", "reason")}
+
+
+def _table(row: Example) -> str:
+    """Return a row as CSV; lists have a column for each resource, or none."""
+    cells: dict[str, str] = {}
+    for member, value in row.items():
+        if isinstance(value, dict):
+            cells[member] = json.dumps(value)
+        elif not isinstance(value, list):
+            cells[member] = str(value)
+        elif set(value[0]) in ({"resource", "capacity"}, {"resource", "cost"}):
+            for part in value:
+                (amount,) = [n for name, n in part.items() if name != "resource"]
+                cells[f"{member}.{part['resource']}"] = str(amount)
+    out = io.StringIO()
+    csv.writer(out).writerows([cells.keys(), cells.values()])
+    return out.getvalue()
+
+
+IMPORTED = [path for path in OBJECTS if path not in ("/systems", "/overlays")]
+TABLES: dict[str, str] = {f"POST {path}/import": _table(_row(path)) for path in IMPORTED}
+"""The examples of requests whose body is a table, beside those as JSON."""
+
 REQUESTS: dict[str, Example] = {
     **documented(settings.INSTALLED_APPS, "REQUESTS"),
     "POST /session": {"username": "editor", "password": "correct horse battery staple"},
     **{f"POST {path}": body for path, (_, body, _) in OBJECTS.items()},
     **{f"PATCH {path}/{{id}}": body for path, (_, _, body) in OBJECTS.items()},
+    **{f"POST {path}/import": {"rows": [_row(path)], "reason": WHY} for path in IMPORTED},
     "POST /utility-kinds/curve": {**LOG, "rates": [10, 100, 1000]},
     "POST /utility-curves": {**LOG, "rate_min": 0, "rate_max": 1000, "samples": 50},
     "POST /plans/{id}/approve": {"content_hash": PLAN_HASH, "comment": "As agreed."},

@@ -121,6 +121,10 @@ MEANINGS: dict[str, dict[str, str]] = {
     },
     "TokenCommandEnum": {"revoke": "DELETE it."},
     "EditCommandEnum": {"edit": "PATCH it."},
+    "ImportActionEnum": {
+        "create": "No object of the system had the name.",
+        "update": "The object of the name differed.",
+    },
     "ObjectCommandEnum": _EDIT,
     "SystemCommandEnum": {
         **_EDIT,

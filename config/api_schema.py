@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from apps.common.api.examples import SYSTEM, Example
-from config.api_examples import NAMES, OBJECTS, REQUESTS
+from config.api_examples import NAMES, OBJECTS, REQUESTS, TABLES
 
 PREFIX = "/api/v1"
 RUN = "#/components/schemas/Run"
@@ -73,9 +73,9 @@ def add_examples(
     """Add an `example` to every request with a body, and to answers that are objects or runs."""
     for path, operations in result.get("paths", {}).items():
         for method, operation in operations.items():
-            body = REQUESTS.get(f"{method.upper()} {path.removeprefix(PREFIX)}")
-            if body is not None:
-                _put(operation.get("requestBody", {}), body)
+            name = f"{method.upper()} {path.removeprefix(PREFIX)}"
+            if name in REQUESTS:
+                _put(operation.get("requestBody", {}), REQUESTS[name], TABLES.get(name))
             for status, answer in operation.get("responses", {}).items():
                 example = _answer(path.removeprefix(PREFIX), method, answer)
                 if example is not None and status != "default":
@@ -104,9 +104,9 @@ def _without_reason(body: Example) -> Example:
     return {name: value for name, value in body.items() if name != "reason"}
 
 
-def _put(place: dict[str, Any], example: Any) -> None:
-    for media in place.get("content", {}).values():
-        media["example"] = example
+def _put(place: dict[str, Any], example: Any, table: str | None = None) -> None:
+    for kind, media in place.get("content", {}).items():
+        media["example"] = table if kind == "text/csv" else example
 
 
 def object_example(path: str) -> Example:

@@ -10,10 +10,11 @@ from weir.errors import InvalidProblem
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldError:
     """Describe what is wrong with one field: `field` is a dotted path such as
-    `node_costs[2].cost`."""
+    `node_costs[2].cost`; `line` is where it stands in a table that was sent as text."""
 
     field: str
     message: str
+    line: int | None = None
 
 
 class ApplicationError(Exception):

@@ -179,6 +179,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "SessionCommandEnum": "apps.accounts.api.views.SESSION_COMMANDS",
         "TokenCommandEnum": "apps.accounts.api.views.TOKEN_COMMANDS",
         "EditCommandEnum": "apps.common.api.fields.EDIT_ONLY",
+        "ImportActionEnum": "apps.systems.api.imports.IMPORT_ACTIONS",
         "ObjectCommandEnum": "apps.systems.api.entities.OBJECT_COMMANDS",
         "SystemCommandEnum": "apps.systems.api.views.SYSTEM_COMMANDS",
         "AgentCommandEnum": "apps.telemetry.api.serializers.AGENT_COMMANDS",

@@ -6,8 +6,8 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from apps.accounts.domain.roles import Role
-from apps.common.api.examples import BROKER, OTHER_BROKER
-from config.api_examples import NAMES, OBJECTS, REQUESTS
+from apps.common.api.examples import BROKER, OTHER_BROKER, SYSTEM
+from config.api_examples import NAMES, OBJECTS, REQUESTS, TABLES
 from tests.conftest import client_of
 from tests.factories import make_user
 from tests.schema import SCHEMA
@@ -102,7 +102,7 @@ def test_the_examples_sent_one_after_the_other_are_all_accepted(db: None) -> Non
     def send(method: str, path: str, body: Any, **headers: str) -> Any:
         text = json.dumps(body)
         for example, real in ids.items():
-            text = text.replace(example, real)
+            text, path = text.replace(example, real), path.replace(example, real)
         answer = getattr(client, method)(
             f"{PREFIX}{path}", text, content_type="application/json", headers=headers
         )
@@ -114,6 +114,15 @@ def test_the_examples_sent_one_after_the_other_are_all_accepted(db: None) -> Non
         if public_id == BROKER:
             other = send("post", path, {**body, "name": NAMES[OTHER_BROKER]})
             ids[OTHER_BROKER] = other["id"]
+    for line, table in TABLES.items():
+        kind = line.removeprefix("POST ")
+        address = f"{kind}?system={SYSTEM}&dry_run=true"
+        sent = send("post", address, REQUESTS[line])
+        assert (sent["created"], sent["changed"], sent["unchanged"]) == (0, 0, 1), kind
+        text = client.post(
+            f"{PREFIX}{address}".replace(SYSTEM, ids[SYSTEM]), table, content_type="text/csv"
+        )
+        assert text.json() == sent, text.content
     for line in STORY:
         send("post", line.removeprefix("POST "), REQUESTS[line])
     for path, (public_id, _, change) in OBJECTS.items():

@@ -33,7 +33,8 @@ from apps.catalog.models import (
 )
 from apps.catalog.selectors import utility_curve, utility_kind_descriptions
 from apps.common.api.forms import Form
-from apps.systems.api.entities import EntityFilter, EntityViewSet, reference_filter
+from apps.systems.api.entities import EntityFilter, reference_filter
+from apps.systems.api.imports import ImportedViewSet
 
 
 class CorrelationKeyFilter(EntityFilter):
@@ -44,7 +45,7 @@ class CorrelationKeyFilter(EntityFilter):
         fields: list[str] = []
 
 
-class CorrelationKeyViewSet(EntityViewSet[CorrelationKey]):
+class CorrelationKeyViewSet(ImportedViewSet[CorrelationKey]):
     """Manage labels of publishers that tend to send at the same moment."""
 
     queryset = CorrelationKey.objects.select_related("system")
@@ -61,7 +62,7 @@ class GroupFilter(EntityFilter):
         fields: list[str] = []
 
 
-class GroupViewSet(EntityViewSet[Group]):
+class GroupViewSet(ImportedViewSet[Group]):
     """Manage channels that carry several streams."""
 
     queryset = Group.objects.select_related("system")
@@ -81,7 +82,7 @@ class StreamFilter(EntityFilter):
         fields: list[str] = []
 
 
-class StreamViewSet(EntityViewSet[Stream]):
+class StreamViewSet(ImportedViewSet[Stream]):
     """Manage transport sessions that carry several topics."""
 
     queryset = Stream.objects.select_related("system", "group")
@@ -102,7 +103,7 @@ class TopicFilter(EntityFilter):
         fields = ["pattern", "delivery"]
 
 
-class TopicViewSet(EntityViewSet[Topic]):
+class TopicViewSet(ImportedViewSet[Topic]):
     """Manage topics; the optimizer sees the routed traffic of each as one flow."""
 
     queryset = (
@@ -111,6 +112,7 @@ class TopicViewSet(EntityViewSet[Topic]):
         .annotate(class_count=Count("consumer_classes", distinct=True))
     )
     serializer_class = TopicSerializer
+    import_prefetch = ("consumer_classes__utility",)
     filterset_class = TopicFilter
     search_fields = ["name", "description"]
     ordering_fields = [
@@ -136,7 +138,7 @@ class PublisherFilter(EntityFilter):
         fields: list[str] = []
 
 
-class PublisherViewSet(EntityViewSet[Publisher]):
+class PublisherViewSet(ImportedViewSet[Publisher]):
     """Manage clients that send messages."""
 
     queryset = Publisher.objects.select_related("system", "topic", "broker", "correlation_key")
@@ -144,6 +146,7 @@ class PublisherViewSet(EntityViewSet[Publisher]):
     filterset_class = PublisherFilter
     search_fields = ["name", "topic__name"]
     ordering_fields = ["name", "rate_per_s", "topic__name", "updated_at", "created_at"]
+    create_missing = ("correlation_key",)
 
 
 class UtilityFunctionFilter(EntityFilter):
@@ -154,7 +157,7 @@ class UtilityFunctionFilter(EntityFilter):
         fields = ["kind"]
 
 
-class UtilityFunctionViewSet(EntityViewSet[UtilityFunction]):
+class UtilityFunctionViewSet(ImportedViewSet[UtilityFunction]):
     """Manage utility functions, which value one admitted consumer at a rate."""
 
     queryset = UtilityFunction.objects.select_related("system").annotate(
@@ -178,7 +181,7 @@ class ConsumerClassFilter(EntityFilter):
         fields = ["tier"]
 
 
-class ConsumerClassViewSet(EntityViewSet[ConsumerClass]):
+class ConsumerClassViewSet(ImportedViewSet[ConsumerClass]):
     """Manage consumers of one topic at one broker that share a utility function and a cost."""
 
     queryset = ConsumerClass.objects.select_related(
@@ -208,7 +211,7 @@ class SloFilter(EntityFilter):
         fields = ["quantity"]
 
 
-class SloViewSet(EntityViewSet[Slo]):
+class SloViewSet(ImportedViewSet[Slo]):
     """Manage targets on measured quantities."""
 
     queryset = Slo.objects.select_related("system", "topic")
@@ -229,7 +232,7 @@ class SubscriberFilter(EntityFilter):
         fields: list[str] = []
 
 
-class SubscriberViewSet(EntityViewSet[Subscriber]):
+class SubscriberViewSet(ImportedViewSet[Subscriber]):
     """Manage users of the messaging system and the topics they want."""
 
     queryset = Subscriber.objects.select_related("system", "broker").prefetch_related(

@@ -52,6 +52,9 @@ def common_range(functions: Iterable[UtilityFunction]) -> RateRange | None:
 
 def functions_of(topic: Topic) -> list[UtilityFunction]:
     """Return the utility functions of the topic's consumer classes."""
+    fetched = getattr(topic, "_prefetched_objects_cache", {})
+    if "consumer_classes" in fetched:
+        return list({one.utility_id: one.utility for one in fetched["consumer_classes"]}.values())
     return list(UtilityFunction.objects.filter(consumer_classes__topic=topic).distinct())
 
 

@@ -1,15 +1,18 @@
 """Read the bodies of requests."""
 
+import re
 from collections.abc import Mapping
 from typing import IO, Any
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from rest_framework.exceptions import ParseError, ValidationError
-from rest_framework.parsers import JSONParser
+from rest_framework.parsers import BaseParser, JSONParser
 from rest_framework.renderers import JSONRenderer
 
 from apps.common.json_reader import UnreadableJson, read_json
+
+CHARSET = re.compile(r"charset=\"?([\w.:-]+)", re.IGNORECASE)
 
 
 class JsonBody(JSONParser):
@@ -37,3 +40,38 @@ class JsonBody(JSONParser):
             if error.path:
                 raise ValidationError({error.path: error.message}) from error
             raise ParseError(error.message) from error
+
+
+class CsvBody(BaseParser):
+    """Read a table as text; which columns there are, its view knows."""
+
+    media_type = "text/csv"
+
+    def parse(  # type: ignore[override]
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Return the text. Raises ValidationError that names the encoding to use."""
+        most: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        raw: bytes = stream.read(most + 1)
+        if len(raw) > most:
+            raise RequestDataTooBig
+        said = CHARSET.search(media_type or "")
+        if said and said[1].lower() not in ("utf-8", "utf8"):
+            raise ValidationError(f"Send UTF-8, not {said[1]}.")
+        if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise ValidationError("This is UTF-16. Save it as UTF-8 (CSV UTF-8).")
+        try:
+            text = raw.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = raw.count(b"\n", 0, error.start) + 1
+            raise ValidationError(
+                f"This is not UTF-8: line {line} holds the byte 0x{raw[error.start]:02X}. "
+                "Save it as UTF-8 (CSV UTF-8)."
+            ) from error
+        if "\0" in text:
+            line = text.count("\n", 0, text.index("\0")) + 1
+            raise ValidationError(f"Line {line} holds a null character: this is no text.")
+        return text

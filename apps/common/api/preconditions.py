@@ -46,7 +46,7 @@ def once(request: Request, create: Callable[[], Response]) -> Response:
             "invalid_idempotency_key", "Idempotency-Key: at most 200 characters."
         )
     digest = hashlib.sha256(
-        str(request.method).encode() + b" " + request.path.encode() + b"\n" + request._request.body
+        f"{request.method} {request.get_full_path()}\n".encode() + request._request.body
     ).hexdigest()
     try:
         with transaction.atomic():

@@ -11,7 +11,7 @@ from psycopg2.errors import UniqueViolation
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from apps.common.errors import ApplicationError
+from apps.common.errors import ApplicationError, FieldError
 
 logger = logging.getLogger(__name__)
 CONTENT_TYPE = "application/problem+json"
@@ -52,20 +52,25 @@ def problem(
     return Response(body, status=http_status, headers=headers, content_type=CONTENT_TYPE)
 
 
-def _flatten(detail: Any, path: str = "") -> Iterator[dict[str, str]]:
+def _member(error: FieldError) -> dict[str, Any]:
+    line = {} if error.line is None else {"line": error.line}
+    return {"field": error.field, "message": error.message, **line}
+
+
+def flatten(detail: Any, path: str = "") -> Iterator[dict[str, str]]:
     """Flatten DRF's nested error detail to `{field, message}` entries with dotted paths."""
     if isinstance(detail, dict):
         for key, value in detail.items():
             if isinstance(key, int):
-                yield from _flatten(value, f"{path}[{key}]")
+                yield from flatten(value, f"{path}[{key}]")
                 continue
             name = "" if key == "non_field_errors" else str(key)
-            yield from _flatten(value, f"{path}.{name}" if path and name else path or name)
+            yield from flatten(value, f"{path}.{name}" if path and name else path or name)
     elif isinstance(detail, list):
         for index, value in enumerate(detail):
             nested = isinstance(value, dict | list)
             if value:
-                yield from _flatten(value, f"{path}[{index}]" if nested else path)
+                yield from flatten(value, f"{path}[{index}]" if nested else path)
     else:
         yield {"field": path, "message": str(detail)}
 
@@ -78,13 +83,13 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
             error.status,
             error.code,
             error.message,
-            errors=[{"field": e.field, "message": e.message} for e in error.errors],
+            errors=[_member(one) for one in error.errors],
             violated_constraint=error.violated_constraint,
             headers={"Retry-After": "1"} if error.status in (429, 503) else None,
             **error.extra,
         )
     if isinstance(error, exceptions.ValidationError):
-        errors = list(_flatten(error.detail))
+        errors = list(flatten(error.detail))
         first = errors[0] if errors else {"field": "", "message": "not valid"}
         detail = f"{first['field']}: {first['message']}" if first["field"] else first["message"]
         return problem(400, "invalid", detail, errors=errors)

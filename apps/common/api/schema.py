@@ -32,8 +32,19 @@ PROBLEM = {
             "items": {
                 "type": "object",
                 "required": ["field", "message"],
-                "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
+                "properties": {
+                    "field": {"type": "string"},
+                    "message": {"type": "string"},
+                    "line": {
+                        "type": "integer",
+                        "description": "Of a CSV: the line of the file; the header is line 1.",
+                    },
+                },
             },
+        },
+        "more_errors": {
+            "type": "integer",
+            "description": "Of an import: how many errors there are beside those in `errors`.",
         },
         "violated_constraint": {
             "type": "string",
@@ -70,7 +81,7 @@ PROBLEMS: dict[str, str] = {
     "409": "The object's state, or that of its system, does not allow this now.",
     "412": "Somebody changed or deleted the object since: read it again.",
     "413": "The body is larger than this address takes.",
-    "415": "The body is not `application/json`.",
+    "415": "The body is neither `application/json` nor what else this address takes.",
     "422": "The request is valid, but cannot be carried out as it is.",
     "428": "`If-Match` is missing.",
     "429": "Too many requests; `Retry-After` says when to try again.",

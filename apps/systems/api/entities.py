@@ -56,6 +56,12 @@ class Reference(PublicId):
         system = self.context.get("system")
         return queryset if system is None else queryset.filter(system=system)
 
+    def to_internal_value(self, data: Any) -> Any:
+        directory = self.context.get("directory")
+        if directory is not None:
+            return directory.find(self, data)
+        return super().to_internal_value(data)
+
 
 @extend_schema_field(OpenApiTypes.UUID)
 class SystemReference(PublicId):
@@ -64,6 +70,10 @@ class SystemReference(PublicId):
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("queryset", System.objects.all())
         super().__init__(**kwargs)
+
+    def to_internal_value(self, data: Any) -> Any:
+        directory = self.context.get("directory")
+        return super().to_internal_value(data) if directory is None else directory.owner(data)
 
 
 OBJECT_COMMANDS = choices("edit", "delete")
@@ -135,7 +145,10 @@ class EntitySerializer(ModelForm[E], Generic[E]):
 
     def to_internal_value(self, data: Any) -> Any:
         # References are looked up within the system, so that must be known before the fields run.
-        if self.instance is not None:
+        if "directory" in self.context:
+            # The rows of an import have one system, which is known.
+            pass
+        elif self.instance is not None:
             self.context["system"] = self.instance.system
         elif isinstance(data, dict):
             try:

@@ -11,17 +11,22 @@ from apps.systems.services.entities import (
 from apps.systems.services.many import Drafts, entities_create
 from apps.systems.services.settings import retention_set, unmanaged_set
 from apps.systems.services.systems import system_create, system_delete, system_update
+from apps.systems.services.upsert import Given, Upserted, entities_upsert, rows_refused
 
 __all__ = [
     "Change",
     "Drafts",
+    "Given",
+    "Upserted",
     "entities_create",
+    "entities_upsert",
     "entity_change",
     "entity_create",
     "entity_delete",
     "entity_update",
     "one_edit",
     "retention_set",
+    "rows_refused",
     "system_create",
     "system_delete",
     "system_update",

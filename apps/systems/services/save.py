@@ -105,11 +105,11 @@ def save(instance: Entity, children: Children, *, new: bool = False) -> None:
                 if fresh:
                     type(fresh[0])._default_manager.bulk_create(fresh)
     except (ValidationError, Conflict):
-        _blame(instance, children)
+        blame(instance, children)
         raise
 
 
-def _blame(instance: Entity, children: Children) -> None:
+def blame(instance: Entity, children: Children) -> None:
     """Raise the error that Django finds, with its field; do nothing where it finds none."""
     try:
         instance.full_clean(validate_unique=True)

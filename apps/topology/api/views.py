@@ -17,6 +17,7 @@ from apps.systems.api.entities import (
     RowSerializer,
     reference_filter,
 )
+from apps.systems.api.imports import ImportedViewSet
 from apps.systems.models import System
 from apps.topology.models import Broker, BrokerCapacity, Link, Overlay, OverlayEdge, OverlayPurpose
 from apps.topology.services import LEADS_MESSAGES, overlay_edit_check
@@ -159,7 +160,7 @@ class BrokerFilter(EntityFilter):
         fields = ["region"]
 
 
-class BrokerViewSet(EntityViewSet[Broker]):
+class BrokerViewSet(ImportedViewSet[Broker]):
     """Manage brokers (nodes of the model) with capacities per resource."""
 
     queryset = Broker.objects.select_related("system").prefetch_related("capacities")
@@ -169,7 +170,7 @@ class BrokerViewSet(EntityViewSet[Broker]):
     ordering_fields = ["name", "region", "updated_at", "created_at"]
 
 
-class LinkViewSet(EntityViewSet[Link]):
+class LinkViewSet(ImportedViewSet[Link]):
     """Manage links with their capacities."""
 
     queryset = Link.objects.select_related("system", "source", "target")

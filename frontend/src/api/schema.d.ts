@@ -446,6 +446,61 @@ export interface paths {
         patch: operations["brokers_partial_update"];
         trace?: never;
     };
+    "/api/v1/brokers/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return the objects as CSV, as the import reads it
+         * @description Return the objects as CSV, as the import reads it.
+         *
+         *     Filters, search and ordering are those of the list. Text that a spreadsheet would take for
+         *     a formula has a `'` in front, which the import takes away. Lists have a column for each
+         *     resource, such as `capacities.cpu`; lists that are not by resource are left out.
+         *
+         *     Role: any.
+         */
+        get: operations["brokers_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/brokers/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create and change many objects by name, as one edit
+         * @description Create and change many objects by name, as one edit.
+         *
+         *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
+         *     it is one transaction and one new version of the model, or none where nothing differs. One
+         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     comma, semicolon or tab; decimal point) has a header of field names, with references by
+         *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
+         *     run.
+         *
+         *     Role: editor.
+         */
+        post: operations["brokers_import_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/calibration-settings": {
         parameters: {
             query?: never;
@@ -719,6 +774,61 @@ export interface paths {
         patch: operations["consumer_classes_partial_update"];
         trace?: never;
     };
+    "/api/v1/consumer-classes/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return the objects as CSV, as the import reads it
+         * @description Return the objects as CSV, as the import reads it.
+         *
+         *     Filters, search and ordering are those of the list. Text that a spreadsheet would take for
+         *     a formula has a `'` in front, which the import takes away. Lists have a column for each
+         *     resource, such as `capacities.cpu`; lists that are not by resource are left out.
+         *
+         *     Role: any.
+         */
+        get: operations["consumer_classes_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/consumer-classes/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create and change many objects by name, as one edit
+         * @description Create and change many objects by name, as one edit.
+         *
+         *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
+         *     it is one transaction and one new version of the model, or none where nothing differs. One
+         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     comma, semicolon or tab; decimal point) has a header of field names, with references by
+         *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
+         *     run.
+         *
+         *     Role: editor.
+         */
+        post: operations["consumer_classes_import_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/correlation-keys": {
         parameters: {
             query?: never;
@@ -779,6 +889,61 @@ export interface paths {
          *     Role: editor.
          */
         patch: operations["correlation_keys_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/correlation-keys/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return the objects as CSV, as the import reads it
+         * @description Return the objects as CSV, as the import reads it.
+         *
+         *     Filters, search and ordering are those of the list. Text that a spreadsheet would take for
+         *     a formula has a `'` in front, which the import takes away. Lists have a column for each
+         *     resource, such as `capacities.cpu`; lists that are not by resource are left out.
+         *
+         *     Role: any.
+         */
+        get: operations["correlation_keys_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/correlation-keys/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create and change many objects by name, as one edit
+         * @description Create and change many objects by name, as one edit.
+         *
+         *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
+         *     it is one transaction and one new version of the model, or none where nothing differs. One
+         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     comma, semicolon or tab; decimal point) has a header of field names, with references by
+         *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
+         *     run.
+         *
+         *     Role: editor.
+         */
+        post: operations["correlation_keys_import_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/executions": {
@@ -1019,6 +1184,61 @@ export interface paths {
         patch: operations["groups_partial_update"];
         trace?: never;
     };
+    "/api/v1/groups/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return the objects as CSV, as the import reads it
+         * @description Return the objects as CSV, as the import reads it.
+         *
+         *     Filters, search and ordering are those of the list. Text that a spreadsheet would take for
+         *     a formula has a `'` in front, which the import takes away. Lists have a column for each
+         *     resource, such as `capacities.cpu`; lists that are not by resource are left out.
+         *
+         *     Role: any.
+         */
+        get: operations["groups_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/groups/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create and change many objects by name, as one edit
+         * @description Create and change many objects by name, as one edit.
+         *
+         *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
+         *     it is one transaction and one new version of the model, or none where nothing differs. One
+         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     comma, semicolon or tab; decimal point) has a header of field names, with references by
+         *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
+         *     run.
+         *
+         *     Role: editor.
+         */
+        post: operations["groups_import_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/links": {
         parameters: {
             query?: never;
@@ -1079,6 +1299,61 @@ export interface paths {
          *     Role: editor.
          */
         patch: operations["links_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/links/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return the objects as CSV, as the import reads it
+         * @description Return the objects as CSV, as the import reads it.
+         *
+         *     Filters, search and ordering are those of the list. Text that a spreadsheet would take for
+         *     a formula has a `'` in front, which the import takes away. Lists have a column for each
+         *     resource, such as `capacities.cpu`; lists that are not by resource are left out.
+         *
+         *     Role: any.
+         */
+        get: operations["links_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/links/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create and change many objects by name, as one edit
+         * @description Create and change many objects by name, as one edit.
+         *
+         *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
+         *     it is one transaction and one new version of the model, or none where nothing differs. One
+         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     comma, semicolon or tab; decimal point) has a header of field names, with references by
+         *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
+         *     run.
+         *
+         *     Role: editor.
+         */
+        post: operations["links_import_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/model-state": {
@@ -2031,6 +2306,61 @@ export interface paths {
         patch: operations["publishers_partial_update"];
         trace?: never;
     };
+    "/api/v1/publishers/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return the objects as CSV, as the import reads it
+         * @description Return the objects as CSV, as the import reads it.
+         *
+         *     Filters, search and ordering are those of the list. Text that a spreadsheet would take for
+         *     a formula has a `'` in front, which the import takes away. Lists have a column for each
+         *     resource, such as `capacities.cpu`; lists that are not by resource are left out.
+         *
+         *     Role: any.
+         */
+        get: operations["publishers_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/publishers/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create and change many objects by name, as one edit
+         * @description Create and change many objects by name, as one edit.
+         *
+         *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
+         *     it is one transaction and one new version of the model, or none where nothing differs. One
+         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     comma, semicolon or tab; decimal point) has a header of field names, with references by
+         *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
+         *     run.
+         *
+         *     Role: editor.
+         */
+        post: operations["publishers_import_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/recomputation/firings": {
         parameters: {
             query?: never;
@@ -2526,6 +2856,61 @@ export interface paths {
         patch: operations["slos_partial_update"];
         trace?: never;
     };
+    "/api/v1/slos/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return the objects as CSV, as the import reads it
+         * @description Return the objects as CSV, as the import reads it.
+         *
+         *     Filters, search and ordering are those of the list. Text that a spreadsheet would take for
+         *     a formula has a `'` in front, which the import takes away. Lists have a column for each
+         *     resource, such as `capacities.cpu`; lists that are not by resource are left out.
+         *
+         *     Role: any.
+         */
+        get: operations["slos_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/slos/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create and change many objects by name, as one edit
+         * @description Create and change many objects by name, as one edit.
+         *
+         *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
+         *     it is one transaction and one new version of the model, or none where nothing differs. One
+         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     comma, semicolon or tab; decimal point) has a header of field names, with references by
+         *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
+         *     run.
+         *
+         *     Role: editor.
+         */
+        post: operations["slos_import_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/streams": {
         parameters: {
             query?: never;
@@ -2586,6 +2971,61 @@ export interface paths {
          *     Role: editor.
          */
         patch: operations["streams_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/streams/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return the objects as CSV, as the import reads it
+         * @description Return the objects as CSV, as the import reads it.
+         *
+         *     Filters, search and ordering are those of the list. Text that a spreadsheet would take for
+         *     a formula has a `'` in front, which the import takes away. Lists have a column for each
+         *     resource, such as `capacities.cpu`; lists that are not by resource are left out.
+         *
+         *     Role: any.
+         */
+        get: operations["streams_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/streams/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create and change many objects by name, as one edit
+         * @description Create and change many objects by name, as one edit.
+         *
+         *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
+         *     it is one transaction and one new version of the model, or none where nothing differs. One
+         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     comma, semicolon or tab; decimal point) has a header of field names, with references by
+         *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
+         *     run.
+         *
+         *     Role: editor.
+         */
+        post: operations["streams_import_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/studies": {
@@ -2820,6 +3260,61 @@ export interface paths {
          *     Role: editor.
          */
         patch: operations["subscribers_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/subscribers/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return the objects as CSV, as the import reads it
+         * @description Return the objects as CSV, as the import reads it.
+         *
+         *     Filters, search and ordering are those of the list. Text that a spreadsheet would take for
+         *     a formula has a `'` in front, which the import takes away. Lists have a column for each
+         *     resource, such as `capacities.cpu`; lists that are not by resource are left out.
+         *
+         *     Role: any.
+         */
+        get: operations["subscribers_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/subscribers/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create and change many objects by name, as one edit
+         * @description Create and change many objects by name, as one edit.
+         *
+         *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
+         *     it is one transaction and one new version of the model, or none where nothing differs. One
+         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     comma, semicolon or tab; decimal point) has a header of field names, with references by
+         *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
+         *     run.
+         *
+         *     Role: editor.
+         */
+        post: operations["subscribers_import_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/systems": {
@@ -3265,6 +3760,61 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/topics/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return the objects as CSV, as the import reads it
+         * @description Return the objects as CSV, as the import reads it.
+         *
+         *     Filters, search and ordering are those of the list. Text that a spreadsheet would take for
+         *     a formula has a `'` in front, which the import takes away. Lists have a column for each
+         *     resource, such as `capacities.cpu`; lists that are not by resource are left out.
+         *
+         *     Role: any.
+         */
+        get: operations["topics_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/topics/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create and change many objects by name, as one edit
+         * @description Create and change many objects by name, as one edit.
+         *
+         *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
+         *     it is one transaction and one new version of the model, or none where nothing differs. One
+         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     comma, semicolon or tab; decimal point) has a header of field names, with references by
+         *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
+         *     run.
+         *
+         *     Role: editor.
+         */
+        post: operations["topics_import_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/topology-methods": {
         parameters: {
             query?: never;
@@ -3451,6 +4001,61 @@ export interface paths {
          *     Role: editor.
          */
         patch: operations["utility_functions_partial_update"];
+        trace?: never;
+    };
+    "/api/v1/utility-functions/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Return the objects as CSV, as the import reads it
+         * @description Return the objects as CSV, as the import reads it.
+         *
+         *     Filters, search and ordering are those of the list. Text that a spreadsheet would take for
+         *     a formula has a `'` in front, which the import takes away. Lists have a column for each
+         *     resource, such as `capacities.cpu`; lists that are not by resource are left out.
+         *
+         *     Role: any.
+         */
+        get: operations["utility_functions_export_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/utility-functions/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create and change many objects by name, as one edit
+         * @description Create and change many objects by name, as one edit.
+         *
+         *     What is new is created, what differs is changed, the rest stays; nothing is deleted. All of
+         *     it is one transaction and one new version of the model, or none where nothing differs. One
+         *     wrong row refuses all: `errors` names up to a hundred by row and field. A CSV (UTF-8;
+         *     comma, semicolon or tab; decimal point) has a header of field names, with references by
+         *     name; an empty cell means none or the default. `Idempotency-Key` counts for what is no dry
+         *     run.
+         *
+         *     Role: editor.
+         */
+        post: operations["utility_functions_import_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/utility-kinds": {
@@ -3761,6 +4366,12 @@ export interface components {
          * @enum {string}
          */
         AllocationStatusEnum: "optimal" | "solved" | "not_converged" | "time_limit" | "infeasible";
+        /** @description An object that an import creates because rows refer to it. */
+        AlsoCreated: {
+            /** @description As in the audit, such as `correlation_key`. */
+            kind: string;
+            name: string;
+        };
         /** @description What a run is computing or has computed, of whatever kind. */
         Answer: {
             readonly kind: components["schemas"]["RunKindEnum"];
@@ -5687,6 +6298,48 @@ export interface components {
          * @enum {string}
          */
         GrowthEnum: "unknown" | "steady" | "growing" | "alarm";
+        /**
+         * @description - `create`: No object of the system had the name.
+         *     - `update`: The object of the name differed.
+         * @enum {string}
+         */
+        ImportActionEnum: "create" | "update";
+        /** @description The rows of an import. */
+        ImportBodyRequest: {
+            /** @description At most 20,000. Each has `name` and members as in a POST of this kind; a member that is left out stays as it is. References are public ids or names. */
+            rows: {
+                [key: string]: unknown;
+            }[];
+            reason?: string;
+        };
+        /** @description What an import did, or would do. */
+        Imported: {
+            dry_run: boolean;
+            created: number;
+            changed: number;
+            unchanged: number;
+            /** @description Objects that were created because rows refer to them. */
+            also_created: number;
+            /** @description The version of the model afterwards; it advances by one if anything differs. */
+            model_version: number;
+            /** @description The first hundred created or changed. */
+            rows: components["schemas"]["ImportedRow"][];
+            /** @description The first hundred of `also_created`. */
+            also: components["schemas"]["AlsoCreated"][];
+        };
+        /** @description One object that an import creates or changes. */
+        ImportedRow: {
+            name: string;
+            action: components["schemas"]["ImportActionEnum"];
+            /** @description The members that differ, references by name; null if created. */
+            before: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The same members afterwards. */
+            after: {
+                [key: string]: unknown;
+            } | null;
+        };
         /** @description Every shortage, the worst first, and what would help. */
         Infeasibility: {
             shortages: components["schemas"]["Shortage"][];
@@ -10452,7 +11105,11 @@ export interface components {
             errors?: {
                 field: string;
                 message: string;
+                /** @description Of a CSV: the line of the file; the header is line 1. */
+                line?: number;
             }[];
+            /** @description Of an import: how many errors there are beside those in `errors`. */
+            more_errors?: number;
             /** @description With `constraint_violated` and `taken_meanwhile`: which rule. */
             violated_constraint?: string;
             /**
@@ -10537,7 +11194,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The body is not `application/json`. */
+        /** @description The body is neither `application/json` nor what else this address takes. */
         Problem415: {
             headers: {
                 [name: string]: unknown;
@@ -11970,6 +12627,127 @@ export interface operations {
             };
         };
     };
+    brokers_export_retrieve: {
+        parameters: {
+            query: {
+                name?: string;
+                /** @description `name`, `region`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                region?: string;
+                /** @description Words; each must appear in one of `name`, `region`. */
+                search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                /** @description Whose objects. */
+                system: string;
+                /** @description Before this time. */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A line for each object. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    brokers_import_create: {
+        parameters: {
+            query: {
+                /** @description Fields, separated by commas, that may name what is not there: it is created, too. Of publishers: `correlation_key`; other kinds have none. */
+                create_missing?: string;
+                /** @description Check everything and answer the same, but change nothing. */
+                dry_run?: boolean;
+                /** @description Why; kept in the history of every object. JSON may have it in the body. */
+                reason?: string;
+                /** @description The system whose objects the rows are. */
+                system: string;
+            };
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "rows": [
+                 *         {
+                 *           "name": "london-1",
+                 *           "region": "eu",
+                 *           "capacities": [
+                 *             {
+                 *               "resource": "cpu",
+                 *               "capacity": 900000
+                 *             }
+                 *           ]
+                 *         }
+                 *       ],
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ImportBodyRequest"];
+                /**
+                 * @example name,region,capacities.cpu
+                 *     london-1,eu,900000
+                 */
+                "text/csv": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Imported"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     calibration_settings_list: {
         parameters: {
             query?: {
@@ -12896,6 +13674,134 @@ export interface operations {
             };
         };
     };
+    consumer_classes_export_retrieve: {
+        parameters: {
+            query: {
+                broker?: string;
+                name?: string;
+                /** @description `name`, `topic__name`, `broker__name`, `tier`, `population_max`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Words; each must appear in one of `name`, `topic.name`, `broker.name`, `tier`. */
+                search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                /** @description Whose objects. */
+                system: string;
+                tier?: string;
+                topic?: string;
+                /** @description Before this time. */
+                until?: string;
+                utility?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A line for each object. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    consumer_classes_import_create: {
+        parameters: {
+            query: {
+                /** @description Fields, separated by commas, that may name what is not there: it is created, too. Of publishers: `correlation_key`; other kinds have none. */
+                create_missing?: string;
+                /** @description Check everything and answer the same, but change nothing. */
+                dry_run?: boolean;
+                /** @description Why; kept in the history of every object. JSON may have it in the body. */
+                reason?: string;
+                /** @description The system whose objects the rows are. */
+                system: string;
+            };
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "rows": [
+                 *         {
+                 *           "name": "desk-traders",
+                 *           "topic": "quotes.eurusd",
+                 *           "broker": "frankfurt-1",
+                 *           "utility": "gold",
+                 *           "tier": "gold",
+                 *           "population_max": 400,
+                 *           "costs": [
+                 *             {
+                 *               "resource": "cpu",
+                 *               "cost": 19
+                 *             }
+                 *           ]
+                 *         }
+                 *       ],
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ImportBodyRequest"];
+                /**
+                 * @example name,topic,broker,utility,tier,population_max,costs.cpu
+                 *     desk-traders,quotes.eurusd,frankfurt-1,gold,gold,400,19
+                 */
+                "text/csv": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Imported"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     correlation_keys_list: {
         parameters: {
             query?: {
@@ -13194,6 +14100,120 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    correlation_keys_export_retrieve: {
+        parameters: {
+            query: {
+                name?: string;
+                /** @description `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Words; each must appear in one of `name`, `description`. */
+                search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                /** @description Whose objects. */
+                system: string;
+                /** @description Before this time. */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A line for each object. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    correlation_keys_import_create: {
+        parameters: {
+            query: {
+                /** @description Fields, separated by commas, that may name what is not there: it is created, too. Of publishers: `correlation_key`; other kinds have none. */
+                create_missing?: string;
+                /** @description Check everything and answer the same, but change nothing. */
+                dry_run?: boolean;
+                /** @description Why; kept in the history of every object. JSON may have it in the body. */
+                reason?: string;
+                /** @description The system whose objects the rows are. */
+                system: string;
+            };
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "rows": [
+                 *         {
+                 *           "name": "market-open",
+                 *           "description": "All feeds burst at 08:00."
+                 *         }
+                 *       ],
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ImportBodyRequest"];
+                /**
+                 * @example name,description
+                 *     market-open,All feeds burst at 08:00.
+                 */
+                "text/csv": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Imported"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -13878,6 +14898,120 @@ export interface operations {
             };
         };
     };
+    groups_export_retrieve: {
+        parameters: {
+            query: {
+                name?: string;
+                /** @description `number`, `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Words; each must appear in one of `name`. */
+                search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                /** @description Whose objects. */
+                system: string;
+                /** @description Before this time. */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A line for each object. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    groups_import_create: {
+        parameters: {
+            query: {
+                /** @description Fields, separated by commas, that may name what is not there: it is created, too. Of publishers: `correlation_key`; other kinds have none. */
+                create_missing?: string;
+                /** @description Check everything and answer the same, but change nothing. */
+                dry_run?: boolean;
+                /** @description Why; kept in the history of every object. JSON may have it in the body. */
+                reason?: string;
+                /** @description The system whose objects the rows are. */
+                system: string;
+            };
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "rows": [
+                 *         {
+                 *           "name": "239.1.0.1",
+                 *           "number": 0
+                 *         }
+                 *       ],
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ImportBodyRequest"];
+                /**
+                 * @example name,number
+                 *     239.1.0.1,0
+                 */
+                "text/csv": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Imported"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     links_list: {
         parameters: {
             query?: {
@@ -14201,6 +15335,125 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    links_export_retrieve: {
+        parameters: {
+            query: {
+                name?: string;
+                /** @description `name`, `capacity`, `latency_s`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Words; each must appear in one of `name`, `source.name`, `target.name`. */
+                search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                source?: string;
+                /** @description Whose objects. */
+                system: string;
+                target?: string;
+                /** @description Before this time. */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A line for each object. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    links_import_create: {
+        parameters: {
+            query: {
+                /** @description Fields, separated by commas, that may name what is not there: it is created, too. Of publishers: `correlation_key`; other kinds have none. */
+                create_missing?: string;
+                /** @description Check everything and answer the same, but change nothing. */
+                dry_run?: boolean;
+                /** @description Why; kept in the history of every object. JSON may have it in the body. */
+                reason?: string;
+                /** @description The system whose objects the rows are. */
+                system: string;
+            };
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "rows": [
+                 *         {
+                 *           "name": "london-frankfurt",
+                 *           "source": "london-1",
+                 *           "target": "frankfurt-1",
+                 *           "capacity": 50000,
+                 *           "latency_s": 0.008
+                 *         }
+                 *       ],
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ImportBodyRequest"];
+                /**
+                 * @example name,source,target,capacity,latency_s
+                 *     london-frankfurt,london-1,frankfurt-1,50000,0.008
+                 */
+                "text/csv": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Imported"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -16765,6 +18018,126 @@ export interface operations {
             };
         };
     };
+    publishers_export_retrieve: {
+        parameters: {
+            query: {
+                broker?: string;
+                correlation_key?: string;
+                name?: string;
+                /** @description `name`, `rate_per_s`, `topic__name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Words; each must appear in one of `name`, `topic.name`. */
+                search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                /** @description Whose objects. */
+                system: string;
+                topic?: string;
+                /** @description Before this time. */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A line for each object. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    publishers_import_create: {
+        parameters: {
+            query: {
+                /** @description Fields, separated by commas, that may name what is not there: it is created, too. Of publishers: `correlation_key`; other kinds have none. */
+                create_missing?: string;
+                /** @description Check everything and answer the same, but change nothing. */
+                dry_run?: boolean;
+                /** @description Why; kept in the history of every object. JSON may have it in the body. */
+                reason?: string;
+                /** @description The system whose objects the rows are. */
+                system: string;
+            };
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "rows": [
+                 *         {
+                 *           "name": "feed-handler-1",
+                 *           "topic": "quotes.eurusd",
+                 *           "broker": "london-1",
+                 *           "correlation_key": "market-open",
+                 *           "rate_per_s": 400
+                 *         }
+                 *       ],
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ImportBodyRequest"];
+                /**
+                 * @example name,topic,broker,correlation_key,rate_per_s
+                 *     feed-handler-1,quotes.eurusd,london-1,market-open,400
+                 */
+                "text/csv": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Imported"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     recomputation_firings_list: {
         parameters: {
             query?: {
@@ -18333,6 +19706,126 @@ export interface operations {
             };
         };
     };
+    slos_export_retrieve: {
+        parameters: {
+            query: {
+                name?: string;
+                /** @description `name`, `topic__name`, `quantity`, `target`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                quantity?: components["schemas"]["QuantityEnum"];
+                /** @description Words; each must appear in one of `name`, `topic.name`. */
+                search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                /** @description Whose objects. */
+                system: string;
+                topic?: string;
+                /** @description Before this time. */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A line for each object. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    slos_import_create: {
+        parameters: {
+            query: {
+                /** @description Fields, separated by commas, that may name what is not there: it is created, too. Of publishers: `correlation_key`; other kinds have none. */
+                create_missing?: string;
+                /** @description Check everything and answer the same, but change nothing. */
+                dry_run?: boolean;
+                /** @description Why; kept in the history of every object. JSON may have it in the body. */
+                reason?: string;
+                /** @description The system whose objects the rows are. */
+                system: string;
+            };
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "rows": [
+                 *         {
+                 *           "name": "quotes in 5 ms",
+                 *           "topic": "quotes.eurusd",
+                 *           "quantity": "delay_p99_s",
+                 *           "target": 0.005,
+                 *           "objective": 0.99,
+                 *           "window_s": 2592000
+                 *         }
+                 *       ],
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ImportBodyRequest"];
+                /**
+                 * @example name,topic,quantity,target,objective,window_s
+                 *     quotes in 5 ms,quotes.eurusd,delay_p99_s,0.005,0.99,2592000
+                 */
+                "text/csv": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Imported"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     streams_list: {
         parameters: {
             query?: {
@@ -18641,6 +20134,122 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    streams_export_retrieve: {
+        parameters: {
+            query: {
+                group?: string;
+                name?: string;
+                /** @description `number`, `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Words; each must appear in one of `name`. */
+                search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                /** @description Whose objects. */
+                system: string;
+                /** @description Before this time. */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A line for each object. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    streams_import_create: {
+        parameters: {
+            query: {
+                /** @description Fields, separated by commas, that may name what is not there: it is created, too. Of publishers: `correlation_key`; other kinds have none. */
+                create_missing?: string;
+                /** @description Check everything and answer the same, but change nothing. */
+                dry_run?: boolean;
+                /** @description Why; kept in the history of every object. JSON may have it in the body. */
+                reason?: string;
+                /** @description The system whose objects the rows are. */
+                system: string;
+            };
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "rows": [
+                 *         {
+                 *           "name": "stream-0",
+                 *           "number": 0,
+                 *           "group": "239.1.0.1"
+                 *         }
+                 *       ],
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ImportBodyRequest"];
+                /**
+                 * @example name,number,group
+                 *     stream-0,0,239.1.0.1
+                 */
+                "text/csv": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Imported"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -19495,6 +21104,127 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    subscribers_export_retrieve: {
+        parameters: {
+            query: {
+                broker?: string;
+                name?: string;
+                /** @description `name`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Words; each must appear in one of `name`, `description`. */
+                search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                /** @description Whose objects. */
+                system: string;
+                topic?: string;
+                /** @description Before this time. */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A line for each object. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    subscribers_import_create: {
+        parameters: {
+            query: {
+                /** @description Fields, separated by commas, that may name what is not there: it is created, too. Of publishers: `correlation_key`; other kinds have none. */
+                create_missing?: string;
+                /** @description Check everything and answer the same, but change nothing. */
+                dry_run?: boolean;
+                /** @description Why; kept in the history of every object. JSON may have it in the body. */
+                reason?: string;
+                /** @description The system whose objects the rows are. */
+                system: string;
+            };
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "rows": [
+                 *         {
+                 *           "name": "risk-engine",
+                 *           "broker": "frankfurt-1",
+                 *           "interests": [
+                 *             {
+                 *               "topic": "quotes.eurusd"
+                 *             }
+                 *           ]
+                 *         }
+                 *       ],
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ImportBodyRequest"];
+                /**
+                 * @example name,broker
+                 *     risk-engine,frankfurt-1
+                 */
+                "text/csv": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Imported"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {
@@ -20952,6 +22682,149 @@ export interface operations {
             };
         };
     };
+    topics_export_retrieve: {
+        parameters: {
+            query: {
+                delivery?: components["schemas"]["DeliveryEnum"];
+                name?: string;
+                /** @description `name`, `pattern`, `delivery`, `rate_min_per_s`, `rate_max_per_s`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                pattern?: components["schemas"]["PatternEnum"];
+                /** @description Words; each must appear in one of `name`, `description`. */
+                search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                source?: string;
+                stream?: string;
+                /** @description Whose objects. */
+                system: string;
+                /** @description Before this time. */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A line for each object. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    topics_import_create: {
+        parameters: {
+            query: {
+                /** @description Fields, separated by commas, that may name what is not there: it is created, too. Of publishers: `correlation_key`; other kinds have none. */
+                create_missing?: string;
+                /** @description Check everything and answer the same, but change nothing. */
+                dry_run?: boolean;
+                /** @description Why; kept in the history of every object. JSON may have it in the body. */
+                reason?: string;
+                /** @description The system whose objects the rows are. */
+                system: string;
+            };
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "rows": [
+                 *         {
+                 *           "name": "quotes.eurusd",
+                 *           "pattern": "one_to_many",
+                 *           "delivery": "best_effort",
+                 *           "rate_min_per_s": 10,
+                 *           "rate_max_per_s": 1000,
+                 *           "source": "london-1",
+                 *           "token_rate_per_s": 1100,
+                 *           "token_bucket": 50,
+                 *           "stream": "stream-0",
+                 *           "node_costs": [
+                 *             {
+                 *               "broker": "london-1",
+                 *               "resource": "cpu",
+                 *               "cost": 3
+                 *             },
+                 *             {
+                 *               "broker": "frankfurt-1",
+                 *               "resource": "cpu",
+                 *               "cost": 3
+                 *             }
+                 *           ],
+                 *           "link_costs": [
+                 *             {
+                 *               "link": "london-frankfurt",
+                 *               "cost": 1
+                 *             }
+                 *           ]
+                 *         }
+                 *       ],
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ImportBodyRequest"];
+                /**
+                 * @example name,pattern,delivery,rate_min_per_s,rate_max_per_s,source,token_rate_per_s,token_bucket,stream
+                 *     quotes.eurusd,one_to_many,best_effort,10,1000,london-1,1100,50,stream-0
+                 */
+                "text/csv": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Imported"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     topology_methods_list: {
         parameters: {
             query?: never;
@@ -21581,6 +23454,124 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             428: components["responses"]["Problem428"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    utility_functions_export_retrieve: {
+        parameters: {
+            query: {
+                kind?: components["schemas"]["UtilityFunctionKindEnum"];
+                name?: string;
+                /** @description `name`, `kind`, `updated_at`, `created_at`; `-` before it for descending, commas between several. Anything else is refused. */
+                ordering?: string;
+                /** @description Words; each must appear in one of `name`, `kind`. */
+                search?: string;
+                /** @description At this time or later. */
+                since?: string;
+                /** @description Whose objects. */
+                system: string;
+                /** @description Before this time. */
+                until?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A line for each object. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            406: components["responses"]["Problem406"];
+            503: components["responses"]["Problem503"];
+            /** @description The request failed, or was refused before it was read. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    utility_functions_import_create: {
+        parameters: {
+            query: {
+                /** @description Fields, separated by commas, that may name what is not there: it is created, too. Of publishers: `correlation_key`; other kinds have none. */
+                create_missing?: string;
+                /** @description Check everything and answer the same, but change nothing. */
+                dry_run?: boolean;
+                /** @description Why; kept in the history of every object. JSON may have it in the body. */
+                reason?: string;
+                /** @description The system whose objects the rows are. */
+                system: string;
+            };
+            header?: {
+                /** @description Any text that the account has not sent yet, such as a UUID. A repeat of the same method, address and body with it changes nothing and answers as the first did, with `Idempotency-Replayed: true`; another request with it is refused (`idempotency_key_reused`). Requests that failed are not remembered. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "rows": [
+                 *         {
+                 *           "name": "gold",
+                 *           "kind": "log",
+                 *           "parameters": {
+                 *             "weight": 20
+                 *           }
+                 *         }
+                 *       ],
+                 *       "reason": "Requested in CHG-1042."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ImportBodyRequest"];
+                /**
+                 * @example name,kind,parameters
+                 *     gold,log,"{""weight"": 20}"
+                 */
+                "text/csv": string;
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Imported"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            406: components["responses"]["Problem406"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
             /** @description The request failed, or was refused before it was read. */
             default: {

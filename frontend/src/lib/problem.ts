@@ -1,6 +1,7 @@
 /** Errors of the API are RFC 9457 problem documents; everything else becomes one. */
 
-export type FieldProblem = { field: string; message: string };
+/** `line`: where it stands in a table that was sent. */
+export type FieldProblem = { field: string; message: string; line?: number };
 
 export type Problem = {
   status: number;
@@ -8,6 +9,8 @@ export type Problem = {
   title: string;
   detail: string;
   errors: FieldProblem[];
+  /** How many there are beside those. */
+  moreErrors?: number;
 };
 
 export class ProblemError extends Error {
@@ -27,10 +30,10 @@ function fieldProblems(value: unknown): FieldProblem[] {
   if (!Array.isArray(value)) return [];
   return value.flatMap((entry: unknown) => {
     if (typeof entry !== "object" || entry === null) return [];
-    const { field, message } = entry as Record<string, unknown>;
-    return typeof message === "string"
-      ? [{ field: typeof field === "string" ? field : "", message }]
-      : [];
+    const { field, message, line } = entry as Record<string, unknown>;
+    if (typeof message !== "string") return [];
+    const place = typeof line === "number" ? { line } : {};
+    return [{ field: typeof field === "string" ? field : "", message, ...place }];
   });
 }
 
@@ -49,6 +52,7 @@ export function problemFrom(status: number, body: unknown): Problem {
         : `The server answered ${status}.`,
     ),
     errors: fieldProblems(given.errors),
+    ...(typeof given.more_errors === "number" ? { moreErrors: given.more_errors } : {}),
   };
 }
 

@@ -19,6 +19,12 @@ export const problem = (status: number, code: string, detail: string, errors: un
   body: { type: `urn:weir:problem:${code}`, title: "Refused", status, code, detail, errors },
 });
 
+function bodyOf(request: Request, text: string): unknown {
+  if (text === "") return null;
+  const json = request.headers.get("Content-Type")?.includes("json") ?? true;
+  return json ? (JSON.parse(text) as unknown) : text;
+}
+
 /** Answers by "METHOD /path"; what is not listed fails the test by its name. */
 export function serve(answers: Record<string, Answer>): Asked[] {
   const asked: Asked[] = [];
@@ -31,7 +37,7 @@ export function serve(answers: Record<string, Answer>): Asked[] {
       path: url.pathname,
       query: url.searchParams,
       headers: request.headers,
-      body: text === "" ? null : (JSON.parse(text) as unknown),
+      body: bodyOf(request, text),
     };
     asked.push(one);
     const found = answers[`${one.method} ${one.path}`];

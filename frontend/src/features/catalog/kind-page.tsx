@@ -1,13 +1,16 @@
 /** The list of one kind of object: search, filter, sort, page; one page for all twelve kinds. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { useNavigate, useParams } from "react-router";
 
 import { DESCRIPTORS } from "./descriptors";
+import { ImportDialog, isImported } from "./import-dialog";
 
-import { catalogList, type CatalogKind } from "@/api/catalog";
+import { catalogList, exportAddress, type CatalogKind } from "@/api/catalog";
 import { keys } from "@/api/query-keys";
 import { useSystem } from "@/api/systems";
 import { Command } from "@/components/ui/command";
+import { Icon } from "@/components/ui/icons";
 import { ListPanel } from "@/components/ui/list-panel";
 import { FilterSelect, useListAddress } from "@/components/ui/list-tools";
 import { PageHead } from "@/components/ui/page";
@@ -33,6 +36,7 @@ export default function KindPage() {
 function KindList({ system, kind }: { system: string; kind: CatalogKind }) {
   useCurrentSystemIs(system);
   const navigate = useNavigate();
+  const [importing, setImporting] = useState(false);
   const words = KINDS[kind];
   const descriptor = DESCRIPTORS[kind];
   const filters = descriptor.filters ?? [];
@@ -65,11 +69,24 @@ function KindList({ system, kind }: { system: string; kind: CatalogKind }) {
         crumbs={[{ label: owner.data?.name ?? "System", to: to.topology(system) }]}
         tabs={sectionTabs(system, words.section)}
         commands={
-          mayAdd ? (
-            <Command primary icon="plus" onClick={create}>
-              New {words.one}
-            </Command>
-          ) : null
+          <>
+            {isImported(kind) ? (
+              <a className="btn" href={exportAddress(kind, system)} download={`${kind}.csv`}>
+                <Icon name="download" small />
+                Export CSV
+              </a>
+            ) : null}
+            {mayAdd && isImported(kind) ? (
+              <Command icon="upload" onClick={() => setImporting(true)}>
+                Import CSV
+              </Command>
+            ) : null}
+            {mayAdd ? (
+              <Command primary icon="plus" onClick={create}>
+                New {words.one}
+              </Command>
+            ) : null}
+          </>
         }
         plainFacts={
           <span>
@@ -78,6 +95,14 @@ function KindList({ system, kind }: { system: string; kind: CatalogKind }) {
           </span>
         }
       />
+      {mayAdd && owner.data ? (
+        <ImportDialog
+          system={owner.data}
+          kind={kind}
+          open={importing}
+          onClose={() => setImporting(false)}
+        />
+      ) : null}
       <div className="main">
         <ListPanel
           title={title}

@@ -1,0 +1,136 @@
+/** What an import would do, or why it would do nothing. */
+import type { Imported } from "@/api/catalog";
+import type { System } from "@/api/systems";
+import { valueText } from "@/components/ui/audit-trail";
+import { Note } from "@/components/ui/dialogs";
+import { Scroll } from "@/components/ui/scroll";
+import { countText, fixed } from "@/lib/numbers";
+import { problemOf } from "@/lib/problem";
+import { fieldWord, plainWords } from "@/lib/words";
+
+const HEIGHT = 260;
+
+export function ImportRefusal({ error }: { error: unknown }) {
+  const problem = problemOf(error);
+  if (problem.errors.length === 0) return <Note tone="bad">{problem.detail}</Note>;
+  const more = problem.moreErrors ?? 0;
+  const count = problem.errors.length + more;
+  return (
+    <>
+      <Note tone="bad">
+        {countText(count, "error")}: nothing is imported. Correct the table and give it again.
+      </Note>
+      <Scroll label="Errors" maxHeight={HEIGHT}>
+        <table className="diff" aria-label="Errors">
+          <thead>
+            <tr>
+              <th scope="col">Where</th>
+              <th scope="col">What is wrong</th>
+            </tr>
+          </thead>
+          <tbody>
+            {problem.errors.map(({ field, message, line }, index) => (
+              <tr key={index}>
+                <td>
+                  {[line === undefined ? "" : `Line ${line}`, field].filter(Boolean).join(", ") ||
+                    "Table"}
+                </td>
+                <td>{message}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+      {more > 0 ? <p className="muted">{countText(more, "more error")} not shown.</p> : null}
+    </>
+  );
+}
+
+type Row = Imported["rows"][number];
+
+/** One line for each object that is new, and for each field that changes. */
+const linesOf = (row: Row) =>
+  row.before === null || row.after === null
+    ? [
+        {
+          name: row.name,
+          field: "new",
+          before: "",
+          after: Object.entries(row.after ?? {})
+            .filter(([field, value]) => field !== "name" && !isNothing(value))
+            .map(([field, value]) => `${fieldWord(field)} ${valueText(value)}`)
+            .join(", "),
+        },
+      ]
+    : Object.keys(row.after).map((field, index) => ({
+        name: index === 0 ? row.name : "",
+        field: fieldWord(field),
+        before: valueText(row.before?.[field]),
+        after: valueText(row.after?.[field]),
+      }));
+
+const isNothing = (value: unknown): boolean =>
+  value === null || value === "" || value === false || (Array.isArray(value) && !value.length);
+
+export function ImportPreview({
+  result,
+  stale,
+  now,
+}: {
+  result: Imported;
+  /** The next answer is on its way. */
+  stale: boolean;
+  now: System;
+}) {
+  const changes = result.created + result.changed;
+  const hidden = changes - result.rows.length;
+  return (
+    <div className={stale ? "isstale" : undefined}>
+      <p>
+        <b>{fixed(result.created)}</b> new, <b>{fixed(result.changed)}</b> changed,{" "}
+        {fixed(result.unchanged)} unchanged
+        {changes > 0 ? (
+          <span className="muted">
+            {" "}
+            · model v{fixed(now.model_version)} → v{fixed(result.model_version)}
+          </span>
+        ) : (
+          ": the system is as the table says."
+        )}
+      </p>
+      {result.also.length > 0 ? (
+        <p>
+          Also new: {countText(result.also_created, plainWords(result.also[0]?.kind ?? ""))} (
+          {result.also.map((one) => one.name).join(", ")})
+        </p>
+      ) : null}
+      {changes > 0 ? (
+        <Scroll label="Changes" maxHeight={HEIGHT}>
+          <table className="diff" aria-label="Changes">
+            <thead>
+              <tr>
+                <th scope="col">Object</th>
+                <th scope="col">Field</th>
+                <th scope="col">Before</th>
+                <th scope="col">After</th>
+              </tr>
+            </thead>
+            <tbody>
+              {result.rows.flatMap(linesOf).map((line, index) => (
+                <tr key={index}>
+                  <td>{line.name}</td>
+                  <td>{line.field}</td>
+                  <td className="b">{line.before}</td>
+                  <td className="a">{line.after}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scroll>
+      ) : null}
+      {hidden > 0 ? (
+        <p className="muted">{countText(hidden, "more object")} not shown here.</p>
+      ) : null}
+    </div>
+  );
+}
