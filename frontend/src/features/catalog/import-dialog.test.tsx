@@ -45,7 +45,7 @@ async function opened(answers: Parameters<typeof serve>[0]) {
   const asked = serve({ ...base, ...answers });
   const view = renderPage(<KindPage />, LIST, at("publishers"));
   await view.user.click(await screen.findByRole("button", { name: "Import CSV" }));
-  const dialog = await screen.findByRole("dialog", { name: "Import Publishers" });
+  const dialog = await screen.findByRole("dialog", { name: "Import publishers" });
   return { asked, dialog: within(dialog), ...view };
 }
 
@@ -64,7 +64,7 @@ describe("the import of a table", () => {
     expect(table.getAllByRole("row").map((row) => row.textContent)).toEqual([
       "ObjectFieldBeforeAfter",
       "p1rate, per second47.5",
-      "p2newtopic trades.eu, rate, per second 1",
+      "p2new: topic trades.eu, rate, per second 1",
     ]);
     expect(sent(asked, false)).toEqual([]);
     await user.type(dialog.getByLabelText(/^Reason/), "CHG-7");
@@ -103,7 +103,7 @@ describe("the import of a table", () => {
   it("sends a file as its bytes are, at once", async () => {
     const { asked, dialog, user } = await opened({ [IMPORT]: ok(imported()) });
     const file = new File(["\ufeffname\np1\n"], "mine.csv", { type: "text/csv" });
-    await user.upload(dialog.getByLabelText("CSV file"), file);
+    await user.upload(dialog.getByLabelText("Choose CSV file"), file);
     expect(await dialog.findByText("mine.csv is read.")).toBeInTheDocument();
     await dialog.findByRole("button", { name: "Import 2 changes" });
     // Reading the text took the mark of the bytes away.

@@ -1,6 +1,6 @@
 /** Import objects by name from a CSV: what would change is shown before it does. */
 import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useId, useRef, useState } from "react";
 
 import { ImportPreview, ImportRefusal } from "./import-result";
 
@@ -15,7 +15,7 @@ import { keys } from "@/api/query-keys";
 import type { System } from "@/api/systems";
 import { Command } from "@/components/ui/command";
 import { Dialog } from "@/components/ui/dialogs";
-import { CheckField, Field, TextArea, TextField } from "@/components/ui/fields";
+import { CheckField, TextArea, TextField } from "@/components/ui/fields";
 import { Loading } from "@/components/ui/panel";
 import { tell } from "@/components/ui/toast";
 import { KINDS } from "@/lib/kinds";
@@ -28,6 +28,10 @@ export const isImported = (kind: CatalogKind): boolean => kind !== "overlays";
 const MISSING: Partial<Record<CatalogKind, { field: string; words: string }>> = {
   publishers: { field: "correlation_key", words: "correlation keys" },
 };
+
+/** "Publishers" within a sentence; "SLOs" stays as it is. */
+const inText = (title: string): string =>
+  /^[A-Z]{2}/.test(title) ? title : title.charAt(0).toLowerCase() + title.slice(1);
 
 const PAUSE_MS = 500;
 
@@ -45,7 +49,7 @@ export function ImportDialog({
   onClose: () => void;
 }) {
   return (
-    <Dialog title={`Import ${KINDS[kind].many}`} open={open} onClose={onClose} wide>
+    <Dialog title={`Import ${inText(KINDS[kind].many)}`} open={open} onClose={onClose} wide>
       <ImportForm system={system} kind={kind} onClose={onClose} />
     </Dialog>
   );
@@ -96,9 +100,10 @@ function ImportForm({
   onClose: () => void;
 }) {
   const queries = useQueryClient();
-  const words = KINDS[kind];
+  const many = inText(KINDS[kind].many);
   const missing = MISSING[kind];
   const { source, text, file, paste, choose } = useSource();
+  const fileId = useId();
   const [create, setCreate] = useState(false);
   const [over, setOver] = useState(false);
   const [reason, setReason] = useState("");
@@ -135,7 +140,7 @@ function ImportForm({
         queries.invalidateQueries({ queryKey: keys.catalog.all }),
         queries.invalidateQueries({ queryKey: keys.systems.all }),
       ]);
-      tell(`Imported ${words.many.toLowerCase()}`, countsOf(done));
+      tell(`Imported ${many}`, countsOf(done));
       onClose();
     } catch (error) {
       setFailure(error);
@@ -158,7 +163,7 @@ function ImportForm({
       }}
     >
       <p className="muted">
-        Creates {words.many} whose names are new and changes those that differ; nothing is deleted.
+        Creates {many} whose names are new and changes those that differ; nothing is deleted.
         Columns that the table leaves out stay as they are. Begin with{" "}
         <a href={exportAddress(kind, system.id)} download={`${kind}.csv`}>
           what {system.name} has now
@@ -178,21 +183,24 @@ function ImportForm({
           take(event.dataTransfer.files[0]);
         }}
       >
-        <Field label="CSV file" hint={file ? `${file} is read.` : "Choose it or drop it here."}>
-          {(ids) => (
-            <input
-              {...ids}
-              type="file"
-              accept=".csv,.tsv,.txt,text/csv,text/plain"
-              data-autofocus
-              onChange={(event) => {
-                take(event.target.files?.[0]);
-                // The same file, saved again, can be chosen again.
-                event.target.value = "";
-              }}
-            />
-          )}
-        </Field>
+        <div className="filepick">
+          <input
+            id={fileId}
+            className="vh"
+            type="file"
+            accept=".csv,.tsv,.txt,text/csv,text/plain"
+            data-autofocus
+            onClick={(event) => {
+              // The same file, saved again, can be chosen again.
+              event.currentTarget.value = "";
+            }}
+            onChange={(event) => take(event.target.files?.[0])}
+          />
+          <label htmlFor={fileId} className="btn sm">
+            Choose CSV file
+          </label>
+          <span className="muted">{file ? `${file} is read.` : "or drop it here."}</span>
+        </div>
         <TextArea
           label="Or paste the table"
           required={false}

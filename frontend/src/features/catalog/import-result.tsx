@@ -48,26 +48,31 @@ export function ImportRefusal({ error }: { error: unknown }) {
 
 type Row = Imported["rows"][number];
 
-/** One line for each object that is new, and for each field that changes. */
-const linesOf = (row: Row) =>
-  row.before === null || row.after === null
-    ? [
-        {
-          name: row.name,
-          field: "new",
-          before: "",
-          after: Object.entries(row.after ?? {})
-            .filter(([field, value]) => field !== "name" && !isNothing(value))
-            .map(([field, value]) => `${fieldWord(field)} ${valueText(value)}`)
-            .join(", "),
-        },
-      ]
-    : Object.keys(row.after).map((field, index) => ({
-        name: index === 0 ? row.name : "",
-        field: fieldWord(field),
-        before: valueText(row.before?.[field]),
-        after: valueText(row.after?.[field]),
-      }));
+/** One line for an object that is new, and one for each field that changes. */
+function Lines({ row }: { row: Row }) {
+  const { name, before, after } = row;
+  if (before === null) {
+    const given = Object.entries(after ?? {})
+      .filter(([field, value]) => field !== "name" && !isNothing(value))
+      .map(([field, value]) => `${fieldWord(field)} ${valueText(value)}`);
+    return (
+      <tr>
+        <td>{name}</td>
+        <td className="a" colSpan={3}>
+          {given.length > 0 ? `new: ${given.join(", ")}` : "new"}
+        </td>
+      </tr>
+    );
+  }
+  return Object.keys(after ?? {}).map((field, index) => (
+    <tr key={field}>
+      <td>{index === 0 ? name : ""}</td>
+      <td>{fieldWord(field)}</td>
+      <td className="b">{valueText(before[field])}</td>
+      <td className="a">{valueText(after?.[field])}</td>
+    </tr>
+  ));
+}
 
 const isNothing = (value: unknown): boolean =>
   value === null || value === "" || value === false || (Array.isArray(value) && !value.length);
@@ -116,13 +121,8 @@ export function ImportPreview({
               </tr>
             </thead>
             <tbody>
-              {result.rows.flatMap(linesOf).map((line, index) => (
-                <tr key={index}>
-                  <td>{line.name}</td>
-                  <td>{line.field}</td>
-                  <td className="b">{line.before}</td>
-                  <td className="a">{line.after}</td>
-                </tr>
+              {result.rows.map((row) => (
+                <Lines key={row.name} row={row} />
               ))}
             </tbody>
           </table>
