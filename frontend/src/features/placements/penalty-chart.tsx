@@ -10,18 +10,22 @@ import { axisText, decimalsFor, fixed, UNKNOWN } from "@/lib/numbers";
 import { useWidth } from "@/lib/width";
 
 const HEIGHT = 316;
+/** Beside the sliders there is less width, and more height. */
+const NARROW = 720;
+const TALL = 420;
 const LEFT = 44;
 const RIGHT = 84;
 const TOP = 22;
 const BOTTOM = 52;
 /** Where a bar has less room than this, its words are in its tooltip and in the table alone. */
-const ROOM_FOR = { value: 30, verdict: 42, sentence: 64 };
+const ROOM_FOR = { value: 30, verdict: 42, sentence: 64, upright: 22 };
 const NAMES_SHOWN = 8;
 
 const names = ({ names: all }: SplitOption) =>
   all.slice(0, NAMES_SHOWN).join(", ") + (all.length > NAMES_SHOWN ? ", \u2026" : "");
 
-function Legend({ bars, slo }: { bars: readonly Bar[]; slo: boolean }) {
+/** All else is labelled where it stands. */
+function Legend() {
   return (
     <span className="legend">
       <span>
@@ -37,22 +41,6 @@ function Legend({ bars, slo }: { bars: readonly Bar[]; slo: boolean }) {
         </svg>
         bucket penalty
       </span>
-      {bars.some((bar) => bar.kind === "full") ? (
-        <span>
-          <svg width="12" height="12" aria-hidden="true">
-            <rect width="12" height="12" rx="2" fill="url(#ghosth)" />
-          </svg>
-          does not fit
-        </span>
-      ) : null}
-      {slo ? (
-        <span>
-          <svg width="18" height="8" aria-hidden="true">
-            <path d="M0 4H18" className="crs" />
-          </svg>
-          SLO
-        </span>
-      ) : null}
     </span>
   );
 }
@@ -71,9 +59,10 @@ export function PenaltyChart({
   const [box, width] = useWidth<HTMLDivElement>(800);
   const picture = useRef<SVGSVGElement>(null);
   const { bars, most, ticks, step, unit, slo } = chartOf(outcome);
+  const height = width < NARROW ? TALL : HEIGHT;
   const room = (width - LEFT - RIGHT) / Math.max(1, bars.length);
   const bar = Math.min(64, room * 0.6);
-  const y = (seconds: number) => TOP + (1 - seconds / most) * (HEIGHT - TOP - BOTTOM);
+  const y = (seconds: number) => TOP + (1 - seconds / most) * (height - TOP - BOTTOM);
   const x = (at: number) => LEFT + (at + 0.5) * room;
   const every = Math.ceil(24 / room);
   const rows = bars.map(({ option, verdict, kind }) => [
@@ -108,7 +97,7 @@ export function PenaltyChart({
     <ChartPanel
       title="Delay at p99 against number of brokers"
       sub={badge}
-      right={<Legend bars={bars} slo={slo !== null} />}
+      right={<Legend />}
       footer={<Why outcome={outcome} />}
       stale={waits}
       data={data}
@@ -119,7 +108,7 @@ export function PenaltyChart({
         <svg
           ref={picture}
           className="chart"
-          viewBox={`0 0 ${width} ${HEIGHT}`}
+          viewBox={`0 0 ${width} ${height}`}
           role="img"
           aria-label={`99th percentile of the delay by number of brokers${chosen ? `; chosen: ${tell(chosen)}` : ""}`}
         >
@@ -142,7 +131,7 @@ export function PenaltyChart({
                 x={x(at) - room * 0.44}
                 y="4"
                 width={room * 0.88}
-                height={HEIGHT - 10}
+                height={height - 10}
                 rx="6"
                 fill="var(--selected)"
               />
@@ -185,11 +174,13 @@ export function PenaltyChart({
               bar={one}
               x={x(at)}
               y={Math.max(TOP - 6, y(one.whole) - 6)}
+              middle={y(one.whole / 2)}
+              bottom={height}
               room={room}
               numbered={one.option.chosen || at % every === 0}
             />
           ))}
-          <text className="tf" x={width - RIGHT + 6} y={HEIGHT - 34}>
+          <text className="tf" x={width - RIGHT + 6} y={height - 34}>
             brokers
           </text>
           <text
@@ -286,12 +277,18 @@ function Words({
   bar: { option, kind, verdict, label },
   x,
   y,
+  middle,
+  bottom,
   room,
   numbered,
 }: {
   bar: Bar;
   x: number;
   y: number;
+  /** Of the bar. */
+  middle: number;
+  /** Of the drawing. */
+  bottom: number;
   room: number;
   numbered: boolean;
 }) {
@@ -303,14 +300,22 @@ function Words({
         <text className={chosen ? "tt halo onchosen" : "halo"} x={x} y={y} textAnchor="middle">
           {label}
         </text>
+      ) : kind !== "delay" && room >= ROOM_FOR.upright ? (
+        <text
+          className="halo"
+          transform={`translate(${x + 4} ${middle}) rotate(-90)`}
+          textAnchor="middle"
+        >
+          {label}
+        </text>
       ) : null}
       {numbered ? (
-        <text className={chosen ? "tt" : ""} x={x} y={HEIGHT - 34} textAnchor="middle">
+        <text className={chosen ? "tt" : ""} x={x} y={bottom - 34} textAnchor="middle">
           {fixed(option.brokers)}
         </text>
       ) : null}
       {chosen || room >= ROOM_FOR.verdict ? (
-        <text className="tf" x={x} y={HEIGHT - 19} textAnchor="middle">
+        <text className="tf" x={x} y={bottom - 19} textAnchor="middle">
           {verdict}
         </text>
       ) : null}

@@ -104,7 +104,8 @@ export function FreeBucket({ outcome }: { outcome: Outcome }) {
     );
   }
   const whole = Math.ceil(free - 1e-9);
-  const need = `${one.brokers === 1 ? "It" : "Each share"} needs ${significant(free / one.brokers, 3)} tokens at ${percentText(headroomOf(outcome), headroomOf(outcome) * 100 < 9.5 ? 1 : 0)} above the topic rate.`;
+  const headroom = headroomOf(outcome);
+  const need = `${one.brokers === 1 ? "It" : "Each share"} needs ${significant(free / one.brokers, 3)} tokens at ${percentText(headroom, headroom < 0.095 ? 1 : 0).replace(" ", "\u00a0")} above the topic rate.`;
   return (
     <>
       {refused}
