@@ -75,8 +75,12 @@ class PlacementShareSerializer(DelaysSerializer):
     publishers_today = serializers.IntegerField()
     rate_per_s = serializers.FloatField()
     rate_today_per_s = serializers.FloatField()
-    token_rate_per_s = serializers.FloatField(allow_null=True)
-    bucket = serializers.FloatField(allow_null=True)
+    token_rate_per_s = serializers.FloatField(
+        allow_null=True, help_text="Its part of the topic's tokens; null: it has none of the topic."
+    )
+    bucket = serializers.FloatField(
+        allow_null=True, help_text="Its part of the bucket, messages; null: none of the topic."
+    )
     below_one_token = serializers.BooleanField(
         help_text="Its bucket is below one token: every message waits for a whole one."
     )

@@ -8380,9 +8380,15 @@ export interface components {
             rate_per_s: number;
             /** Format: double */
             rate_today_per_s: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Its part of the topic's tokens; null: it has none of the topic.
+             */
             token_rate_per_s: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Its part of the bucket, messages; null: none of the topic.
+             */
             bucket: number | null;
             /** @description Its bucket is below one token: every message waits for a whole one. */
             below_one_token: boolean;

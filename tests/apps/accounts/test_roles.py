@@ -31,6 +31,7 @@ READ_ONLY = {
     "model-state",
     "overview",
     "optimizers",
+    "placement-methods",
     "processes",
     "telemetry",
     "topology-methods",
@@ -38,7 +39,7 @@ READ_ONLY = {
     "utility-kinds",
 }
 RUNS = {
-    *("calibrations", "runs", "allocations", "studies"),
+    *("calibrations", "runs", "allocations", "placements", "studies"),
     *("overlay-evaluations", "overlay-candidates", "overlay-transformations", "repairs"),
 }
 # Everybody reads them; one role changes them.

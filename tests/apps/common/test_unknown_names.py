@@ -29,6 +29,7 @@ def test_an_unknown_field_is_refused_and_the_likely_one_named(api: APIClient) ->
         ("plans", {"titel": "x"}, "titel"),
         ("allocations", {"sead": 1}, "sead"),
         ("overlay-evaluations", {"weights": {"per_mesage": 1}}, "weights.per_mesage"),
+        ("placements", {"drained": []}, "drained"),
         ("studies", {"nmae": "x"}, "nmae"),
     ],
 )
