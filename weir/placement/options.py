@@ -167,26 +167,33 @@ def options(
     """Return what each number of brokers costs, from a few below the fewest with room on.
 
     `stay`: the brokers of today come first, and whoever can keeps its own. `go_on(done, total)` is
-    called between two numbers; nothing more is looked at once it is False.
+    called between two numbers; once it is False, no more are looked at than one that fits needs.
     """
     order = broker_order(problem, stay=stay)
     out: list[Option] = []
     first = fewest_with_room(problem, order)
     counts = range(max(1, first - BELOW), min(len(order), first + BEYOND) + 1)
     for done, count in enumerate(counts):
-        if not go_on(done, len(counts)):
+        wanted = go_on(done, len(counts))
+        if not wanted and any(each.fits for each in out):
             break
-        chosen = order[:count]
-        only = with_brokers(problem, set(chosen))
-        places = assign(only, OVER_ALL, seed=seed, keep=False)
-        if stay:
-            places = with_fewest_moves(problem, places)
-        fits = bool((places != NOWHERE).all())
-        brokers = tuple(chosen)
-        out.append(
-            option(problem, brokers, places) if fits else Option(brokers=brokers, places=places)
-        )
+        out.append(over(problem, order[:count], stay=stay, seed=seed))
+    if counts and counts[-1] < len(order) and not any(each.fits for each in out):
+        # Whole publishers that hardly fit may need more brokers than their rates say.
+        out.append(over(problem, order, stay=stay, seed=seed))
     return out
+
+
+def over(problem: PlacementProblem, chosen: list[int], *, stay: bool, seed: int) -> Option:
+    """Return what these brokers cost; nothing is computed of the delays where they lack room."""
+    only = with_brokers(problem, set(chosen))
+    places = assign(only, OVER_ALL, seed=seed, keep=False)
+    if stay:
+        places = with_fewest_moves(problem, places)
+    brokers = tuple(chosen)
+    if (places == NOWHERE).any():
+        return Option(brokers=brokers, places=places)
+    return option(problem, brokers, places)
 
 
 def best(choices: list[Option], slo_p99_s: float | None) -> Option | None:

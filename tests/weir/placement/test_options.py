@@ -255,6 +255,19 @@ def test_looking_ends_when_it_is_enough() -> None:
     assert answer["status"] == "solved"
 
 
+def test_looking_does_not_end_before_one_has_fitted() -> None:
+    answer = explained_of(topic(), "srtm", {}, seed=0, go_on=lambda done, total: False)
+    assert [(row["brokers"], row["fits"]) for row in answer["curve"]] == [(1, False), (2, True)]
+    assert answer["status"] == "solved"
+
+
+def test_all_brokers_are_tried_where_fewer_hold_no_whole_publishers() -> None:
+    """Each broker holds one publisher, with nearly half of its room left."""
+    answer = solved(problem([55.0] * 30, [100.0] * 30))
+    assert answer["status"] == "solved"
+    assert [row["brokers"] for row in answer["curve"] if row["fits"]] == [30]
+
+
 def test_nothing_changed_changes_nothing() -> None:
     base = topic(today=3, groups=["g"] * 50 + [None] * 50)
     assert solved(changed(base, WhatIf())) == solved(base)

@@ -12,13 +12,17 @@ import { countText, fixed, percentText, rateText, UNKNOWN } from "@/lib/numbers"
 const unknown = <span className="faint">{UNKNOWN}</span>;
 
 function Mode({ part }: { part: Part }) {
-  if (part.rate_per_s === 0) return <Badge>closed</Badge>;
+  if (part.rate_per_s === 0) return (
+      <Badge tone="idle" icon="ban" title="Nothing of the topic may enter here.">
+        closed
+      </Badge>
+    );
   return part.mode === "count" ? (
-    <Badge tone="waits" title="What exceeds the part passes, and is counted.">
+    <Badge tone="waits" icon="hourglass" title="What exceeds the part passes, and is counted.">
       only counted
     </Badge>
   ) : (
-    <Badge tone="good" title="What exceeds the part waits.">
+    <Badge tone="good" icon="check" title="What exceeds the part waits.">
       enforced
     </Badge>
   );
