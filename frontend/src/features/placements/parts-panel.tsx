@@ -12,7 +12,8 @@ import { countText, fixed, percentText, rateText, UNKNOWN } from "@/lib/numbers"
 const unknown = <span className="faint">{UNKNOWN}</span>;
 
 function Mode({ part }: { part: Part }) {
-  if (part.rate_per_s === 0) return (
+  if (part.rate_per_s === 0)
+    return (
       <Badge tone="idle" icon="ban" title="Nothing of the topic may enter here.">
         closed
       </Badge>
