@@ -119,9 +119,10 @@ def observed(plain: Mapping[str, Any]) -> dict[str, Any] | None:
     known = _object(given, "observed")
     _text(known.get("version", ""), "observed.version")
     number(known.get("number", 0), "observed.number")
-    for flow, gate in _table(known, "gates"):
-        for part in ("rate_per_s", "burst"):
-            _amount(_object(gate, flow).get(part), f"{flow}.{part}")
+    for table, amounts in (("gates", ("rate_per_s", "burst")), ("buckets", ("rate_per_s", "size"))):
+        for path, value in _table(known, table):
+            for name in amounts:
+                _amount(_object(value, path).get(name), f"{path}.{name}")
     for name in ("limits", "admitted", "waiting"):
         for path, value in _table(known, name):
             _whole(value, path)

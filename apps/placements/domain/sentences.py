@@ -148,13 +148,18 @@ def plan_reasons(
             "Nothing is held: each broker counts what its part would hold and how long, on the "
             "page of the placement. Plan it again to enforce it."
         )
+    elif not reliable:
+        sentences.append(
+            f"{flow} is best effort: what waits for its part beyond a short queue is shed, and "
+            "counted as such."
+        )
     if closing:
         refused = f"{flow} enters at {named(closing)} no more"
         sentences.append(
             f"{refused}: reliable messages that were acknowledged there and not handed on wait "
             "there. Let its publishers leave and let it drain first."
             if reliable
-            else f"{refused}: messages that wait there are lost."
+            else f"{refused}: what waits there is lost."
         )
     return tuple(sentences)
 

@@ -28,6 +28,14 @@ class GateSerializer(serializers.Serializer[dict[str, Any]]):
     burst = serializers.FloatField()
 
 
+class BucketSerializer(serializers.Serializer[dict[str, Any]]):
+    """Describe a broker's part of the token bucket of a topic that enters at several brokers."""
+
+    rate_per_s = serializers.FloatField(help_text="0: nothing of the topic enters there.")
+    size = serializers.FloatField(help_text="Tokens that the part holds.")
+    count_only = serializers.BooleanField(help_text="What exceeds it passes, and is counted.")
+
+
 class ObservedSerializer(serializers.Serializer[dict[str, Any]]):
     """Describe what is in force at the broker, as its agent observes it."""
 
@@ -36,6 +44,9 @@ class ObservedSerializer(serializers.Serializer[dict[str, Any]]):
         required=False, default=0, help_text="Number of the document that the agent enforces."
     )
     gates = serializers.DictField(child=GateSerializer())
+    buckets = serializers.DictField(
+        child=BucketSerializer(), default=dict, help_text="By topic: parts of buckets in force."
+    )
     limits = serializers.DictField(child=serializers.IntegerField())
     admitted = serializers.DictField(child=serializers.IntegerField())
     waiting = serializers.DictField(child=serializers.IntegerField())

@@ -4631,6 +4631,21 @@ export interface components {
             publish_rate_max_per_s?: number | null;
             capacities: components["schemas"]["BrokerCapacityRequest"][];
         };
+        /** @description A broker's part of the token bucket of a topic that enters at several brokers. */
+        Bucket: {
+            /**
+             * Format: double
+             * @description 0: nothing of the topic enters there.
+             */
+            rate_per_s: number;
+            /**
+             * Format: double
+             * @description Tokens that the part holds.
+             */
+            size: number;
+            /** @description What exceeds it passes, and is counted. */
+            count_only: boolean;
+        };
         /** @description How far measurements may correct a system's model. */
         CalibrationSettings: {
             /** Format: uuid */
@@ -6788,6 +6803,10 @@ export interface components {
             number: number;
             gates: {
                 [key: string]: components["schemas"]["Gate"];
+            };
+            /** @description By topic: parts of buckets in force. */
+            buckets?: {
+                [key: string]: components["schemas"]["Bucket"];
             };
             limits: {
                 [key: string]: number;

@@ -40,6 +40,11 @@ def report(**members: Any) -> dict[str, Any]:
         (messages.reports, report(detail="\x00"), "reports[0].detail"),
         (messages.observed, {"observed": []}, "observed"),
         (messages.observed, {"observed": {"gates": []}}, "observed.gates"),
+        (
+            messages.observed,
+            {"observed": {"buckets": {"f": {"rate_per_s": 1}}}},
+            "observed.buckets.f.size",
+        ),
         (messages.observed, {"observed": {"gates": {"f": 1}}}, "observed.gates.f"),
         (
             messages.observed,
@@ -84,7 +89,11 @@ def path_of_refusal(read, plain) -> str | None:
     return None
 
 
-@given(members=st.dictionaries(st.sampled_from(["gates", "limits", "links", "version"]), ANYTHING))
+@given(
+    members=st.dictionaries(
+        st.sampled_from(["buckets", "gates", "limits", "links", "version"]), ANYTHING
+    )
+)
 def test_what_is_taken_of_an_observation_can_be_stored(members):
     try:
         kept = messages.observed({"observed": members})

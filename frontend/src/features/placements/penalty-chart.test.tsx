@@ -15,7 +15,7 @@ const ms = (p99: number, processing = 0.4) => ({
 });
 const none = { p99_s: null, processing_p99_s: null, penalty_s: null };
 const draw = (shown: Outcome) =>
-  renderUi(<PenaltyChart name="L-4" outcome={shown} badge={undefined} waits={false} />);
+  renderUi(<PenaltyChart name="L-4" outcome={shown} waits={false} />);
 
 describe("the penalty chart", () => {
   it("tells chosen, meets, misses and what does not fit, in words and in a table", () => {

@@ -48,12 +48,10 @@ function Legend() {
 export function PenaltyChart({
   name,
   outcome,
-  badge,
   waits,
 }: {
   name: string;
   outcome: Outcome;
-  badge: React.ReactNode;
   waits: boolean;
 }) {
   const [box, width] = useWidth<HTMLDivElement>(800);
@@ -96,7 +94,6 @@ export function PenaltyChart({
   return (
     <ChartPanel
       title="Delay at p99 against number of brokers"
-      sub={badge}
       right={<Legend />}
       footer={<Why outcome={outcome} />}
       stale={waits}

@@ -122,7 +122,7 @@ export function PlacementHead({
   );
 }
 
-export function WhatIfBadge() {
+function WhatIfBadge() {
   return (
     <Badge tone="waits" icon="half" title="Changed by the sliders; nothing of it is stored.">
       What if

@@ -176,7 +176,7 @@ describe("what if", () => {
     await waitFor(() => expect(figure("p99, predicted").getByText("0.44")).toBeInTheDocument());
     expect(figure("p99, predicted").getByText("\u22120.24")).toBeInTheDocument();
     expect(figure("Publishers that move").getByText("\u2212334")).toBeInTheDocument();
-    expect(screen.getAllByText("What if", { selector: ".badge" })).toHaveLength(2);
+    expect(screen.getAllByText("What if", { selector: ".badge" })).toHaveLength(1);
     expect(panel("Publishers that move").getByText("of L-4 as stored, 334")).toBeInTheDocument();
     fireEvent.change(slider(/^Topic rate/), { target: { value: "120000" } });
     fireEvent.change(slider(/^SLO/), { target: { value: "0.5" } });

@@ -9,7 +9,7 @@ import { GroupsPanel } from "./groups-panel";
 import { MovesPanel } from "./moves-panel";
 import { PartsPanel } from "./parts-panel";
 import { PenaltyChart } from "./penalty-chart";
-import { PlacementHead, WhatIfBadge } from "./placement-head";
+import { PlacementHead } from "./placement-head";
 import { noRoom } from "./sentences";
 import { useWhatIf } from "./use-what-if";
 import { WhatIfPanel } from "./what-if-panel";
@@ -55,12 +55,7 @@ function PlacementView({ placement }: { placement: PlacementDetail }) {
         <Figures outcome={outcome} stored={isOn ? stored : null} name={name} />
         <div className="cols c-8-4 c-place">
           <div className="stack">
-            <PenaltyChart
-              name={name}
-              outcome={outcome}
-              badge={isOn ? <WhatIfBadge /> : undefined}
-              waits={waits}
-            />
+            <PenaltyChart name={name} outcome={outcome} waits={waits} />
             <BrokersPanel
               name={name}
               outcome={outcome}
