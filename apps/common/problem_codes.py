@@ -63,6 +63,11 @@ PROBLEM_CODES: dict[str, tuple[int, str]] = {
     "unknown_class": (404, "The allocation has no class of this name."),
     "no_route": (409, "Messages cannot reach a consumer class; the detail says what is missing."),
     "nothing_to_optimize": (409, "The model lacks what the computation is about."),
+    "enforced_already": (
+        409,
+        "Parts of the bucket are enforced; counting would lift them.",
+    ),
+    "not_carried": (409, "Agents do not carry the topic yet; bring the model into force first."),
     "nothing_to_place": (409, "Topic or brokers lack what a placement needs, as the detail says."),
     "nothing_to_start": (409, "All of it is computed, or being computed."),
     "nothing_to_compare": (404, "There is no earlier allocation."),
