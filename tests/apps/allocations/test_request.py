@@ -188,7 +188,6 @@ class TestProblemThatComesWithTheRequest:
             (("classes", 3), "utility", {"kind": "magic"}, "classes[3].utility.kind"),
             (("classes", 3), "utility", {"kind": "log", "weight": -1}, "classes[3].utility.weight"),
             (("classes", 3), "colour", "red", "classes[3]"),
-            (("classes", 3), "id", "x\x00y", "classes[3].id"),
             (("classes", 3), "id", "x" * 5000, "classes[3].id"),
             (("classes", 3), "population_max", 10**30, "classes[3].population_max"),
         ],
@@ -202,6 +201,14 @@ class TestProblemThatComesWithTheRequest:
         assert answer.json()["code"] == "invalid_problem"
         assert fields(answer)[0].startswith(path), fields(answer)
         assert path in answer.json()["detail"]
+        assert rows() == before
+
+    def test_a_null_character_is_refused_where_it_is(self, api, db):
+        problem = golden_problem()
+        problem["classes"][3]["id"] = "x\x00y"
+        before = rows()
+        answer = solve(api, problem)
+        assert (answer.status_code, fields(answer)) == (400, ["problem.classes[3].id"])
         assert rows() == before
 
     def test_infinite_number_is_named(self, api, db):
