@@ -1,7 +1,8 @@
 """Read JSON of callers so that every accepted value can be stored and answered.
 
 It rejects, besides malformed JSON, numbers that are not finite, values nested too deeply, and text
-with half of a surrogate pair, which neither Postgres nor an answer in UTF-8 can hold.
+that Postgres cannot hold: null characters, and halves of surrogate pairs, which no answer in UTF-8
+can hold either.
 """
 
 import json
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 DEEPEST = 64
-_MAYBE_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+_MAYBE_NO_TEXT = re.compile(rb"\\u(?:[dD][89a-fA-F]|0000)")
 
 
 class UnreadableJson(ValueError):
@@ -33,10 +34,12 @@ def read_json(raw: bytes) -> Any:
         raise UnreadableJson(f"This is not JSON: {error}") from None
     if _deeper_than(value, DEEPEST):
         raise UnreadableJson(f"The JSON is nested more than {DEEPEST} levels deep.")
-    if _MAYBE_HALF.search(raw):
+    if _MAYBE_NO_TEXT.search(raw):
         for path, text in _texts(value, ""):
             if not _whole(text):
                 raise UnreadableJson("Holds half of a surrogate pair; send whole characters.", path)
+            if "\0" in text:
+                raise UnreadableJson("Holds a null character; leave it out.", path)
     return value
 
 
@@ -69,7 +72,7 @@ def _texts(value: Any, path: str) -> Iterator[tuple[str, str]]:
     elif isinstance(value, dict):
         for key, inner in value.items():
             yield path, key
-            name = key if _whole(key) else ""
+            name = key if _whole(key) and "\0" not in key else ""
             yield from _texts(inner, f"{path}.{name}" if path else name)
 
 

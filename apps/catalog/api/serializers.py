@@ -19,7 +19,7 @@ from apps.catalog.models import (
     TopicNodeCost,
     UtilityFunction,
 )
-from apps.catalog.selectors.request_response import class_problem, topic_problems
+from apps.catalog.selectors.request_response import class_problem, differs, topic_problems
 from apps.systems.api.entities import EntitySerializer, Reference, RowSerializer
 from apps.topology.api.views import check_resources
 from apps.topology.models import Broker, Link
@@ -224,7 +224,7 @@ class ConsumerClassSerializer(EntitySerializer[ConsumerClass]):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
         system = attrs.get("system") or getattr(self.instance, "system", None)
-        if {"topic", "utility"} & attrs.keys():
+        if differs(self.instance, attrs, "topic", "utility"):
             topic = attrs.get("topic") or getattr(self.instance, "topic", None)
             utility = attrs.get("utility") or getattr(self.instance, "utility", None)
             message = class_problem(topic, utility) if topic and utility else None

@@ -13,6 +13,7 @@ from typing import Any
 
 from apps.catalog.domain.curves import RateRange, rate_range
 from apps.catalog.models import Pattern, Topic, UtilityFunction
+from apps.systems.models import Entity
 from weir.errors import InvalidProblem
 from weir.utility import utility_from_dict
 
@@ -106,10 +107,18 @@ def range_problems(
     return problems
 
 
+def differs(stored: Entity | None, values: dict[str, Any], *names: str) -> bool:
+    """Return whether an edit gives one of the columns another value; a new object has none yet."""
+    return any(
+        name in values and (stored is None or getattr(stored, name) != values[name])
+        for name in names
+    )
+
+
 def topic_problems(topic: Topic | None, values: dict[str, Any]) -> list[RangeProblem]:
     """Return the problems of a topic as an edit would leave it; none where the edit leaves rates
-    and pattern."""
-    if topic is None or not {"rate_min_per_s", "rate_max_per_s", "pattern"} & values.keys():
+    and pattern as they are, whoever made them so."""
+    if topic is None or not differs(topic, values, "rate_min_per_s", "rate_max_per_s", "pattern"):
         return []
     if values.get("pattern", topic.pattern) != Pattern.REQUEST_RESPONSE:
         return []

@@ -7,7 +7,7 @@ from typing import IO, Any
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from rest_framework.exceptions import ParseError, ValidationError
-from rest_framework.parsers import BaseParser, JSONParser
+from rest_framework.parsers import JSONParser
 from rest_framework.renderers import JSONRenderer
 
 from apps.common.json_reader import UnreadableJson, read_json
@@ -15,14 +15,28 @@ from apps.common.json_reader import UnreadableJson, read_json
 CHARSET = re.compile(r"charset=\"?([\w.:-]+)", re.IGNORECASE)
 
 
-class JsonBody(JSONParser):
-    """Read JSON with the one reader; a body that is too large is rejected while it is read.
+class KeptBody(JSONParser):
+    """Base of all parsers: idempotency keys are bound to the bytes of the body.
 
-    A JSONParser, so that the framework keeps the body: idempotency keys are bound to its bytes.
+    The framework keeps them for a JSONParser alone. With a session it reads the body before a view
+    runs: its check against forged requests looks for a token in there.
     """
 
-    media_type = "application/json"
     renderer_class = JSONRenderer
+
+    def raw(self, stream: IO[Any]) -> bytes:
+        """Return the bytes. Raises RequestDataTooBig."""
+        most: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        raw: bytes = stream.read(most + 1)
+        if len(raw) > most:
+            raise RequestDataTooBig
+        return raw
+
+
+class JsonBody(KeptBody):
+    """Read JSON with the one reader; a body that is too large is rejected while it is read."""
+
+    media_type = "application/json"
 
     def parse(
         self,
@@ -30,19 +44,15 @@ class JsonBody(JSONParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
-        most: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-        raw = stream.read(most + 1)
-        if len(raw) > most:
-            raise RequestDataTooBig
         try:
-            return read_json(raw)
+            return read_json(self.raw(stream))
         except UnreadableJson as error:
             if error.path:
                 raise ValidationError({error.path: error.message}) from error
             raise ParseError(error.message) from error
 
 
-class CsvBody(BaseParser):
+class CsvBody(KeptBody):
     """Read a table as text; which columns there are, its view knows."""
 
     media_type = "text/csv"
@@ -54,10 +64,7 @@ class CsvBody(BaseParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> str:
         """Return the text. Raises ValidationError that names the encoding to use."""
-        most: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-        raw: bytes = stream.read(most + 1)
-        if len(raw) > most:
-            raise RequestDataTooBig
+        raw = self.raw(stream)
         said = CHARSET.search(media_type or "")
         if said and said[1].lower() not in ("utf-8", "utf8"):
             raise ValidationError(f"Send UTF-8, not {said[1]}.")

@@ -5,6 +5,7 @@ alarms; the feed handlers of all venues send to one tape, which is to be placed.
 from one seed, so that the system is the same on every machine.
 """
 
+import math
 import random
 from dataclasses import dataclass, field
 from typing import Any
@@ -179,7 +180,7 @@ KINDS = {
     "fleet": Kind(
         title="Commands to vehicles and their answers",
         rate_min=34,
-        rate_max=204,
+        rate_max=203.7,
         delivery="reliable",
         delay_p99_s=0.25,
         tiers=(("gold", "command", 1),),
@@ -313,7 +314,9 @@ class _Loader:
     def publishers(self, name: str, kind: Kind, key: CorrelationKey | None) -> None:
         topic = self.topics[name]
         for index in range(kind.publishers):
-            share = self.chance.uniform(0.5, 1.5) * kind.rate_max / (2 * kind.publishers)
+            # What they send is drawn from whole rates.
+            rate = math.ceil(kind.rate_max)
+            share = self.chance.uniform(0.5, 1.5) * rate / (2 * kind.publishers)
             self.drafts.add(
                 Publisher,
                 name=f"{name}/{index + 1}",

@@ -246,7 +246,8 @@ class ImportedViewSet(EntityViewSet[E], Generic[E]):
         return names
 
     def _rows(self, request: Request, system: System) -> tuple[list[Given], str]:
-        if (request.content_type or "").startswith(CsvBody.media_type):
+        # Of the parsers one reads text; its type may be in capitals, or "text/*".
+        if (request.content_type or "").lower().startswith("text/"):
             # The framework reads no body of length 0.
             text = str(request.data or "")
             rows, reason = read_table(text, columns_of(self.get_serializer(), system)), ""

@@ -17,6 +17,7 @@ from rest_framework import serializers
 
 from apps.common.api.forms import no_such
 from apps.common.errors import FieldError
+from apps.common.json_reader import UnreadableJson, read_json
 from apps.systems.api.entities import Reference
 from apps.systems.models import Entity, System
 from apps.systems.services import Given, rows_refused
@@ -90,9 +91,9 @@ class Column:
             return self._empty()
         if isinstance(self.field, serializers.DictField):
             try:
-                return json.loads(text)
-            except ValueError as error:
-                raise ValueError(f"This is not JSON: {error}") from None
+                return read_json(text.encode())
+            except UnreadableJson as error:
+                raise ValueError(str(error)) from None
         number = self.resource or isinstance(
             self.field, serializers.FloatField | serializers.IntegerField
         )

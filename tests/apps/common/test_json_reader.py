@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from apps.common.json_reader import DEEPEST, UnreadableJson, read_json
 
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | TEXTS,
     lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner),
@@ -38,6 +38,24 @@ def test_half_a_pair_is_refused_where_it_is(raw: bytes, path: str) -> None:
         read_json(raw)
     assert caught.value.path == path
     str(caught.value).encode()
+
+
+@pytest.mark.parametrize(
+    ("raw", "path"),
+    [
+        (rb'"\u0000"', ""),
+        (rb'{"rows": [{"name": "a\u0000x"}]}', "rows[0].name"),
+        (rb'{"a": {"\u0000": {"b": "\u0000"}}}', "a"),
+    ],
+)
+def test_a_null_character_is_refused_where_it_is(raw: bytes, path: str) -> None:
+    with pytest.raises(UnreadableJson, match="null character") as caught:
+        read_json(raw)
+    assert caught.value.path == path
+
+
+def test_what_only_looks_like_a_null_character_is_text() -> None:
+    assert read_json(rb'"\\u0000"') == r"\u0000"
 
 
 def test_a_whole_pair_is_a_letter() -> None:

@@ -116,7 +116,7 @@ def test_impossible_number_is_refused_on_edit_too(api, world: World, path, membe
         ("utility-functions", {"kind": "magic"}, "kind"),
         ("utility-functions", {"parameters": {"weight": -1}}, "parameters"),
         ("utility-functions", {"parameters": {"weight": 1, "colour": "red"}}, "parameters"),
-        ("utility-functions", {"parameters": {"weight": "\x00"}}, "parameters"),
+        ("utility-functions", {"parameters": {"weight": "\x00"}}, "parameters.weight"),
         ("utility-functions", {"parameters": []}, "parameters"),
     ],
 )

@@ -1,14 +1,24 @@
 """Many objects are created and changed by name as one edit, from JSON and from CSV."""
 
+import json
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from rest_framework.test import APIClient
 
 from apps.accounts.domain.roles import Role
+from apps.accounts.models import User
 from apps.audit.models import AuditEntry
-from apps.catalog.models import ConsumerClass, CorrelationKey, Publisher, Stream, Topic
+from apps.catalog.models import (
+    ConsumerClass,
+    CorrelationKey,
+    Publisher,
+    Stream,
+    Topic,
+    UtilityFunction,
+)
 from apps.systems.models import System
 from apps.topology.models import Broker
 from tests.factories.kinds import KINDS, Kind, World, make_world
@@ -296,6 +306,83 @@ def test_a_repeat_with_the_same_key_answers_as_before(api: Any, world: World) ->
     assert again.json() == first.json()
     other = send(api, world, PUBLISHERS, key="k", reason="another")
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+
+
+def test_a_browser_repeats_with_the_same_key(admin: User, world: World) -> None:
+    """The check against forged requests reads the body before the view does."""
+    browser = APIClient(enforce_csrf_checks=True)
+    browser.force_login(admin)
+    token = browser.get("/api/v1/session").json()["csrf_token"]
+    browser.credentials(HTTP_X_CSRFTOKEN=token)
+    first = send(browser, world, PUBLISHERS, key="k")
+    assert counts(first) == (2, 0, 0)
+    again = send(browser, world, PUBLISHERS, key="k")
+    assert again["Idempotency-Replayed"] == "true"
+    assert again.json() == first.json()
+    assert send(browser, world, PUBLISHERS + "p3,world-topic,,\n", key="k").status_code == 422
+
+
+@pytest.mark.parametrize(
+    "content_type", ["TEXT/CSV", "Text/Csv; Charset=UTF-8", 'text/csv;charset="utf-8"', "text/*"]
+)
+def test_capitals_of_the_type_say_nothing(api: Any, world: World, content_type: str) -> None:
+    answer = api.generic("POST", address(world), PUBLISHERS, content_type=content_type)
+    assert counts(answer) == (2, 0, 0)
+
+
+@pytest.mark.parametrize("text", ["a\0x", "\ud800", "a\udfff"])
+@pytest.mark.parametrize("member", ["name", "topic", "broker", "correlation_key"])
+def test_text_that_the_database_cannot_hold_is_named(
+    api: Any, world: World, member: str, text: str
+) -> None:
+    row = {"name": "p", "topic": "world-topic", "rate_per_s": 1, member: text}
+    body = json.dumps({"rows": [row]})
+    for more in ({}, {"create_missing": "correlation_key"}):
+        answer = api.generic("POST", address(world, **more), body, content_type="application/json")
+        assert errors(answer) == [(None, f"rows[0].{member}")]
+    line = ",".join(str(value) for value in row.values())
+    table = f"{','.join(row)}\n{line}\n".encode(errors="surrogatepass")
+    answer = send(api, world, table, create_missing="correlation_key")
+    assert answer.status_code == 400
+    assert "ine 2 holds" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "cell", [r'{"weight": 1, "x": "\u0000"}', r'{"\ud800": 1}', '{"weight": NaN}', '{"a":' * 99]
+)
+def test_a_cell_of_json_is_read_as_a_body_is(api: Any, world: World, cell: str) -> None:
+    quoted = cell.replace('"', '""')
+    table = f'name,kind,parameters\nu,log,"{quoted}"\n'
+    assert errors(send(api, world, table, "utility-functions")) == [(2, "parameters")]
+
+
+def test_what_stays_as_it_is_is_not_checked_again(api: Any, world: World) -> None:
+    """A rule that came later, or a target that was changed, refuses no row that changes nothing."""
+    UtilityFunction.objects.filter(pk=world.utility.pk).update(
+        kind="latency",
+        parameters={
+            "max_utility": 900,
+            "threshold_s": 0.5,
+            "senders": 20,
+            "think_s": 0.1,
+            "exec_s": 0.008,
+        },
+    )
+    Topic.objects.filter(pk=world.topic.pk).update(
+        pattern="request_response", rate_min_per_s=34, rate_max_per_s=250
+    )
+    for kind in ("topics", "consumer-classes"):
+        created, changed, _ = counts(send(api, world, export(api, world, kind), kind))
+        assert (created, changed) == (0, 0)
+    path = f"/api/v1/topics/{world.reference('topic')}"
+    now = api.get(path)
+    headers = {"if-match": now["ETag"]}
+    rates = {"rate_max_per_s": 250, "pattern": "request_response"}
+    assert api.patch(path, rates, format="json", headers=headers).status_code == 200
+    wrong = send(api, world, "name,rate_max_per_s\nworld-topic,251\n", "topics")
+    assert errors(wrong) == [(2, "rate_max_per_s")]
+    another = "name,topic,broker,utility,population_max\nc,world-topic,world-b1,world-utility,1\n"
+    assert errors(send(api, world, another, "consumer-classes")) == [(2, "utility")]
 
 
 def test_lists_are_replaced_where_json_gives_them(api: Any, world: World) -> None:
