@@ -97,6 +97,7 @@ def seen_at(system: System, broker: str) -> dict[str, Any]:
             flow: {"rate_per_s": gate.rate_per_s, "burst": gate.burst}
             for flow, gate in document.gates.items()
         },
+        "buckets": to_dict(document)["buckets"],
         "limits": {n: c.limit for n, c in document.classes.items() if c.limit is not None},
         "ingress": {f: spec.delivery for f, spec in document.flows.items() if spec.ingress},
         "served": {name: spec.flow for name, spec in document.classes.items()},

@@ -23,6 +23,7 @@ from weir.placement.options import (
     options,
     staying,
     with_fewest_moves,
+    with_who_stays,
 )
 from weir.plugins import from_dict
 
@@ -70,7 +71,8 @@ def explained_of(
     curve = options(problem, stay=stay, seed=seed, go_on=go_on)
     today = staying(problem)
     if method == srtm.NAME:
-        chosen = _unmoved(problem, today, stay=stay) or best(curve, slo)
+        kept = with_who_stays(problem, seed=seed) if stay else None
+        chosen = kept if kept is not None and kept.keeps(slo) else best(curve, slo)
     else:
         places = module.place(problem, params, seed=seed).broker_of
         used = np.unique(places[places != NOWHERE])
@@ -99,20 +101,6 @@ def explained_of(
         **_shares(problem, places, shown),
         "groups": _groups(problem, places),
     }
-
-
-def _unmoved(problem: PlacementProblem, today: Option | None, *, stay: bool) -> Option | None:
-    """Return today's placement where it is allowed, whole, and keeps the objective."""
-    if not stay or today is None or not today.fits:
-        return None
-    pinned = problem.publishers.pinned
-    loads = problem.loads()
-    carried = np.bincount(today.places, loads, len(problem.brokers))
-    room = np.array([broker.room_per_s for broker in problem.brokers])
-    kept = (pinned == NOWHERE) | (pinned == today.places)
-    if not kept.all() or (carried > room * (1 + 1e-9)).any():
-        return None
-    return None if today.whole.meets(problem.contract.slo_p99_s) is False else today
 
 
 def _assigned(problem: PlacementProblem, places: NDArray[np.int64]) -> dict[str, Any]:
@@ -158,7 +146,10 @@ def _curve(
     problem: PlacementProblem, curve: list[Option], taken: Option | None, slo: float | None
 ) -> list[dict[str, Any]]:
     """Return a row for each number of brokers; what was taken stands for its number."""
-    by_count = {len(each.brokers): each for each in curve}
+    # Where whole publishers need fewer than they may use, fewer it is.
+    by_count: dict[int, Option] = {}
+    for each in sorted(curve, key=lambda each: not each.fits):
+        by_count.setdefault(each.used if each.fits else len(each.brokers), each)
     if taken is not None:
         by_count[taken.used] = taken
     today = problem.publishers.today
@@ -168,7 +159,7 @@ def _curve(
         rows.append(
             {
                 "brokers": count,
-                "names": [problem.brokers[at].broker for at in each.brokers],
+                "names": [problem.brokers[at].broker for at in _named(each)],
                 "fits": each.fits,
                 "chosen": each is taken,
                 **_delays(each.whole),
@@ -178,6 +169,14 @@ def _curve(
             }
         )
     return rows
+
+
+def _named(each: Option) -> list[int]:
+    """Return the brokers of an option: those that serve somebody, where all have room."""
+    if not each.fits:
+        return list(each.brokers)
+    used = set(each.places.tolist())
+    return [at for at in each.brokers if at in used]
 
 
 def _shares(

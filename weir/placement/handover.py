@@ -6,8 +6,9 @@ So the parts add up to no more than the larger of the two whole buckets, wheneve
 follows (tests/weir/placement/test_handover.py looks at every interleaving).
 
 A broker at which the topic enters without a part, or with one that is only counted, is bounded by
-nothing. It gets its part first, and one of nothing where the placement does not use it. Where parts
-are to be counted alone nothing is bounded, and there is one step.
+nothing. It gets its part first, and one of nothing where the placement does not use it. The topic's
+source keeps a part of nothing when its part ends: without any part at all the topic would enter
+there unbounded. Where parts are to be counted alone nothing is bounded, and there is one step.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +36,12 @@ Change = tuple[Part | None, Part | None]
 
 
 def part_steps(
-    before: Mapping[str, Part], after: Mapping[str, Part], *, open_at: Collection[str] = ()
+    before: Mapping[str, Part], after: Mapping[str, Part], *, source: str = ""
 ) -> list[dict[str, Change]]:
     """Return the changes of each step, by broker; none where all is so already.
 
-    `open_at`: brokers at which the topic enters, part or not. `after` is enforced or counted as a
-    whole.
+    `source`: the broker at which the topic enters while no part of it is enforced; empty: none.
+    `after` is enforced or counted as a whole.
     """
     if any(part.count_only for part in after.values()):
         changes = {
@@ -51,12 +52,16 @@ def part_steps(
         return [changes] if changes else []
     shrinking: dict[str, Change] = {}
     growing: dict[str, Change] = {}
-    for broker in sorted({*before, *after, *open_at}):
+    split = any(not part.count_only for part in before.values())
+    for broker in sorted({*before, *after, *([source] if source else [])}):
         now = before.get(broker)
-        if now.count_only if now else broker in open_at:
-            shrinking[broker] = (now, after.get(broker, NOTHING))
+        ended = NOTHING if broker == source else None
+        if now.count_only if now else broker == source and not split:
+            shrinking[broker] = (now, after.get(broker, ended))
             continue
-        wanted = after.get(broker)
+        wanted = after.get(broker, now if now == NOTHING else ended)
+        if now is None and wanted == NOTHING:
+            continue  # it is closed already
         least = _smaller(now, wanted)
         if least != now:
             shrinking[broker] = (now, least)
@@ -68,4 +73,6 @@ def part_steps(
 def _smaller(now: Part | None, wanted: Part | None) -> Part | None:
     if now is None or wanted is None:
         return None
+    if now == NOTHING:
+        return NOTHING
     return Part(rate_per_s=min(now.rate_per_s, wanted.rate_per_s), size=min(now.size, wanted.size))

@@ -2,11 +2,12 @@
 
 Few brokers wait for processing, many for tokens (SRTM, section 3): the 99th percentile of both
 together, against the number of brokers, falls and rises again. The fewest brokers that keep the
-objective are taken; where none does, those with the least 99th percentile.
+objective are taken; where none does, those with the least 99th percentile. Of each number those
+that serve the topic today are looked at first, then those with most room.
 
 Publishers of one rate and group can stand in for each other, so that whoever can stays where it is:
-a placement moves no more of them than its numbers ask for. Where all stay and that keeps the
-objective, nobody moves.
+a placement moves no more of them than its numbers ask for. Where all stay whose brokers can keep
+them, and that keeps the objective, only the others move.
 
 Rates are messages per second, delays seconds.
 
@@ -25,6 +26,7 @@ from weir.model.placement import NOWHERE
 from weir.placement._assigning import Rule, assign
 from weir.placement._prediction import NEARLY_ONE, PERCENTILE, batches_at
 from weir.placement._quotas import by_room
+from weir.placement.srtm import RULE
 from weir.queueing.broker_delay import BrokerDelay, Tail, mixed_quantile_s, processing
 from weir.queueing.bucket_delay import SubBucket, smallest_free_size
 from weir.queueing.poisson_work import PoissonWork
@@ -84,6 +86,10 @@ class Option:
     @property
     def fits(self) -> bool:
         return bool((self.places != NOWHERE).all())
+
+    def keeps(self, slo_p99_s: float | None) -> bool:
+        """Return whether all have room, and the objective, if there is one, is kept."""
+        return self.fits and self.whole.meets(slo_p99_s) is not False
 
     @property
     def used(self) -> int:
@@ -150,6 +156,17 @@ def option(problem: PlacementProblem, brokers: tuple[int, ...], places: Places) 
     )
 
 
+def with_who_stays(problem: PlacementProblem, *, seed: int = 0) -> Option | None:
+    """Return the placement in which only they move whose broker cannot keep them, or who have
+    none; None where nobody has a broker, or some find no room."""
+    if not (problem.publishers.today != NOWHERE).any():
+        return None
+    places = assign(problem, RULE, seed=seed, keep=True)
+    if (places == NOWHERE).any():
+        return None
+    return option(problem, tuple(np.unique(places).tolist()), places)
+
+
 def staying(problem: PlacementProblem) -> Option | None:
     """Return the placement of today as it is; None where nobody has a broker."""
     today = problem.publishers.today
@@ -166,10 +183,12 @@ def options(
 ) -> list[Option]:
     """Return what each number of brokers costs, from a few below the fewest with room on.
 
-    `stay`: the brokers of today come first, and whoever can keeps its own. `go_on(done, total)` is
+    `stay`: the brokers of today come first where that keeps the objective, and whoever can keeps
+    its own. `go_on(done, total)` is
     called between two numbers; once it is False, no more are looked at than one that fits needs.
     """
-    order = broker_order(problem, stay=stay)
+    order, roomy = (broker_order(problem, stay=each) for each in (stay, False))
+    slo = problem.contract.slo_p99_s
     out: list[Option] = []
     first = fewest_with_room(problem, order)
     counts = range(max(1, first - BELOW), min(len(order), first + BEYOND) + 1)
@@ -178,6 +197,8 @@ def options(
         if not wanted and any(each.fits for each in out):
             break
         out.append(over(problem, order[:count], stay=stay, seed=seed))
+        if set(order[:count]) != set(roomy[:count]) and not out[-1].keeps(slo):
+            out[-1] = better(out[-1], over(problem, roomy[:count], stay=stay, seed=seed), slo)
     if counts and counts[-1] < len(order) and not any(each.fits for each in out):
         # Whole publishers that hardly fit may need more brokers than their rates say.
         out.append(over(problem, order, stay=stay, seed=seed))
@@ -196,6 +217,11 @@ def over(problem: PlacementProblem, chosen: list[int], *, stay: bool, seed: int)
     return option(problem, brokers, places)
 
 
+def better(one: Option, other: Option, slo_p99_s: float | None) -> Option:
+    """Return the one that fits and waits less; the first where there is nothing between them."""
+    return best([one, other], slo_p99_s) or one
+
+
 def best(choices: list[Option], slo_p99_s: float | None) -> Option | None:
     """Return the first that fits and keeps the objective, else the one with the least 99th
     percentile, else the first that fits."""
@@ -203,7 +229,7 @@ def best(choices: list[Option], slo_p99_s: float | None) -> Option | None:
     if slo_p99_s is None:
         return fitting[0] if fitting else None
     for choice in fitting:
-        if choice.whole.meets(slo_p99_s):
+        if choice.keeps(slo_p99_s):
             return choice
     bounded = [choice for choice in fitting if choice.whole.p99_s is not None]
     return min(bounded or fitting, key=lambda choice: choice.whole.p99_s or 0.0, default=None)

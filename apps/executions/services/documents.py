@@ -220,11 +220,7 @@ def _read(system: System) -> Facts:
                 buckets.setdefault(target["broker"], {})[target["flow"]] = bucket_of(value)
             case "set_population":
                 limits[target["broker"], target["class"], target["flow"]] = int(value["limit"])
-    for broker, parts in buckets.items():
-        for flow, part in parts.items():
-            enters = ingress.setdefault(broker, set())
-            # A flow enters wherever it has a part of its bucket, and not where that is nothing.
-            (enters.discard if part.rate_per_s == 0 else enters.add)(flow)
+    _enter_by_parts(deliveries, ingress, buckets)
 
     classes: dict[str, dict[str, wire.ClassSpec]] = {}
     for (broker, name), flow in served.items():
@@ -267,6 +263,31 @@ def _read(system: System) -> Facts:
         asked=asked,
         held=any(agent.is_ahead for agent in agents),
     )
+
+
+CLOSED = wire.Bucket(rate_per_s=0.0, size=0.0)
+
+
+def _enter_by_parts(
+    deliveries: Mapping[str, wire.Delivery],
+    ingress: dict[str, set[str]],
+    buckets: dict[str, dict[str, wire.Bucket]],
+) -> None:
+    """Let flows enter where they have a part of their bucket; once a part is enforced, nowhere
+    else. Parts of flows that are carried no more are left out."""
+    for broker in list(buckets):
+        buckets[broker] = {f: part for f, part in buckets[broker].items() if f in deliveries}
+        for flow, part in buckets[broker].items():
+            if part.rate_per_s > 0:
+                ingress.setdefault(broker, set()).add(flow)
+    split = {
+        flow for parts in buckets.values() for flow, part in parts.items() if not part.count_only
+    }
+    for broker, flows in ingress.items():
+        for flow in sorted(flows & split):
+            # Its source, which `carry_flow` names, may have no part: there it is closed.
+            if buckets.setdefault(broker, {}).setdefault(flow, CLOSED).rate_per_s == 0:
+                flows.discard(flow)
 
 
 def bucket_of(value: Mapping[str, Any]) -> wire.Bucket:

@@ -135,7 +135,10 @@ def shows(observed: Observed, action: Action, value: Value | None, broker: str) 
             return observed.ingress.get(target["flow"]) == wanted
         case "set_bucket":
             part = observed.buckets.get(target["flow"])
-            return part == (None if value is None else bucket_of(value))
+            if value is None:
+                # A flow's source without a part is closed as long as others have one.
+                return part is None or part.rate_per_s == 0
+            return part == bucket_of(value)
         case "serve_class":
             if observed.served is None:
                 return False

@@ -53,8 +53,9 @@ class PlacementOptionSerializer(DelaysSerializer):
     names = serializers.ListField(child=serializers.CharField())
     fits = serializers.BooleanField(help_text="Whether all publishers have room.")
     chosen = serializers.BooleanField(
-        help_text="The fewest brokers that fit and meet the target; where none meets it, the "
-        "smallest 99th percentile."
+        help_text="What the method takes. The default: today's brokers where only those move "
+        "whom they cannot keep and that meets the target; else the fewest that meet it; where "
+        "none does, the smallest 99th percentile."
     )
     meets = serializers.BooleanField(allow_null=True, help_text=MEETS)
     moved = serializers.IntegerField(help_text=MOVED)

@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema, inline_serializer
-from rest_framework import mixins, status, viewsets
+from rest_framework import mixins, serializers, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -111,14 +111,33 @@ class PlacementViewSet(
         outcome = placement_what_if(placement=self.get_object(), **form.validated_data)
         return Response(PlacementOutcomeSerializer(outcome).data)
 
-    @extend_schema(responses=inline_serializer("Parts", {"results": PartSerializer(many=True)}))
+    @extend_schema(
+        responses=inline_serializer(
+            "Parts",
+            {
+                "results": PartSerializer(many=True),
+                "token_rate_per_s": serializers.FloatField(
+                    allow_null=True, help_text="Of the whole bucket in the model now; null: none."
+                ),
+                "bucket": serializers.FloatField(
+                    allow_null=True, help_text="Tokens that the whole bucket holds in the model."
+                ),
+            },
+        )
+    )
     @action(detail=True, methods=["get"])
     def parts(self, request: Request, id: str) -> Response:
-        """Return the parts of the topic's bucket that are in force, whatever placement they come
-        from, with what agents measure now."""
+        """Return the parts of the topic's bucket that are in force, with what is measured now."""
         placement = self.get_object()
         rows: Any = measured_parts(placement.system, placement.topic_name)
-        return Response({"results": PartSerializer(rows, many=True).data})
+        topic = placement.topic
+        return Response(
+            {
+                "results": PartSerializer(rows, many=True).data,
+                "token_rate_per_s": topic and topic.token_rate_per_s,
+                "bucket": topic and topic.token_bucket,
+            }
+        )
 
     @extend_schema(
         request=PlacementPlanRequestSerializer,

@@ -63,7 +63,7 @@ def placement_problem(
     plain = {
         "topic": {
             "id": topic.name,
-            "rate": math.fsum(sender.rate_per_s for sender in senders),
+            "rate": _rate(senders),
             **contract,
             "slo_p99_s": _target(topic),
         },
@@ -100,6 +100,17 @@ def _now(system: System, topic: Topic) -> Topic:
     if now is None:
         raise _refused("topic", f"{topic} was deleted. Choose another topic.")
     return now
+
+
+def _rate(senders: Iterable[Sender]) -> float:
+    """Return what publishers send together."""
+    try:
+        return math.fsum(sender.rate_per_s for sender in senders)
+    except OverflowError as error:
+        message = "The publishers' rates add up to more than can be computed with; lower them."
+        raise ApplicationError.of_field(
+            "publishers", message, code="invalid_problem", status=422
+        ) from error
 
 
 def _contract(topic: Topic) -> dict[str, Any]:

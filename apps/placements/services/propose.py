@@ -72,7 +72,7 @@ def placement_plan(
         for share in placement.outcome["shares"]
         if share["publishers"]
     }
-    steps = part_steps(before, after, open_at=[carried["broker"]] if carried["broker"] else [])
+    steps = part_steps(before, after, source=carried["broker"])
     if not steps:
         raise Conflict(
             "nothing_to_change",
@@ -90,7 +90,9 @@ def placement_plan(
             outcome=placement.outcome,
             moves=_moves(placement),
             mode=mode,
-            closing=[broker for broker in _open(before, carried) if broker not in after],
+            closing=[]
+            if mode == COUNT
+            else [broker for broker in _open(before, carried) if broker not in after],
             reliable=carried["delivery"] == "reliable",
         ),
         steps=tuple(
@@ -118,7 +120,8 @@ def placement_plan(
 def _open(before: dict[str, Part], carried: Value) -> list[str]:
     """Return the brokers at which the flow enters now."""
     brokers = {broker for broker, part in before.items() if part.rate_per_s > 0}
-    if carried["broker"] and carried["broker"] not in before:
+    split = any(not part.count_only for part in before.values())
+    if carried["broker"] and not split:
         brokers.add(carried["broker"])
     return sorted(brokers)
 

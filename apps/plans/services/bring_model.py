@@ -2,7 +2,8 @@
 
 Rates and limits in force stay with what they limit. A flow whose ingress moves is limited at the
 new one as at the old one, a class that moves keeps its limit, and what limits nothing any more is
-lifted. New values are an allocation's to propose.
+lifted. Parts of a token bucket end with the topic, or when it has no token bucket any more. New
+values are an allocation's or a placement's to propose.
 """
 
 from collections.abc import Mapping
@@ -10,11 +11,12 @@ from collections.abc import Mapping
 from django.db import transaction
 
 from apps.accounts.models import User
+from apps.catalog.models import Topic
 from apps.common.errors import Conflict
 from apps.executions.selectors import in_force
 from apps.executions.selectors.modelled import CLASS, FLOW, Asked, asked_by_model
 from apps.plans.domain.naming import listed
-from apps.plans.domain.structure import arranged, counted, difference, reasons
+from apps.plans.domain.structure import Difference, arranged, counted, difference, reasons
 from apps.plans.models import Plan
 from apps.plans.services.create import LENGTHS, plan_create
 from apps.systems.models import System
@@ -23,7 +25,7 @@ from weir.model.plan import Action, Source, Value
 from weir.model.plan import Plan as Document
 
 KIND = "model"
-RATE, LIMIT = "set_flow_rate", "set_population"
+RATE, LIMIT, BUCKET = "set_flow_rate", "set_population", "set_bucket"
 
 
 @transaction.atomic
@@ -35,26 +37,83 @@ def plan_of_model(*, system: System, actor: User | None, title: str = "") -> Pla
     locked = System.objects.select_for_update().get(pk=system.pk)
     asked, settings = asked_by_model(locked), in_force(locked).settings
     found = difference(asked, settings)
-    if not found:
+    ended = ended_parts(locked, settings)
+    if not found and not ended:
         raise Conflict(
             "nothing_to_change",
             f"Agents of {locked} carry and serve what the model asks for already. Rates and "
             "limits change with the plan of an allocation.",
         )
-    moved = kept_values(asked, settings)
+    moved = [*kept_values(asked, settings), *ended]
     document = Document(
         kind=KIND,
         system=str(locked.public_id),
         model_version=locked.model_version,
         snapshot_hash="",
         source=Source(kind=KIND, id=str(locked.public_id), name=f"version {locked.model_version}"),
-        title=(title.strip() or f"Bring the model into force: {counted(found)}")[
-            : LENGTHS["title"]
-        ],
-        why=(*reasons(found), *_unlimited(asked, settings, moved)),
+        title=(title.strip() or _title(found, ended))[: LENGTHS["title"]],
+        why=(
+            *reasons(found),
+            *_about_parts(found, ended, settings),
+            *_unlimited(asked, settings, moved),
+        ),
         steps=arranged(found, moved),
     )
     return plan_create(system=locked, actor=actor, document=document)
+
+
+def _title(found: Difference, ended: list[Action]) -> str:
+    parts = len({action.target["flow"] for action in ended})
+    texts = [
+        counted(found) if found else "",
+        f"the split of {parts} {'bucket' if parts == 1 else 'buckets'} ends" if parts else "",
+    ]
+    return f"Bring the model into force: {', '.join(filter(None, texts))}"
+
+
+def ended_parts(system: System, settings: Mapping[SettingKey, Value]) -> list[Action]:
+    """Return what ends the parts of buckets that the model has no longer."""
+    targets = {key: target_of(key) for key in sorted(settings) if key[0] == BUCKET}
+    if not targets:
+        return []
+    split = Topic.objects.filter(system=system, token_rate_per_s__isnull=False)
+    names = set(split.values_list("name", flat=True))
+    return [
+        Action(
+            kind=BUCKET,
+            target=target,
+            before=settings[key],
+            after=None,
+            effect=f"The model has no token bucket for {target['flow']} any more.",
+        )
+        for key, target in targets.items()
+        if target["flow"] not in names
+    ]
+
+
+def _about_parts(
+    found: Difference, ended: list[Action], settings: Mapping[SettingKey, Value]
+) -> list[str]:
+    """Say of which flows the parts end, and which enter by their parts whatever their source."""
+    ending = {action.target["flow"] for action in ended}
+    enforced = {
+        target_of(key)["flow"]
+        for key, value in settings.items()
+        if key[0] == BUCKET and value["mode"] == "enforce"
+    }
+    sentences = []
+    if ending:
+        sentences.append(
+            f"The bucket of {listed(tuple(sorted(ending)))} is split no longer: it enters at its "
+            "source alone, and publishers elsewhere are refused."
+        )
+    moving = {action.target["flow"] for action in found.flows if action.after is not None}
+    if staying := sorted((moving & enforced) - ending):
+        sentences.append(
+            f"{listed(tuple(staying))} goes on entering where it has a part of its bucket, "
+            "whatever its source. Place it again to let its publishers send to the new one."
+        )
+    return sentences
 
 
 def kept_values(

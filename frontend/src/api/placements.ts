@@ -19,6 +19,7 @@ export type Move = Schemas["PlacementMove"];
 export type WhatIf = Partial<Schemas["PlacementWhatIfRequest"]>;
 /** A broker's part of the topic's bucket that is in force, with what is measured. */
 export type Part = Schemas["Part"];
+export type Parts = Schemas["Parts"];
 export type PartMode = Schemas["PartModeEnum"];
 /** Why a run placed nobody. */
 export type NoRoom = Schemas["PlacementInfeasibility"];
@@ -58,12 +59,8 @@ export const movesQuery = (id: string, query: ListQuery) =>
 export const partsQuery = (id: string) =>
   queryOptions({
     queryKey: keys.placements.parts(id),
-    queryFn: async ({ signal }): Promise<Part[]> =>
-      (
-        await take(
-          client.GET("/api/v1/placements/{id}/parts", { params: { path: { id } }, signal }),
-        )
-      ).results,
+    queryFn: ({ signal }): Promise<Parts> =>
+      take(client.GET("/api/v1/placements/{id}/parts", { params: { path: { id } }, signal })),
   });
 
 /** A draft of the plan after which brokers enforce, or count, the parts of a placement. */

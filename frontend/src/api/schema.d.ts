@@ -1771,9 +1771,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return the parts of the topic's bucket that are in force, whatever placement they come from, with what agents measure now
-         * @description Return the parts of the topic's bucket that are in force, whatever placement they come
-         *     from, with what agents measure now.
+         * Return the parts of the topic's bucket that are in force, with what is measured now
+         * @description Return the parts of the topic's bucket that are in force, with what is measured now.
          *
          *     Role: any.
          */
@@ -7576,6 +7575,16 @@ export interface components {
         PartModeEnum: "enforce" | "count";
         Parts: {
             results: components["schemas"]["Part"][];
+            /**
+             * Format: double
+             * @description Of the whole bucket in the model now; null: none.
+             */
+            token_rate_per_s: number | null;
+            /**
+             * Format: double
+             * @description Tokens that the whole bucket holds in the model.
+             */
+            bucket: number | null;
         };
         /** @description The present password and the new one. */
         PasswordRequest: {
@@ -8278,7 +8287,7 @@ export interface components {
             names: string[];
             /** @description Whether all publishers have room. */
             fits: boolean;
-            /** @description The fewest brokers that fit and meet the target; where none meets it, the smallest 99th percentile. */
+            /** @description What the method takes. The default: today's brokers where only those move whom they cannot keep and that meets the target; else the fewest that meet it; where none does, the smallest 99th percentile. */
             chosen: boolean;
             /** @description Whether it meets the target; null: there is none. */
             meets: boolean | null;

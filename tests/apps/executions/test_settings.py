@@ -4,11 +4,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from django.db.models import F
 from django.utils import timezone
 
 from apps.audit.models import AuditEntry
 from apps.common.errors import Conflict
-from apps.executions.models import Execution, ExecutionAction, Setting
+from apps.executions.models import Execution, ExecutionAction, Revision, Setting
 from apps.executions.selectors import in_force
 from apps.executions.selectors.modelled import STRUCTURE
 from apps.executions.services import (
@@ -413,6 +414,7 @@ UNDELIVERED = Observed(
         (SPLIT, PART_AT_A, {**PART, "size": 2.0}, False),
         (SPLIT, PART_AT_A, {**PART, "mode": "count"}, False),
         (SPLIT, PART_AT_A, None, False),
+        (SHUT, PART_AT_A, None, True),
         (Observed(), PART_AT_A, None, True),
         (Observed(), PART_AT_A, PART, False),
         (SPLIT, CARRY, {**AT_A, "broker": "b"}, True),
@@ -548,3 +550,23 @@ def test_a_part_that_no_agent_shows_is_not_in_force(harbour, agents):
     agents["a"].poll_now()
     agents["a"].obey(buckets={"tides": {"rate_per_s": 30.0, "size": 9.0}})
     assert state(execution) == "running"
+
+
+def test_once_a_part_is_enforced_a_flow_enters_nowhere_else(harbour, agents):
+    start(harbour.system, [part("b", None, {**PART, "mode": "count"})])
+    agents["b"].obey()
+    assert agents["a"].obey().flows["tides"].ingress, "what is only counted closes nothing"
+    start(harbour.system, [part("b", {**PART, "mode": "count"}, PART)])
+    agents["b"].obey()
+    source = agents["a"].obey()
+    assert not source.flows["tides"].ingress
+    assert source.buckets == {"tides": Bucket(rate_per_s=0.0, size=0.0)}
+
+
+def test_a_part_of_a_flow_that_is_carried_no_more_is_left_out(harbour, agents):
+    start(harbour.system, [part("a", None, PART)])
+    agents["a"].obey()
+    Setting.objects.filter(system=harbour.system, kind="carry_flow").delete()
+    Revision.objects.filter(system=harbour.system).update(number=F("number") + 1)
+    document = agents["a"].poll_now()
+    assert (document.flows, document.buckets) == ({}, {})

@@ -216,7 +216,8 @@ def sample(streets: Streets, broker: str, **flow: float) -> None:
 def test_what_is_in_force_stands_beside_what_is_measured(api, streets):
     placement = place(streets)
     address = f"/api/v1/placements/{placement.public_id}/parts"
-    assert api.get(address).json() == {"results": []}
+    whole = {"token_rate_per_s": 700.0, "bucket": 40.0}
+    assert api.get(address).json() == {"results": [], **whole}
     part = {"rate_per_s": 350.0, "size": 20.0}
     enforce(streets, {"b1": {**part, "mode": "count"}, "b2": {**part, "mode": "enforce"}})
     counted = {"bucket_messages": 900, "bucket_held": 9, "bucket_p99_s": 0.1}
@@ -233,3 +234,22 @@ def test_what_is_in_force_stands_beside_what_is_measured(api, streets):
     }
     Sample.objects.all().delete()
     assert api.get(address).json()["results"][0]["passed_per_s"] is None
+
+
+def test_an_unused_source_stays_closed_however_often_it_is_planned(api, streets):
+    whole = {"rate_per_s": 350.0, "size": 20.0, "mode": "enforce"}
+    enforce(streets, {"b1": whole, "b2": whole})
+    Publisher.objects.filter(system=streets.system, topic=streets.topic).update(pinned=False)
+    placement = place(streets, drained_brokers=[streets.brokers["b1"]])
+    plan = plan_of(api, placement)
+    closed = {"rate_per_s": 0.0, "size": 0.0, "mode": "enforce"}
+    assert dict(plan.content.steps[0].actions[0].after) == closed
+    enforce(streets, values(plan))
+    answer = ask(api, placement)
+    assert (answer.status_code, answer.json()["code"]) == (409, "nothing_to_change")
+
+
+def test_counting_closes_nothing(api, streets):
+    Publisher.objects.filter(system=streets.system, topic=streets.topic).update(pinned=False)
+    plan = plan_of(api, place(streets, drained_brokers=[streets.brokers["b1"]]), mode="count")
+    assert not any("no more" in sentence for sentence in plan.content.why)

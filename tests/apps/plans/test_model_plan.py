@@ -25,6 +25,7 @@ from tests.factories.plans import (
 )
 from weir import actions
 from weir.coordination.wire import ClassSpec, Delivery, Document, FlowSpec, Gate
+from weir.model.plan import Action
 
 pytestmark = pytest.mark.django_db
 
@@ -292,3 +293,49 @@ class TestApi:
         assert (terns["in_force"], terns["model"]) == ("not served", "receives tides")
         assert client.get(address, {**query, "differs": "true"}).json()["total"] == 2
         assert client.get(address).status_code == 400
+
+
+def split_over_b(harbour, agents, ines, jon, olga) -> None:
+    """Tides enter at b alone, by a part of their bucket; their source a is closed."""
+    edit(harbour.topic, token_rate_per_s=50.0, token_bucket=5.0)
+
+    def part(at: str, rate_per_s: float, size: float) -> Action:
+        return Action(
+            kind="set_bucket",
+            target={"flow": "tides", "broker": at},
+            after={"rate_per_s": rate_per_s, "size": size, "mode": "enforce"},
+        )
+
+    plan = make_plan(harbour.system, ines, [part("a", 0.0, 0.0)], [part("b", 50.0, 5.0)])
+    carried_out(harbour, agents, approved(plan, ines, jon), olga)
+    assert [told(harbour, name).flows["tides"].ingress for name in "ab"] == [False, True]
+
+
+def test_parts_of_a_bucket_end_with_their_topic(harbour, agents, ines, jon, olga):
+    split_over_b(harbour, agents, ines, jon, olga)
+    drop(harbour.consumers)
+    drop(harbour.topic)
+    plan = bring(harbour, agents, ines, jon, olga)
+    assert titles(plan)[0] == [
+        "Stop serving gulls at c",
+        "End the part of the bucket of tides at b (was 50 tokens/s, bucket 5)",
+    ]
+    assert told(harbour, "b").buckets == {}
+    assert told(harbour, "b").flows == {}
+
+
+def test_parts_of_a_bucket_end_when_the_topic_has_none(harbour, agents, ines, jon, olga):
+    split_over_b(harbour, agents, ines, jon, olga)
+    edit(harbour.topic, token_rate_per_s=None, token_bucket=None)
+    plan = bring(harbour, agents, ines, jon, olga)
+    assert plan.title == "Bring the model into force: the split of 1 bucket ends"
+    assert any("is split no longer" in sentence for sentence in plan.content.why)
+    assert [told(harbour, name).flows["tides"].ingress for name in "ab"] == [True, False]
+
+
+def test_a_topic_whose_bucket_is_split_enters_by_its_parts(harbour, agents, ines, jon, olga):
+    split_over_b(harbour, agents, ines, jon, olga)
+    edit(harbour.topic, source=harbour.brokers["d"])
+    plan = bring(harbour, agents, ines, jon, olga)
+    assert any("goes on entering where it has a part" in sentence for sentence in plan.content.why)
+    assert [told(harbour, name).flows["tides"].ingress for name in "abd"] == [False, True, False]

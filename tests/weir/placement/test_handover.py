@@ -76,7 +76,7 @@ def test_where_the_topic_enters_unbounded_it_is_bounded_before_others_open(
     whole: Part, wants: dict[str, float], source: str
 ) -> None:
     after = split(whole, wants)
-    steps = part_steps({}, after, open_at=[source])
+    steps = part_steps({}, after, source=source)
     assert steps[0] == {source: (None, after.get(source, NOTHING))}
     for state in carried_out({}, steps):
         if state.get(source) is None:
@@ -89,26 +89,53 @@ def test_where_the_topic_enters_unbounded_it_is_bounded_before_others_open(
 def test_a_part_that_is_only_counted_bounds_nothing() -> None:
     counted = {"a": Part(rate_per_s=5.0, size=2.0, count_only=True)}
     after = split(Part(rate_per_s=10.0, size=4.0), {"a": 1.0, "b": 1.0})
-    first, second = part_steps(counted, after, open_at=["a"])
+    first, second = part_steps(counted, after, source="a")
     assert first == {"a": (counted["a"], after["a"])}
     assert second == {"b": (None, after["b"])}
 
 
 def test_counting_takes_one_step() -> None:
     after = {broker: Part(rate_per_s=5.0, size=2.0, count_only=True) for broker in "ab"}
-    assert part_steps({}, after, open_at=["a"]) == [
-        {"a": (None, after["a"]), "b": (None, after["b"])}
-    ]
-    assert part_steps(after, after, open_at=["a"]) == []
+    assert part_steps({}, after, source="a") == [{"a": (None, after["a"]), "b": (None, after["b"])}]
+    assert part_steps(after, after, source="a") == []
 
 
 @pytest.mark.parametrize("names", ["", "a", "ab"])
 def test_nothing_changes_where_all_is_so_already(names: str) -> None:
     parts = {broker: Part(rate_per_s=1.0, size=1.0) for broker in names}
-    assert part_steps(parts, parts, open_at=names) == []
+    assert part_steps(parts, parts, source=names[:1]) == []
 
 
 def test_a_mixed_change_takes_both_steps() -> None:
     now, wanted = Part(rate_per_s=10.0, size=1.0), Part(rate_per_s=5.0, size=4.0)
     least = Part(rate_per_s=5.0, size=1.0)
     assert part_steps({"a": now}, {"a": wanted}) == [{"a": (now, least)}, {"a": (least, wanted)}]
+
+
+def test_the_source_stays_closed_when_its_part_ends() -> None:
+    whole = Part(rate_per_s=10.0, size=4.0)
+    half = split(whole, {"a": 1.0, "b": 1.0})
+    first, second = part_steps(half, {"b": whole}, source="a")
+    assert first == {"a": (half["a"], NOTHING)}
+    assert second == {"b": (half["b"], whole)}
+    after = {"a": NOTHING, "b": whole}
+    assert part_steps(after, {"b": whole}, source="a") == []
+    assert part_steps({"b": whole}, {"b": whole}, source="a") == [], "others have parts: closed"
+    assert part_steps(after, {"a": whole}, source="a") == [
+        {"b": (whole, None)},
+        {"a": (NOTHING, whole)},
+    ]
+
+
+@given(wholes, splits.filter(bool), splits.filter(bool), st.sampled_from(BROKERS))
+@settings(deadline=None)
+def test_planning_what_is_in_force_changes_nothing(
+    whole: Part, had: dict[str, float], wants: dict[str, float], source: str
+) -> None:
+    state: dict[str, Part | None] = dict(split(whole, had))
+    after = split(whole, wants)
+    for step in part_steps(split(whole, had), after, source=source):
+        state |= {broker: part for broker, (_, part) in step.items()}
+    parts = {broker: part for broker, part in state.items() if part is not None}
+    assert any(parts.values()), "without a part the source would be open"
+    assert part_steps(parts, after, source=source) == []

@@ -170,6 +170,54 @@ def test_nobody_moves_while_today_keeps_the_objective() -> None:
     assert solved(topic(today=3, slo_p99_s=10.0), stay=False)["moved"] > 0
 
 
+def test_one_that_has_no_broker_moves_nobody_else() -> None:
+    base = topic(today=2, slo_p99_s=10.0)
+    today = base.publishers.today.copy()
+    today[7] = NOWHERE
+    given_ = replace(base, publishers=replace(base.publishers, today=today))
+    assert solved(given_)["moved"] == 1
+
+
+def test_only_those_of_a_drained_broker_move() -> None:
+    base = topic(today=3, slo_p99_s=10.0)
+    drained = changed(base, WhatIf(drained=("b2",)))
+    assert solved(drained)["moved"] == int(np.count_nonzero(base.publishers.today == 2))
+
+
+def test_other_brokers_are_taken_where_as_many_of_today_miss_the_objective() -> None:
+    base = plain([100.0] * 40, [2_100.0, 2_100.0, 9_000.0, 9_000.0], topic={"slo_p99_s": 0.02})
+    base["previous"] = {f"p{at:04}": f"b{at % 2}" for at in range(40)}
+    answer = solved(placement_from_dict(base))
+    assert answer["today"]["meets"] is False
+    assert answer["meets"] is True
+    (taken,) = [row for row in answer["curve"] if row["chosen"]]
+    assert set(taken["names"]) <= {"b2", "b3"}
+
+
+@given(
+    st.lists(st.sampled_from([5.0, 20.0, 60.0]), min_size=1, max_size=8),
+    st.lists(st.sampled_from([50.0, 100.0, 200.0]), min_size=1, max_size=6),
+    st.lists(st.integers(-1, 5), min_size=8, max_size=8),
+    st.sampled_from([None, 1e-3, 0.2]),
+)
+@settings(deadline=None, max_examples=60)
+def test_each_number_of_brokers_has_one_row_and_one_is_chosen(
+    rates: list[float], room: list[float], today: list[int], slo: float | None
+) -> None:
+    base = plain(rates, room, topic={"slo_p99_s": slo})
+    base["previous"] = {f"p{at:04}": f"b{today[at]}" for at in range(len(rates)) if today[at] >= 0}
+    answer = solved(placement_from_dict(base))
+    counts = [row["brokers"] for row in answer["curve"]]
+    assert counts == sorted(set(counts))
+    chosen = [row for row in answer["curve"] if row["chosen"]]
+    assert len(chosen) == (answer["status"] == "solved")
+    for row in chosen:
+        used = {share["broker"] for share in answer["shares"] if share["publishers"]}
+        assert set(row["names"]) == used
+        assert row["brokers"] == len(used)
+        assert row["p99_s"] == answer["p99_s"]
+
+
 def test_a_third_broker_takes_a_third_of_two() -> None:
     today = solved(topic(today=2, bucket=120))["today"]
     answer = solved(topic(today=2, bucket=120, slo_p99_s=0.9 * today["p99_s"]))

@@ -3,8 +3,9 @@ import { useQuery } from "@tanstack/react-query";
 
 import { delay } from "./sentences";
 
-import { partsQuery, type Part, type PlacementDetail } from "@/api/placements";
+import { partsQuery, type Part, type Parts, type PlacementDetail } from "@/api/placements";
 import { DataTable, type Column } from "@/components/ui/data-table";
+import { Icon } from "@/components/ui/icons";
 import { Panel, QueryBody } from "@/components/ui/panel";
 import { Badge } from "@/components/ui/state-badge";
 import { countText, fixed, percentText, rateText, UNKNOWN } from "@/lib/numbers";
@@ -97,22 +98,52 @@ const COLUMNS: Column<Part>[] = [
   },
 ];
 
+const SLACK = 1e-9;
+
+const sum = (values: readonly number[]) => values.reduce((all, one) => all + one, 0);
+
+/** Whether the enforced parts let through more than the model's contract, which was edited since. */
+function isAbove({ results, token_rate_per_s: rate, bucket }: Parts): boolean {
+  const enforced = results.filter(({ mode }) => mode === "enforce");
+  const most = (limit: number | null) => (limit ?? 0) * (1 + SLACK);
+  return (
+    sum(enforced.map((part) => part.rate_per_s)) > most(rate) ||
+    sum(enforced.map(({ size }) => size)) > most(bucket)
+  );
+}
+
+function Above({ parts: { results, token_rate_per_s: rate, bucket } }: { parts: Parts }) {
+  const all = results.filter(({ mode }) => mode === "enforce");
+  return (
+    <span className="worse">
+      <Icon name="alert" small /> The parts add up to{" "}
+      {rateText(sum(all.map((part) => part.rate_per_s)))} tokens/s and{" "}
+      {fixed(sum(all.map(({ size }) => size)), 2)} tokens.{" "}
+      {rate === null || bucket === null
+        ? "The topic has no token bucket any more: bring the model into force, which ends them."
+        : `The topic\u2019s bucket is ${rateText(rate)} tokens/s and ${fixed(bucket)} tokens by now: place it again.`}
+    </span>
+  );
+}
+
 /** Nothing at all while the topic's bucket is not split. */
 export function PartsPanel({ placement }: { placement: PlacementDetail }) {
   const parts = useQuery(partsQuery(placement.id));
-  if (parts.data?.length === 0) return null;
+  // Most topics are not split: nothing is there before it is known that there is something.
+  if (parts.isPending || parts.data?.results.length === 0) return null;
   return (
     <Panel
       title="In force at brokers"
       sub={`parts of the bucket of ${placement.topic_name}, measured live`}
       flush
+      footer={parts.data && isAbove(parts.data) ? <Above parts={parts.data} /> : undefined}
     >
       <QueryBody query={parts} what="What is in force" rows={2}>
-        {(rows) => (
+        {(data) => (
           <DataTable
             label="Parts in force"
             columns={COLUMNS}
-            rows={rows}
+            rows={data.results}
             rowKey={(row) => row.broker}
           />
         )}

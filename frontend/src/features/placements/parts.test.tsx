@@ -1,0 +1,98 @@
+import { screen, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+
+import PlacementPage from "./placement-page";
+
+import type { Part } from "@/api/placements";
+import { placementDetail } from "@/testing/placement-samples";
+import { renderPage } from "@/testing/render";
+import { page, session, system, SYSTEM } from "@/testing/samples";
+import { ok, problem, serve } from "@/testing/server";
+
+const L4 = placementDetail({ allowed_commands: ["rerun", "what_if", "plan"] });
+const PLAN = `POST /api/v1/placements/${L4.id}/plan`;
+const part = (more: Partial<Part>): Part => ({
+  broker: "q-6",
+  rate_per_s: 36_630,
+  size: 15.98,
+  mode: "enforce",
+  passed_per_s: 33_300,
+  waiting: 0,
+  messages: null,
+  held: null,
+  p99_s: null,
+  longest_s: null,
+  ...more,
+});
+const answers = (parts: readonly Part[], rate = 110_000) => ({
+  "GET /api/v1/session": ok(session()),
+  [`GET /api/v1/systems/${SYSTEM}`]: ok(system({ name: "Quarry" })),
+  [`GET /api/v1/placements/${L4.id}`]: ok(L4),
+  [`GET /api/v1/placements/${L4.id}/moves`]: ok(page([], 0)),
+  [`GET /api/v1/placements/${L4.id}/parts`]: ok({
+    results: parts,
+    token_rate_per_s: rate,
+    bucket: 48,
+  }),
+});
+const open = () =>
+  renderPage(
+    <PlacementPage />,
+    "/systems/:systemId/placements/:id",
+    `/systems/${SYSTEM}/placements/${L4.id}`,
+  );
+
+describe("parts in force", () => {
+  it("shows what a counted part would hold, and what is closed", async () => {
+    serve(
+      answers([
+        part({ mode: "count", messages: 2_000, held: 30, p99_s: 0.0042, longest_s: 0.02 }),
+        part({ broker: "q-3", rate_per_s: 0, size: 0, passed_per_s: 0 }),
+      ]),
+    );
+    open();
+    const table = within(await screen.findByRole("table", { name: "Parts in force" }));
+    const counted = within(table.getByRole("row", { name: /q-6/ }));
+    expect(counted.getByText("only counted")).toBeInTheDocument();
+    expect(counted.getByTitle("30 of 2,000 messages")).toHaveTextContent("1.50 %");
+    expect(counted.getByText("4.20 ms")).toBeInTheDocument();
+    expect(table.getByRole("row", { name: /q-3/ })).toHaveTextContent("closed");
+    expect(screen.queryByText(/add up to/)).toBeNull();
+  });
+
+  it("says that parts exceed a contract that was lowered", async () => {
+    serve(answers([part({})], 30_000));
+    open();
+    expect(await screen.findByText(/The parts add up to 36,630 tokens\/s/)).toHaveTextContent(
+      "place it again",
+    );
+  });
+
+  it("says nothing where the bucket is not split", async () => {
+    serve(answers([]));
+    open();
+    await screen.findByRole("heading", { name: "Placement of market.depth" });
+    expect(screen.queryByText("In force at brokers")).toBeNull();
+  });
+});
+
+describe("a plan of a placement", () => {
+  it("asks whether to hold or to count, and shows why it was refused", async () => {
+    const user = userEvent.setup();
+    const asked = serve({
+      ...answers([]),
+      [PLAN]: problem(409, "enforced_already", "Parts are enforced."),
+    });
+    open();
+    await user.click(await screen.findByRole("button", { name: "Make a plan" }));
+    const dialog = within(await screen.findByRole("dialog"));
+    expect(dialog.getByText(/334 publishers have to connect elsewhere/)).toBeInTheDocument();
+    await user.click(dialog.getByRole("button", { name: "Only count it" }));
+    await user.click(dialog.getByRole("button", { name: "Make a plan" }));
+    expect(await dialog.findByText("Parts are enforced.")).toBeInTheDocument();
+    expect(asked.find(({ path }) => path.endsWith("/plan"))?.body).toEqual({
+      title: "",
+      mode: "count",
+    });
+  });
+});
