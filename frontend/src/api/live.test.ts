@@ -117,18 +117,23 @@ it("lets a slow answer come before it asks again", async () => {
   vi.useFakeTimers();
   const queries = new QueryClient();
   let answer: () => void = () => undefined;
-  const invalidate = vi
-    .spyOn(queries, "invalidateQueries")
-    .mockImplementation(() => new Promise((resolve) => (answer = resolve)));
+  let asked = 0;
+  // Other features hear of measurements, too.
+  const slow = JSON.stringify(keys.telemetry.system("slow"));
+  vi.spyOn(queries, "invalidateQueries").mockImplementation((filters) => {
+    if (JSON.stringify(filters?.queryKey) !== slow) return Promise.resolve();
+    asked += 1;
+    return new Promise((resolve) => (answer = resolve));
+  });
   const news = { kind: "telemetry", system: "slow" } as const;
   for (let i = 0; i < 4; i += 1) {
     act(() => hear(queries, news));
     await act(() => vi.advanceTimersByTimeAsync(PACE_MS));
   }
-  expect(invalidate).toHaveBeenCalledTimes(1);
+  expect(asked).toBe(1);
   answer();
   await act(() => vi.advanceTimersByTimeAsync(PACE_MS));
-  expect(invalidate).toHaveBeenCalledTimes(2);
+  expect(asked).toBe(2);
   vi.useRealTimers();
 });
 
