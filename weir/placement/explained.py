@@ -20,10 +20,10 @@ from weir.placement.options import (
     Option,
     best,
     option,
+    option_of_today,
+    option_with_needed_moves,
     options,
-    staying,
     with_fewest_moves,
-    with_who_stays,
 )
 from weir.plugins import from_dict
 
@@ -69,9 +69,9 @@ def explained_of(
     slo = problem.contract.slo_p99_s
     stay = bool(getattr(params, "stay", True))
     curve = options(problem, stay=stay, seed=seed, go_on=go_on)
-    today = staying(problem)
+    today = option_of_today(problem)
     if method == srtm.NAME:
-        kept = with_who_stays(problem, seed=seed) if stay else None
+        kept = option_with_needed_moves(problem, seed=seed) if stay else None
         chosen = kept if kept is not None and kept.keeps(slo) else best(curve, slo)
     else:
         places = module.place(problem, params, seed=seed).broker_of

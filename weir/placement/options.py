@@ -156,7 +156,7 @@ def option(problem: PlacementProblem, brokers: tuple[int, ...], places: Places) 
     )
 
 
-def with_who_stays(problem: PlacementProblem, *, seed: int = 0) -> Option | None:
+def option_with_needed_moves(problem: PlacementProblem, *, seed: int = 0) -> Option | None:
     """Return the placement in which only they move whose broker cannot keep them, or who have
     none; None where nobody has a broker, or some find no room."""
     if not (problem.publishers.today != NOWHERE).any():
@@ -167,7 +167,7 @@ def with_who_stays(problem: PlacementProblem, *, seed: int = 0) -> Option | None
     return option(problem, tuple(np.unique(places).tolist()), places)
 
 
-def staying(problem: PlacementProblem) -> Option | None:
+def option_of_today(problem: PlacementProblem) -> Option | None:
     """Return the placement of today as it is; None where nobody has a broker."""
     today = problem.publishers.today
     used = np.unique(today[today != NOWHERE])
@@ -196,16 +196,18 @@ def options(
         wanted = go_on(done, len(counts))
         if not wanted and any(each.fits for each in out):
             break
-        out.append(over(problem, order[:count], stay=stay, seed=seed))
+        out.append(option_over(problem, order[:count], stay=stay, seed=seed))
         if set(order[:count]) != set(roomy[:count]) and not out[-1].keeps(slo):
-            out[-1] = better(out[-1], over(problem, roomy[:count], stay=stay, seed=seed), slo)
+            out[-1] = better(
+                out[-1], option_over(problem, roomy[:count], stay=stay, seed=seed), slo
+            )
     if counts and counts[-1] < len(order) and not any(each.fits for each in out):
         # Whole publishers that hardly fit may need more brokers than their rates say.
-        out.append(over(problem, order, stay=stay, seed=seed))
+        out.append(option_over(problem, order, stay=stay, seed=seed))
     return out
 
 
-def over(problem: PlacementProblem, chosen: list[int], *, stay: bool, seed: int) -> Option:
+def option_over(problem: PlacementProblem, chosen: list[int], *, stay: bool, seed: int) -> Option:
     """Return what these brokers cost; nothing is computed of the delays where they lack room."""
     only = with_brokers(problem, set(chosen))
     places = assign(only, OVER_ALL, seed=seed, keep=False)

@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404
 from django_filters import rest_framework as filters
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
-from rest_framework import mixins, serializers, status, viewsets
+from rest_framework import mixins, serializers, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -43,8 +43,7 @@ from apps.common.api.forms import parameter
 from apps.common.api.preconditions import once
 from apps.common.errors import ApplicationError
 from apps.plans.api.serializers import PlanDetailSerializer
-from apps.plans.api.views import caller_of
-from apps.plans.selectors.readings import plan_reading, plan_rows
+from apps.plans.api.views import plan_made
 from apps.runs.api.views import RunSerializer, accepted
 from apps.systems.api.entities import IDEMPOTENCY_KEY
 from weir.optimizers import methods
@@ -161,10 +160,7 @@ class AllocationViewSet(
             plan = allocation_plan(
                 allocation=self.get_object(), actor=actor_of(request), **form.validated_data
             )
-            fresh = plan_rows().get(pk=plan.pk)
-            body = PlanDetailSerializer(plan_reading(fresh, caller_of(request))).data
-            location = {"Location": f"/api/v1/plans/{plan.public_id}"}
-            return Response(body, status=status.HTTP_201_CREATED, headers=location)
+            return plan_made(request, plan)
 
         return once(request, make)
 

@@ -65,9 +65,9 @@ class CsvBody(KeptBody):
     ) -> str:
         """Return the text. Raises ValidationError that names the encoding to use."""
         raw = self.raw(stream)
-        said = CHARSET.search(media_type or "")
-        if said and said[1].lower() not in ("utf-8", "utf8"):
-            raise ValidationError(f"Send UTF-8, not {said[1]}.")
+        charset = CHARSET.search(media_type or "")
+        if charset and charset[1].lower() not in ("utf-8", "utf8"):
+            raise ValidationError(f"Send UTF-8, not {charset[1]}.")
         if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise ValidationError("This is UTF-16. Save it as UTF-8 (CSV UTF-8).")
         try:

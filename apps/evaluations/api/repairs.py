@@ -16,10 +16,10 @@ from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import choices, command_list
 from apps.common.api.forms import Form
 from apps.common.api.preconditions import once
-from apps.evaluations.api.views import made
 from apps.evaluations.selectors.repairs import Repair, repairs
 from apps.evaluations.services import repair_plan
 from apps.plans.api.serializers import PlanDetailSerializer
+from apps.plans.api.views import plan_made
 from apps.systems.api.entities import IDEMPOTENCY_KEY, Reference
 from apps.systems.models import System
 from apps.topology.models import Broker
@@ -95,7 +95,7 @@ class RepairsView(APIView):
         def make() -> Response:
             form = RepairRequestSerializer(data=request.data)
             form.is_valid(raise_exception=True)
-            return made(request, repair_plan(actor=actor_of(request), **form.validated_data))
+            return plan_made(request, repair_plan(actor=actor_of(request), **form.validated_data))
 
         return once(request, make)
 

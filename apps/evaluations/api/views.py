@@ -36,9 +36,7 @@ from apps.evaluations.services import (
 )
 from apps.evaluations.services.computation import EVALUATION
 from apps.plans.api.serializers import PlanDetailSerializer
-from apps.plans.api.views import caller_of
-from apps.plans.models import Plan
-from apps.plans.selectors.readings import plan_reading, plan_rows
+from apps.plans.api.views import plan_made
 from apps.runs.api.computed import ComputedViewSet, computed_schema
 from apps.runs.api.views import RUN_STATES
 from apps.systems.api.entities import IDEMPOTENCY_KEY
@@ -151,7 +149,7 @@ class CandidateViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Candidate]
             plan = candidate_plan(
                 candidate=candidate, actor=actor_of(request), **form.validated_data
             )
-            return made(request, plan)
+            return plan_made(request, plan)
 
         return once(request, make)
 
@@ -171,16 +169,6 @@ class CandidateViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Candidate]
             plan = plan_again_from_here(
                 candidate=candidate, actor=actor_of(request), **form.validated_data
             )
-            return made(request, plan)
+            return plan_made(request, plan)
 
         return once(request, make)
-
-
-def made(request: Request, plan: Plan) -> Response:
-    """Return 201 with the plan as its author reads it."""
-    reading = plan_reading(plan_rows().get(pk=plan.pk), caller_of(request))
-    return Response(
-        PlanDetailSerializer(reading).data,
-        status=status.HTTP_201_CREATED,
-        headers={"Location": f"/api/v1/plans/{plan.public_id}"},
-    )

@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema, inline_serializer
-from rest_framework import mixins, serializers, status, viewsets
+from rest_framework import mixins, serializers, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -33,8 +33,7 @@ from apps.placements.services import placement_request
 from apps.placements.services.propose import placement_plan
 from apps.placements.services.what_if import placement_what_if
 from apps.plans.api.serializers import PlanDetailSerializer
-from apps.plans.api.views import caller_of
-from apps.plans.selectors.readings import plan_reading, plan_rows
+from apps.plans.api.views import plan_made
 from apps.runs.api.views import RunSerializer, accepted
 from apps.systems.api.entities import IDEMPOTENCY_KEY
 from weir.placement import DEFAULT as DEFAULT_METHOD
@@ -154,12 +153,7 @@ class PlacementViewSet(
             plan = placement_plan(
                 placement=self.get_object(), actor=actor_of(request), **form.validated_data
             )
-            reading = plan_reading(plan_rows().get(pk=plan.pk), caller_of(request))
-            return Response(
-                PlanDetailSerializer(reading).data,
-                status=status.HTTP_201_CREATED,
-                headers={"Location": f"/api/v1/plans/{plan.public_id}"},
-            )
+            return plan_made(request, plan)
 
         return once(request, make)
 

@@ -8,10 +8,9 @@ from apps.systems.models import System
 from apps.telemetry.selectors import latest_samples
 from weir.actions import SettingKey, target_of
 from weir.actions.set_bucket import COUNT
+from weir.actions.set_bucket import KIND as BUCKET
 from weir.model.plan import Value
 from weir.placement.handover import Part
-
-BUCKET = "set_bucket"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

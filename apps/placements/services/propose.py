@@ -9,12 +9,13 @@ from apps.common.errors import Conflict
 from apps.executions.selectors import in_force
 from apps.placements.domain.sentences import plan_effect, plan_reasons
 from apps.placements.models import Placement
-from apps.placements.selectors.parts import BUCKET, parts_in_force
+from apps.placements.selectors.parts import parts_in_force
 from apps.plans.models import Plan
 from apps.plans.services import plan_create
 from apps.systems.models import System
 from weir.actions import target_key
 from weir.actions.set_bucket import COUNT, ENFORCE
+from weir.actions.set_bucket import KIND as BUCKET
 from weir.model.plan import Action, Promise, Source, Step, Value
 from weir.model.plan import Plan as Document
 from weir.placement.handover import Part, part_steps

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from apps.catalog.models import Topic
-from apps.placements.domain.outcome import outcome_of
 from apps.placements.domain.sentences import brokers_used
 from apps.placements.models import Move, Placement
 from apps.runs.models import Run
@@ -15,6 +14,13 @@ from apps.runs.services.computations import next_number
 from weir.model.placement import NOWHERE, PlacementProblem
 
 BATCH = 2000
+
+
+def outcome_of(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer as it is stored and published: without the broker of each publisher, and
+    with `unassigned` as a count."""
+    rest = {name: value for name, value in plain.items() if name != "assignments"}
+    return {**rest, "unassigned": len(plain["unassigned"])}
 
 
 def check_belongs(run: Run, problem: PlacementProblem, plain: Mapping[str, Any]) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from apps.common.computing import Queue, turn
 from apps.common.errors import ApplicationError
-from apps.placements.domain.outcome import outcome_of
 from apps.placements.models import Placement
+from apps.placements.services.store import outcome_of
 from apps.runs.models import Run
 from weir.codec.placement import placement_from_json
 from weir.errors import InvalidProblem

@@ -59,6 +59,16 @@ def caller_of(request: Request) -> Caller:
     return Caller(person=person, permissions=granted(request))
 
 
+def plan_made(request: Request, plan: Plan) -> Response:
+    """Return 201 with the plan as its author reads it."""
+    reading = plan_reading(plan_rows().get(pk=plan.pk), caller_of(request))
+    return Response(
+        PlanDetailSerializer(reading).data,
+        status=status.HTTP_201_CREATED,
+        headers={"Location": f"/api/v1/plans/{plan.public_id}"},
+    )
+
+
 class PlanFilter(CreatedFilter):
     """Filter plans by system, state, kind, author, time, and by whether they wait for the
     caller."""
@@ -141,12 +151,7 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
             form = ModelPlanSerializer(data=request.data)
             form.is_valid(raise_exception=True)
             plan = services.plan_of_model(actor=actor_of(request), **form.validated_data)
-            reading = plan_reading(plan_rows().get(pk=plan.pk), caller_of(request))
-            return Response(
-                PlanDetailSerializer(reading).data,
-                status=status.HTTP_201_CREATED,
-                headers={"Location": f"/api/v1/plans/{plan.public_id}"},
-            )
+            return plan_made(request, plan)
 
         return once(request, run)
 
@@ -233,12 +238,7 @@ class PlanViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Plan]):
             made = services.plan_roll_back(
                 plan=self.get_object(), actor=actor_of(request), **values
             )
-            fresh = plan_reading(plan_rows().get(pk=made.pk), caller_of(request))
-            return Response(
-                PlanDetailSerializer(fresh).data,
-                status=status.HTTP_201_CREATED,
-                headers={"Location": f"/api/v1/plans/{made.public_id}"},
-            )
+            return plan_made(request, made)
 
         return once(request, make)
 

@@ -9,14 +9,15 @@ from apps.executions.selectors.modelled import STRUCTURE
 from apps.plans.selectors.model_state import structure_words
 from weir import actions
 from weir.actions import SettingKey
+from weir.actions.set_bucket import COUNT, ENFORCE
+from weir.actions.set_bucket import KIND as BUCKET
 from weir.model.plan import Action
 from weir.model.plan import Plan as Document
 
 UNITS = {"rate_per_s": "msg/s", "burst": "msg", "size": "msg", "limit": "consumers"}
 MEASURED_UNITS = ("msg/s", "consumers")
 LINK = "link"
-BUCKET = "set_bucket"
-MODES = {"enforce": "enforced", "count": "only counted"}
+MODES = {ENFORCE: "enforced", COUNT: "only counted"}
 
 Subject = tuple[str, str, str]
 

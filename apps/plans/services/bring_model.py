@@ -21,11 +21,13 @@ from apps.plans.models import Plan
 from apps.plans.services.create import LENGTHS, plan_create
 from apps.systems.models import System
 from weir.actions import SettingKey, target_key, target_of
+from weir.actions.set_bucket import ENFORCE
+from weir.actions.set_bucket import KIND as BUCKET
 from weir.model.plan import Action, Source, Value
 from weir.model.plan import Plan as Document
 
 KIND = "model"
-RATE, LIMIT, BUCKET = "set_flow_rate", "set_population", "set_bucket"
+RATE, LIMIT = "set_flow_rate", "set_population"
 
 
 @transaction.atomic
@@ -99,7 +101,7 @@ def _about_parts(
     enforced = {
         target_of(key)["flow"]
         for key, value in settings.items()
-        if key[0] == BUCKET and value["mode"] == "enforce"
+        if key[0] == BUCKET and value["mode"] == ENFORCE
     }
     sentences = []
     if ending:

@@ -37,11 +37,10 @@ class Directory:
         model: type[Entity] = field.queryset.model  # type: ignore[attr-defined]
         if model not in self._by_name:
             self._load(model)
-        found = None
         if isinstance(data, str):
-            found = self._by_name[model].get(data) or self._by_id[model].get(data.lower())
-        if found is not None:
-            return found
+            known = self._by_name[model].get(data) or self._by_id[model].get(data.lower())
+            if known is not None:
+                return known
         kind, name = model._meta.verbose_name, str(data)[:SHOWN]
         at_top = field.parent is field.root and isinstance(data, str) and data.strip()
         if at_top and field.field_name in self._create_missing:

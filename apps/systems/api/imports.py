@@ -152,8 +152,8 @@ class RowReader:
 
 def _column(given: Given, field: str) -> str:
     """Return the column of a CSV for a member of a list by resource; other fields are their own."""
-    found = IN_LIST.fullmatch(field) if given.line else None
-    return f"{found[1]}.{given.members[found[1]][int(found[2])]['resource']}" if found else field
+    cell = IN_LIST.fullmatch(field) if given.line else None
+    return f"{cell[1]}.{given.members[cell[1]][int(cell[2])]['resource']}" if cell else field
 
 
 class ImportedViewSet(EntityViewSet[E], Generic[E]):

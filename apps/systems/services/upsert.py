@@ -229,11 +229,11 @@ def _stored(
     model: type[E], system: System, names: Sequence[str], prefetch: Sequence[str]
 ) -> dict[str, E]:
     rows = model._default_manager.filter(system=system, name__in=names)
-    found: dict[str, E] = {}
+    stored_by_name: dict[str, E] = {}
     for row in with_children(with_references(rows)).prefetch_related(*prefetch):
         row.system = system
-        found[row.name] = row
-    return found
+        stored_by_name[row.name] = row
+    return stored_by_name
 
 
 def _draft(

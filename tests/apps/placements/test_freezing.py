@@ -218,3 +218,10 @@ def test_rates_that_the_kernel_cannot_compute_with_are_refused(streets):
     Publisher.objects.filter(name="s01").update(rate_per_s=1e-200)
     error = refusal(streets)
     assert (error.code, error.status) == ("invalid_problem", 422)
+
+
+def test_rates_that_no_sum_can_hold_are_refused(streets):
+    Publisher.objects.filter(topic=streets.topic).update(rate_per_s=1e308)
+    error = refusal(streets)
+    assert (error.code, error.status) == ("invalid_problem", 422)
+    assert error.errors[0].field == "publishers"

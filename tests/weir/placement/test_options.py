@@ -20,8 +20,8 @@ from weir.placement.options import (
     best,
     broker_order,
     option,
+    option_of_today,
     options,
-    staying,
     with_fewest_moves,
 )
 from weir.placement.what_if import WhatIf, changed
@@ -363,5 +363,5 @@ def test_a_what_if_that_cannot_be_is_refused() -> None:
 
 
 def test_today_is_none_before_anybody_has_a_broker() -> None:
-    assert staying(topic()) is None
+    assert option_of_today(topic()) is None
     assert solved(topic())["today"] is None

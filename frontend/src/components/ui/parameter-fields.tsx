@@ -1,8 +1,11 @@
 /** Fields drawn from the API's description of parameters: a new optimizer or utility kind needs no code here. */
+import { useState } from "react";
+
+import { Note } from "./dialogs";
 import { CheckField, NumberField, TextField } from "./fields";
 import { Icon } from "./icons";
 
-import { fixed } from "@/lib/numbers";
+import { countText, fixed } from "@/lib/numbers";
 import {
   bendsUp,
   labelOf,
@@ -124,6 +127,48 @@ function PointRows({
         </span>
       )}
     </fieldset>
+  );
+}
+
+/** The parameters of a method, folded away until somebody wants them or one of them is wrong. */
+export function MethodParameters({
+  method,
+  draft,
+  onChange,
+  errors,
+}: {
+  method: { title: string; parameters: readonly Parameter[] } | undefined;
+  draft: ParameterDraft;
+  onChange: (draft: ParameterDraft) => void;
+  errors: readonly FieldProblem[];
+}) {
+  const [unfolded, setUnfolded] = useState(false);
+  if (!method || method.parameters.length === 0) return null;
+  const shown = unfolded || errors.some(({ field }) => field.startsWith("parameters"));
+  const whole = messageFor(errors, "parameters");
+  return (
+    <>
+      <span>
+        <button
+          type="button"
+          className="link"
+          aria-expanded={shown}
+          onClick={() => setUnfolded((before) => !before)}
+        >
+          {shown ? "Hide" : "Show"} the {countText(method.parameters.length, "parameter")} of{" "}
+          {method.title}
+        </button>
+      </span>
+      {whole ? <Note tone="bad">{whole}</Note> : null}
+      {shown ? (
+        <ParameterFields
+          parameters={method.parameters}
+          draft={draft}
+          onChange={onChange}
+          errors={errors}
+        />
+      ) : null}
+    </>
   );
 }
 

@@ -9,10 +9,10 @@ import type { System } from "@/api/systems";
 import { Command } from "@/components/ui/command";
 import { Dialog, Note } from "@/components/ui/dialogs";
 import { CheckField, ChoiceField, NumberField } from "@/components/ui/fields";
-import { ParameterFields } from "@/components/ui/parameter-fields";
+import { MethodParameters } from "@/components/ui/parameter-fields";
 import { QueryBody } from "@/components/ui/panel";
 import { to } from "@/lib/kinds";
-import { countText, fixed } from "@/lib/numbers";
+import { fixed } from "@/lib/numbers";
 import { parameterDraft, readNumber, readParameters, type ParameterDraft } from "@/lib/parameters";
 import { messageFor } from "@/lib/problem";
 import { useSubmission } from "@/lib/submission";
@@ -61,7 +61,6 @@ function OptimizeForm({
   const [limit, setLimit] = useState("");
   const { errors, setErrors, busy, send, others } = useSubmission(DRAWN);
   const [cold, setCold] = useState(false);
-  const [showAll, setShowAll] = useState(false);
   const method = methods.find((entry) => entry.name === name);
   const described = method?.parameters ?? [];
   const draft = drafts[name] ?? parameterDraft(described);
@@ -95,7 +94,6 @@ function OptimizeForm({
       await navigate(to.run(run.id));
     });
   };
-  const wrongParameters = errors.some((error) => error.field.startsWith("parameters"));
   return (
     <form
       className="form"
@@ -144,32 +142,12 @@ function OptimizeForm({
         value={cold}
         onChange={setCold}
       />
-      {described.length > 0 ? (
-        <>
-          <span>
-            <button
-              type="button"
-              className="link"
-              aria-expanded={showAll || wrongParameters}
-              onClick={() => setShowAll((shown) => !shown)}
-            >
-              {showAll || wrongParameters ? "Hide" : "Show"} the{" "}
-              {countText(described.length, "parameter")} of {method?.title}
-            </button>
-          </span>
-          {messageFor(errors, "parameters") ? (
-            <Note tone="bad">{messageFor(errors, "parameters")}</Note>
-          ) : null}
-          {showAll || wrongParameters ? (
-            <ParameterFields
-              parameters={described}
-              draft={draft}
-              onChange={(next) => setDrafts({ ...drafts, [name]: next })}
-              errors={errors}
-            />
-          ) : null}
-        </>
-      ) : null}
+      <MethodParameters
+        method={method}
+        draft={draft}
+        onChange={(next) => setDrafts({ ...drafts, [name]: next })}
+        errors={errors}
+      />
       <div className="formfoot">
         <span className="r">
           <button type="button" className="btn" onClick={onClose}>

@@ -64,10 +64,10 @@ export function MovesPanel({
   const { id, name, moved, outcome } = placement;
   const address = useListAddress(["from_broker", "to_broker"]);
   const { from_broker: from = "", to_broker: to = "" } = address.filters;
-  const asked = { ...pageAsked(address), ordering: undefined, page_size: PAGE_ROWS };
+  const listQuery = { ...pageAsked(address), ordering: undefined, page_size: PAGE_ROWS };
   const moves = useQuery({
     ...movesQuery(id, {
-      ...asked,
+      ...listQuery,
       from_broker: from || undefined,
       to_broker: to || undefined,
     }),

@@ -72,7 +72,7 @@ export function PenaltyChart({
     option.moved,
     kind === "full" ? "does not fit" : kind === "unbounded" ? "no bound" : verdict,
   ]);
-  const tell = ({ option, kind, verdict }: Bar) => {
+  const describe = ({ option, kind, verdict }: Bar) => {
     const who = `${fixed(option.brokers)} ${option.brokers === 1 ? "broker" : "brokers"} (${names(option)})`;
     if (kind === "full") return `${who}: the topic does not fit`;
     if (kind === "unbounded") return `${who}: the delay grows without bound`;
@@ -107,7 +107,7 @@ export function PenaltyChart({
           className="chart"
           viewBox={`0 0 ${width} ${height}`}
           role="img"
-          aria-label={`99th percentile of the delay by number of brokers${chosen ? `; chosen: ${tell(chosen)}` : ""}`}
+          aria-label={`99th percentile of the delay by number of brokers${chosen ? `; chosen: ${describe(chosen)}` : ""}`}
         >
           <defs>
             <pattern
@@ -146,7 +146,7 @@ export function PenaltyChart({
             <Column
               key={one.option.brokers}
               bar={one}
-              title={tell(one)}
+              title={describe(one)}
               x={x(at)}
               width={bar}
               y={y}

@@ -18,9 +18,9 @@ import {
   type Option,
 } from "@/components/ui/fields";
 import { QueryBody } from "@/components/ui/panel";
-import { ParameterFields } from "@/components/ui/parameter-fields";
+import { MethodParameters } from "@/components/ui/parameter-fields";
 import { to } from "@/lib/kinds";
-import { countText, fixed, rateText } from "@/lib/numbers";
+import { fixed, rateText } from "@/lib/numbers";
 import { parameterDraft, readNumber, readParameters, type ParameterDraft } from "@/lib/parameters";
 import { messageFor } from "@/lib/problem";
 import { useStill } from "@/lib/still";
@@ -50,7 +50,12 @@ export function PlaceDialog({
     <Dialog title="Place a topic" open={open} onClose={onClose} wide>
       <QueryBody query={methods} what="The methods" rows={6}>
         {({ results }) => (
-          <PlaceForm system={system} methods={results} asked={topic ?? ""} onClose={onClose} />
+          <PlaceForm
+            system={system}
+            methods={results}
+            initialTopic={topic ?? ""}
+            onClose={onClose}
+          />
         )}
       </QueryBody>
     </Dialog>
@@ -69,7 +74,7 @@ function useTopics(system: string, chosen: string) {
   const [typed, setTyped] = useState("");
   const search = useStill(typed, STILL_MS);
   const scope = { system, search: search || undefined, page_size: TOPICS_SHOWN };
-  const found = useQuery({
+  const matching = useQuery({
     queryKey: keys.catalog.list("topics", scope),
     queryFn: ({ signal }) => catalogList("topics", scope, signal),
     placeholderData: keepPreviousData,
@@ -79,23 +84,23 @@ function useTopics(system: string, chosen: string) {
     queryFn: ({ signal }) => catalogOne("topics", chosen, signal),
     enabled: chosen !== "",
   });
-  const rows = found.data?.results ?? [];
+  const rows = matching.data?.results ?? [];
   const kept = one.data && !rows.some((row) => row.id === chosen) ? [one.data] : [];
   // What the field shows once something is chosen is no search for it.
   const onSearch = (text: string) =>
     setTyped([...kept, ...rows].some((row) => optionOf(row).label === text) ? "" : text);
-  return { rows: [...kept, ...rows], loading: found.isFetching, onSearch };
+  return { rows: [...kept, ...rows], loading: matching.isFetching, onSearch };
 }
 
 function PlaceForm({
   system,
   methods,
-  asked,
+  initialTopic,
   onClose,
 }: {
   system: System;
   methods: readonly PlacementMethod[];
-  asked: string;
+  initialTopic: string;
   onClose: () => void;
 }) {
   const navigate = useNavigate();
@@ -106,14 +111,13 @@ function PlaceForm({
     queryFn: ({ signal }) => catalogAll("brokers", scope, signal),
   });
   const usual = methods.find((entry) => entry.is_default) ?? methods[0];
-  const [topic, setTopic] = useState(asked);
+  const [topic, setTopic] = useState(initialTopic);
   const topics = useTopics(system.id, topic);
   const [name, setName] = useState(usual?.name ?? "");
   const [drafts, setDrafts] = useState<Record<string, ParameterDraft>>({});
   const [drained, setDrained] = useState<string[]>([]);
   const [seed, setSeed] = useState("0");
   const [note, setNote] = useState("");
-  const [showAll, setShowAll] = useState(false);
   const { errors, setErrors, busy, send, others } = useSubmission(DRAWN);
   const method = methods.find((entry) => entry.name === name);
   const described = method?.parameters ?? [];
@@ -124,14 +128,14 @@ function PlaceForm({
 
   const start = async () => {
     const parameters = readParameters(described, draft);
-    const found = [...parameters.errors];
+    const wrong = [...parameters.errors];
     const seedNumber = readNumber(seed) ?? 0;
-    if (topic === "") found.push({ field: "topic", message: "Choose a topic." });
+    if (topic === "") wrong.push({ field: "topic", message: "Choose a topic." });
     if (!Number.isInteger(seedNumber) || seedNumber < 0) {
-      found.push({ field: "seed", message: "Give a whole number, 0 or more." });
+      wrong.push({ field: "seed", message: "Give a whole number, 0 or more." });
     }
-    setErrors(found);
-    if (found.length > 0) return;
+    setErrors(wrong);
+    if (wrong.length > 0) return;
     await send(async () => {
       const run = await place({
         system: system.id,
@@ -146,7 +150,6 @@ function PlaceForm({
       await navigate(to.run(run.id));
     });
   };
-  const wrongParameters = errors.some((error) => error.field.startsWith("parameters"));
   const message = (field: string) =>
     messageFor(errors, field) ?? errors.find((one) => one.field.startsWith(`${field}[`))?.message;
   return (
@@ -205,32 +208,12 @@ function PlaceForm({
           error={message("seed")}
         />
       </div>
-      {described.length > 0 ? (
-        <>
-          <span>
-            <button
-              type="button"
-              className="link"
-              aria-expanded={showAll || wrongParameters}
-              onClick={() => setShowAll((shown) => !shown)}
-            >
-              {showAll || wrongParameters ? "Hide" : "Show"} the{" "}
-              {countText(described.length, "parameter")} of {method?.title}
-            </button>
-          </span>
-          {messageFor(errors, "parameters") ? (
-            <Note tone="bad">{messageFor(errors, "parameters")}</Note>
-          ) : null}
-          {showAll || wrongParameters ? (
-            <ParameterFields
-              parameters={described}
-              draft={draft}
-              onChange={(next) => setDrafts({ ...drafts, [name]: next })}
-              errors={errors}
-            />
-          ) : null}
-        </>
-      ) : null}
+      <MethodParameters
+        method={method}
+        draft={draft}
+        onChange={(next) => setDrafts({ ...drafts, [name]: next })}
+        errors={errors}
+      />
       <TextField
         label="Note"
         required={false}

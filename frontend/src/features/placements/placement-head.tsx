@@ -3,8 +3,7 @@ import { Link, useNavigate } from "react-router";
 
 import { placementsAt } from "./addresses";
 import { MakePlan } from "./make-plan";
-import { delay } from "./sentences";
-import { SloBadge } from "./slo-badge";
+import { delay, SloBadge } from "./sentences";
 
 import type { PlacementDetail } from "@/api/placements";
 import { useRerun } from "@/api/runs";

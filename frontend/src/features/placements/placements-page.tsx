@@ -1,9 +1,9 @@
 /** The placements of one system, newest first, and the command that makes the next. */
+import { SloBadge } from "./sentences";
 import { Link, useParams, useSearchParams } from "react-router";
 
 import { placementsAt } from "./addresses";
 import { PlaceDialog } from "./place-dialog";
-import { SloBadge } from "./slo-badge";
 
 import { ACTIVE, useLive } from "@/api/live";
 import { placementsQuery, type Placement } from "@/api/placements";

@@ -1,7 +1,8 @@
-/** Why this many brokers, and what would make the split free: sentences that name their numbers. */
+/** Whether and why this many brokers, and what would make the split free: the words with their numbers. */
 import { chosenOf, headroomOf } from "./outcome";
 
 import type { Outcome, SplitOption } from "@/api/placements";
+import { Badge } from "@/components/ui/state-badge";
 import { countText, delayText, fixed, percentText, significant } from "@/lib/numbers";
 
 export function delay(seconds: number | null): string {
@@ -20,6 +21,20 @@ export function noRoom({ unassigned, need_brokers: need }: Outcome): string {
   return need === null
     ? `${who} Further brokers alone would not help.`
     : `${who} ${countText(need, "further broker", "further brokers")} as large as the largest would hold ${unassigned === 1 ? "it" : "them"}.`;
+}
+
+/** Whether a prediction keeps to the objective: nothing is said where there is none. */
+export function SloBadge({ meets }: { meets: boolean | null }) {
+  if (meets === null) return <span className="faint">no SLO</span>;
+  return meets ? (
+    <Badge tone="good" icon="check">
+      Meets
+    </Badge>
+  ) : (
+    <Badge tone="warn" icon="alert">
+      Misses
+    </Badge>
+  );
 }
 
 export function Why({ outcome }: { outcome: Outcome }) {
