@@ -7,9 +7,9 @@ it. Batches of the topic and messages of others come at random. Before that it w
 (sections 3 and 6.1) show the shape of: few brokers wait for processing, many for tokens.
 
 D and V are taken for independent, and V for what it is without the bucket. But a bucket that holds
-messages back makes what reaches the broker smoother: the sum here is too large, by up to some 30 %
-where both are nearly full and little where one of them is. What a broker does in truth is for
-measurements to say.
+messages back makes what reaches the broker smoother: the sum here is too large, by about a fifth
+where both are nearly full and little elsewhere (tests/weir/queueing/test_broker_delay.py). What a
+broker does in truth is for measurements to say.
 
 The distribution of the sum is computed on a grid of `CELLS` cells, which leaves 0.2 % of doubt in a
 quantile.
