@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, NoReturn, Protocol, runtime_checkable
 
-from weir.coordination.wire import KEEP_S, ClassSpec, Delivery
+from weir.coordination.wire import KEEP_S, ClassSpec, Delivery, Publishers
 
 
 class DriverError(Exception):
@@ -347,7 +347,8 @@ class Driver(Protocol):
     async def publish(self, channel: Channel, messages: Sequence[Message]) -> None:
         """Append messages in the order of calls. For reliable ones, return when the broker holds
         all of them, each once, however often it takes; messages that are there already are left
-        out."""
+        out. To an ingress only marks may be appended: a mark comes behind all that publishers have
+        sent there whose connection has ended."""
         ...
 
     def read(self, source: Source) -> AsyncIterator[Batch]:
@@ -400,6 +401,14 @@ class Driver(Protocol):
         first.
 
         Returns when no class has more admitted than its limit.
+        """
+        ...
+
+    async def assign(self, publishers: Mapping[str, Publishers]) -> frozenset[str]:
+        """Let only these publishers publish these flows from now on, tell the others where they
+        belong, and after a moment disconnect them. Flows that are not named take every publisher.
+
+        Returns the flows which a connection may still publish whose publisher may not: call again.
         """
         ...
 

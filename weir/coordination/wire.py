@@ -13,7 +13,9 @@ nats-server), of which Weir needs a few for what the stream holds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar
@@ -103,6 +105,23 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Publishers:
+    """Say which publishers of a flow send to this broker, and where the others belong. Nobody else
+    may publish the flow."""
+
+    here: tuple[str, ...] = ()
+    """Names of those that are let in here, sorted."""
+    elsewhere: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Broker -> names of those that it lets in, sorted. Who is in neither has to wait."""
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    """Broker of `elsewhere` -> where it is reached; absent where that is not known."""
+    next: tuple[str, ...] = ()
+    """The other brokers at which publishers of the flow may be let in, sorted. Whoever was let in
+    here has left once all that it published here has passed each of them: then it may go on there.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FlowSpec:
     """Describe a flow that may pass this broker."""
 
@@ -179,6 +198,9 @@ class Document:
     gates: Mapping[str, Gate] = field(default_factory=dict)
     buckets: Mapping[str, Bucket] = field(default_factory=dict)
     """Flow -> this broker's part of its bucket, instead of a gate."""
+    publishers: Mapping[str, Publishers] = field(default_factory=dict)
+    """Flow -> its publishers, where each has a broker of its own. Flows that are not named here
+    take every publisher."""
     classes: Mapping[str, ClassSpec] = field(default_factory=dict)
     neighbours: Mapping[str, Neighbour] = field(default_factory=dict)
     orders: tuple[Order, ...] = ()
@@ -225,6 +247,9 @@ class Observed:
     gates: Mapping[str, Gate] = field(default_factory=dict)
     buckets: Mapping[str, Bucket] = field(default_factory=dict)
     """Flow -> this broker's part of its bucket, enforced or counted."""
+    publishers: Mapping[str, str] = field(default_factory=dict)
+    """Flow -> `publishers_digest` of those that are let in here. Nobody else has a connection that
+    may publish it, and all that others had published here has passed the brokers they may go to."""
     limits: Mapping[str, int] = field(default_factory=dict)
     """Class -> limit enforced; a class without a limit is absent."""
     admitted: Mapping[str, int] = field(default_factory=dict)
@@ -243,6 +268,12 @@ class Observed:
     """The neighbours in the forwarding tables, sorted."""
     problems: tuple[str, ...] = ()
     """What the agent could not do, in sentences a person can act on."""
+
+
+def publishers_digest(names: Iterable[str]) -> str:
+    """Return a short text that stands for a set of publishers in observations."""
+    text = json.dumps(sorted(names), separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def to_dict(value: Any) -> dict[str, Any]:
