@@ -4,6 +4,8 @@ import json
 import random
 import time
 import urllib.request
+from collections.abc import Collection, Mapping
+from itertools import chain
 from typing import Any
 
 from config.stack import Stack
@@ -80,18 +82,37 @@ class Fleet:
             for name, limit in state["limits"].items()
         }
 
-    def connected(self) -> dict[str, int]:
-        """Class -> consumers, counted by the brokers: the agents are not asked."""
-        found: dict[str, int] = {}
+    def connections(self) -> dict[str, list[str]]:
+        """Broker -> names of its clients, as it says itself: the agents are not asked."""
+        listed: dict[str, list[str]] = {}
         for name in brokers.NAMES:
             port = brokers.monitor_port_of(self.weir.site, name)
             url = f"http://127.0.0.1:{port}/connz?acc=WEIR&limit=4096"
             with urllib.request.urlopen(url, timeout=5) as answer:
-                for connection in json.load(answer)["connections"] or ():
-                    consumer, mark, _ = connection.get("name", "").rpartition("#")
-                    if mark:
-                        found[consumer] = found.get(consumer, 0) + 1
-        return found
+                rows = json.load(answer)["connections"] or ()
+                listed[name] = [row.get("name", "") for row in rows]
+        return listed
+
+    def connected(self) -> dict[str, int]:
+        """Class -> consumers, counted by the brokers."""
+        counts: dict[str, int] = {}
+        for name in chain.from_iterable(self.connections().values()):
+            consumer, mark, _ = name.rpartition("#")
+            if mark:
+                counts[consumer] = counts.get(consumer, 0) + 1
+        return counts
+
+    def wait_publishers(self, lists: Mapping[str, Collection[str]], seconds: float = 60.0) -> None:
+        """Until each of these publishers has one connection, to the broker that lists it."""
+        wanted = {broker: sorted(names) for broker, names in lists.items() if names}
+        known = set(chain.from_iterable(wanted.values()))
+        deadline = time.monotonic() + seconds
+        while True:
+            here = {b: sorted(known.intersection(n)) for b, n in self.connections().items()}
+            if (here := {broker: names for broker, names in here.items() if names}) == wanted:
+                return
+            assert time.monotonic() < deadline, f"connected: {here}, wanted: {wanted}"
+            time.sleep(0.3)
 
     def wait_admitted(self, seconds: float = 60.0) -> None:
         """Until the brokers hold exactly as many consumers of each class as its limit and its

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -46,6 +47,16 @@ def parts_of(fleet: Fleet) -> dict[str, Any]:
     }
 
 
+def lists_of(plan: Any) -> dict[str, list[str]]:
+    """Broker -> the publishers that it lets in once the plan has been carried out."""
+    actions = [action for step in plan["steps"] for action in step["actions"]]
+    return {
+        action["target"]["broker"]: action["after"]["publishers"]
+        for action in actions
+        if action["kind"] == "assign_publishers"
+    }
+
+
 def carried_out(fleet: Fleet, plan: Any) -> Any:
     fleet.do(fleet.author, f"plans/{plan['id']}/submit")
     execution = fleet.execute(fleet.approve(plan))
@@ -56,6 +67,8 @@ def carried_out(fleet: Fleet, plan: Any) -> Any:
 def test_a_topic_is_split_over_brokers_and_put_back(
     split: Fleet, person: Callable[[str], Page]
 ) -> None:
+    (topic,) = [row for row in split.rows("topics") if row["name"] == TOPIC]
+    source = topic["source_name"]
     # The author places the topic, and tries a larger bucket.
     author = person("editor")
     author.goto(f"/systems/{split.system}/placements")
@@ -110,8 +123,18 @@ def test_a_topic_is_split_over_brokers_and_put_back(
     assert sum(part["rate_per_s"] for part in enforced.values()) == pytest.approx(24.0)
     assert sum(part["size"] for part in enforced.values()) == pytest.approx(6.0)
     expect(in_force.get_by_text("enforced").first).to_be_visible()
+    # Publishers have gone where they belong, and what waits there is measured.
+    lists = lists_of(plan)
+    assert len([names for names in lists.values() if names]) == placement["brokers"]
+    split.wait_publishers(lists)
+    split.everybody.wait(
+        f"/api/v1/{address}",
+        lambda body: all(row["wait_messages"] for row in body["results"] if row["publishers"]),
+        60,
+    )
     for done in (plan, counting):
         undo = split.do(split.author, f"plans/{done['id']}/roll-back", {}, expect=201)
         carried_out(split, undo)
     assert parts_of(split) == {}
+    split.wait_publishers({source: list(chain.from_iterable(lists.values()))})
     expect(in_force).to_have_count(0)
