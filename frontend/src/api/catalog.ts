@@ -125,9 +125,16 @@ export type Imported = Schemas["Imported"];
 /** What the server reads of a table: a file as it is, so that it names a wrong encoding. */
 export type Table = ArrayBuffer | string;
 
-/** All objects of a kind as CSV; the import reads it back. */
-export const exportAddress = (kind: CatalogKind, system: string): string =>
-  `/api/v1/${kind}/export?system=${system}`;
+/** The objects of a kind as CSV, all or those of a list; the import reads it back. */
+export function exportAddress(
+  kind: CatalogKind,
+  system: string,
+  chosen: Readonly<Record<string, string | undefined>> = {},
+): string {
+  const query = new URLSearchParams({ system });
+  for (const [name, value] of Object.entries(chosen)) if (value) query.set(name, value);
+  return `/api/v1/${kind}/export?${query.toString()}`;
+}
 
 /** Create and change objects by name from a CSV; a dry run answers the same and changes nothing. */
 export async function catalogImport(

@@ -151,8 +151,24 @@ describe("the commands of tables", () => {
     serve({ ...base, [`GET /api/v1/systems/${SYSTEM}`]: ok(system({ allowed_commands: [] })) });
     renderPage(<KindPage />, LIST, at("publishers"));
     const link = await screen.findByRole("link", { name: "Export CSV" });
-    expect(link).toHaveAttribute("href", `/api/v1/publishers/export?system=${SYSTEM}`);
+    expect(link).toHaveAttribute(
+      "href",
+      `/api/v1/publishers/export?system=${SYSTEM}&ordering=name`,
+    );
     expect(screen.queryByRole("button", { name: "Import CSV" })).toBeNull();
+  });
+
+  it("export what the list shows", async () => {
+    serve(base);
+    renderPage(<KindPage />, LIST, `${at("publishers")}?q=crane&topic=t-1&cursor=c`);
+    const link = await screen.findByRole("link", { name: "Export CSV" });
+    const { searchParams } = new URL(link.getAttribute("href") ?? "", "http://weir");
+    expect(Object.fromEntries(searchParams)).toEqual({
+      system: SYSTEM,
+      search: "crane",
+      ordering: "name",
+      topic: "t-1",
+    });
   });
 
   it("are not for overlays", async () => {

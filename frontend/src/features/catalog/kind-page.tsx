@@ -46,14 +46,8 @@ function KindList({ system, kind }: { system: string; kind: CatalogKind }) {
   const names = [...filters.map((filter) => filter.name), ...references];
   const address = useListAddress(names, descriptor.ordering ?? "name");
   const owner = useSystem(system);
-  const query = {
-    system,
-    search: address.search,
-    ordering: address.ordering,
-    cursor: address.cursor,
-    page_size: 50,
-    ...address.filters,
-  };
+  const chosen = { search: address.search, ordering: address.ordering, ...address.filters };
+  const query = { system, cursor: address.cursor, page_size: 50, ...chosen };
   const list = useQuery({
     queryKey: keys.catalog.list(kind, query),
     queryFn: ({ signal }) => catalogList(kind, query, signal),
@@ -71,7 +65,11 @@ function KindList({ system, kind }: { system: string; kind: CatalogKind }) {
         commands={
           <>
             {isImported(kind) ? (
-              <a className="btn" href={exportAddress(kind, system)} download={`${kind}.csv`}>
+              <a
+                className="btn"
+                href={exportAddress(kind, system, chosen)}
+                download={`${kind}.csv`}
+              >
                 <Icon name="download" small />
                 Export CSV
               </a>
