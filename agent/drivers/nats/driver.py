@@ -37,8 +37,8 @@ from agent.drivers.nats.link import Link
 from agent.drivers.nats.link_access import LinkKey
 from agent.drivers.nats.neighbours import Declared, inquiries
 from agent.drivers.nats.own_server import OPEN_S, OwnServer
-from agent.drivers.nats.server_config import AGENT_USER, BrokerSecrets
 from agent.drivers.nats.server_clock import ServerClock
+from agent.drivers.nats.server_config import AGENT_USER, BrokerSecrets
 from agent.drivers.nats.set_aside import SetAside
 from agent.drivers.nats.stats import INGRESS_FULL, TOO_LARGE, UNREADABLE, Losses, read_stats
 from agent.drivers.nats.stream_reader import Settler, Stored, StreamReader
