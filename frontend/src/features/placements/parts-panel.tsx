@@ -77,7 +77,11 @@ function Predicted({ part, shares }: { part: Part; shares: readonly BrokerShare[
         {UNKNOWN}
       </span>
     );
-  return delay(share.penalty_s);
+  return (
+    <span title="What the bucket adds to the 99th percentile of the delay. What is measured at a gate includes what the agent itself takes.">
+      {delay(share.penalty_s)}
+    </span>
+  );
 }
 
 const isOpen = (part: Part) => part.rate_per_s > 0;
@@ -145,7 +149,7 @@ function columnsOf(parts: readonly Part[], shares: readonly BrokerShare[]): Colu
     },
     {
       key: "predicted",
-      title: "predicted",
+      title: "Predicted penalty",
       number: true,
       cell: (row) => (isEnforced(row) ? <Predicted part={row} shares={shares} /> : unknown),
     },

@@ -91,14 +91,17 @@ describe("parts in force", () => {
     const measured = "p99 wait, measured";
     expect(cells(/q-6/)).toMatchObject({
       [measured]: "0.30 ms",
-      predicted: "0.24 ms",
+      "Predicted penalty": "0.24 ms",
       "Ofmsg, last minute": "1,980,000",
       Publishers: "333",
     });
     expect(cells(/q-3/)).toMatchObject({ [measured]: "2.10 ms of few", Publishers: "any" });
     expect(table.getByTitle(/Rests on 99 messages/)).toBeInTheDocument();
     // Its part is another than this placement's, which predicts nothing of it.
-    expect(cells(/q-8/)).toMatchObject({ [measured]: "not measured yet", predicted: "\u2013" });
+    expect(cells(/q-8/)).toMatchObject({
+      [measured]: "not measured yet",
+      "Predicted penalty": "\u2013",
+    });
     expect(cells(/q-1/)).toMatchObject({ [measured]: "\u2013", Publishers: "0" });
     expect(table.queryByRole("columnheader", { name: /would/i })).toBeNull();
     expect(screen.getByText(/SLO: 99 % within 1.00 ms/)).toHaveTextContent(
