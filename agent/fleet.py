@@ -122,7 +122,7 @@ async def _play(crowds: list[Crowd]) -> None:
 async def run(options: FleetOptions, http: httpx.AsyncClient, stop: asyncio.Event) -> None:
     """Run all agents of a fleet until `stop` is set. Raises StoreError; an error of one agent ends
     all."""
-    network = VirtualNetwork()
+    network = VirtualNetwork(asyncio.get_running_loop().time)
     names = sorted(options.credentials)
     stores: list[Store] = []
     try:

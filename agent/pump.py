@@ -20,6 +20,7 @@ from agent.memory import DEFAULT_MIB, MIB, Pool
 from weir.coordination.wire import Delivery, Gate
 from weir.queueing.counting_bucket import CountingBucket
 from weir.queueing.token_bucket import TokenBucket
+from weir.queueing.wait_histogram import WaitWindow
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +80,10 @@ class Pump:
         self._bucket: TokenBucket | None = None
         self.counting: CountingBucket | None = None
         """What the broker's part of a bucket would hold, where that is only counted."""
+        self.waits: WaitWindow | None = None
+        """How long messages waited, from their arrival until they left through the gate; None
+        without one."""
+        self._counted, self._measured = _Newest(), _Newest()
         self._may_move = asyncio.Event()
         self._gate_changed = asyncio.Event()
         self._moving: deque[tuple[asyncio.Future[list[None]], Batch]] = deque()
@@ -105,8 +110,9 @@ class Pump:
         """Set the rate and burst, or let everything pass with None. A new gate begins empty, so
         that its limit also holds over restarts."""
         if gate is None:
-            self._bucket = None
+            self._bucket = self.waits = None
         elif self._bucket is None:
+            self.waits = WaitWindow()
             self._bucket = TokenBucket(
                 rate_per_s=gate.rate_per_s, burst=gate.burst, now=now, level=0.0, collects=True
             )
@@ -173,9 +179,8 @@ class Pump:
             first = batch.messages[0]
             # A mark is no message.
             self._held, self._flow = 0 if first.mark else len(batch.messages), first.flow
-            if self.counting is not None:
-                # As it comes: neither a gate nor a pause changes what the part would have held.
-                self.counting.count(self._clock(), self._held)
+            if self.counting is not None and not first.mark:
+                self._count(self.counting, batch)
             while not self._may_move.is_set():
                 await self._may_move.wait()
             if first.mark:
@@ -185,7 +190,7 @@ class Pump:
             elif reliable:
                 await self._hand_on(batch)
             else:
-                await self._pass_on(batch.messages)
+                await self._pass_on(batch)
             self._held = 0
             self.fault = ""
 
@@ -195,7 +200,7 @@ class Pump:
         await self._driver.settle(batch)
 
     async def _through_gate(self, batch: Batch, reliable: bool) -> None:
-        messages = batch.messages
+        messages, arrived_at = batch.messages, batch.arrived_at
         start, count = 0, len(messages)
         while start < count:
             while not self._may_move.is_set():
@@ -209,11 +214,17 @@ class Pump:
                 if not passed:
                     await self._wait_for_tokens(bucket, now, count - start)
                     continue
-            piece = messages if passed == count else messages[start : start + passed]
+            piece = batch
+            if passed < count:
+                end = start + passed
+                token = batch.token if end == count else None
+                piece = Batch(
+                    *(batch.source, messages[start:end], token, batch.life),
+                    arrived_at[start:end],
+                )
             start += passed
             if reliable:
-                token = batch.token if start == count else None
-                await self._hand_on(Batch(batch.source, piece, token, batch.life))
+                await self._hand_on(piece)
             else:
                 await self._pass_on(piece)
             self._held = count - start
@@ -228,14 +239,28 @@ class Pump:
             async with asyncio.timeout(wait_s):
                 await self._gate_changed.wait()
 
-    def _measure(self, message: Message) -> None:
+    def _count(self, counting: CountingBucket, batch: Batch) -> None:
+        """Count what a part would hold, by when messages arrived: neither a gate nor a pause
+        changes that."""
+        known = self._counted.known(batch.messages)
+        if batch.arrived_at:
+            counting.count_arrivals(batch.arrived_at[known:])
+        else:
+            counting.count(self._clock(), len(batch.messages) - known)
+
+    def _measure(self, batch: Batch) -> None:
+        """Measure the size of the messages that leave now, and how long each has waited."""
         # One message per batch is enough for a mean; measuring all costs more than forwarding.
         size, number = self.sized
-        self.sized = (size + len(message.payload), number + 1)
+        self.sized = (size + len(batch.messages[0].payload), number + 1)
+        if self.waits is not None and batch.arrived_at:
+            known = self._measured.known(batch.messages)
+            self.waits.count(self._clock(), batch.arrived_at[known:])
 
-    async def _pass_on(self, messages: Sequence[Message]) -> None:
+    async def _pass_on(self, batch: Batch) -> None:
+        messages = batch.messages
         count = len(messages)
-        self._measure(messages[0])
+        self._measure(batch)
         self._idle.clear()
         if self._unsure(self.source):
             flow = messages[0].flow
@@ -259,7 +284,7 @@ class Pump:
         self.passed += count
         self._in_flight += count
         self._memory.take(_size(batch))
-        self._measure(batch.messages[0])
+        self._measure(batch)
         self._idle.clear()
         publishing = []
         for channel in self._route(batch.messages[0].flow, self.source):
@@ -289,6 +314,30 @@ class Pump:
             self.problem = ""
             self._work.clear()
             await self._work.wait()
+
+
+class _Newest:
+    """The newest message of each origin: a pump that begins again reads some a second time."""
+
+    def __init__(self) -> None:
+        self._positions: dict[str, int] = {}
+
+    def known(self, messages: Sequence[Message]) -> int:
+        """Return how many messages at the beginning were there before, and take all of them.
+
+        Best-effort messages of products that number none are never read twice.
+        """
+        first, last = messages[0], messages[-1]
+        known = 0
+        if last.position:
+            if first.position <= self._positions.get(first.origin, 0):
+                for message in messages:
+                    if message.position > self._positions.get(message.origin, 0):
+                        break
+                    known += 1
+            before = self._positions.get(last.origin, 0)
+            self._positions[last.origin] = max(before, last.position)
+        return known
 
 
 def _size(batch: Batch) -> int:

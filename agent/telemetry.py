@@ -11,6 +11,7 @@ from typing import Any
 from agent.drivers.base import Room, Stats
 from agent.pump import Pump
 from weir.queueing.counting_bucket import CountingBucket
+from weir.queueing.wait_histogram import WaitWindow
 
 UNHEARD = "unheard"
 NOT_READ = "not_read"
@@ -38,6 +39,8 @@ class Counters:
     number."""
     counting: Mapping[str, CountingBucket] = field(default_factory=dict)
     """Flow -> what its part of a bucket would hold, where that is only counted."""
+    waits: Mapping[str, WaitWindow] = field(default_factory=dict)
+    """Flow -> how long messages waited that left through its gate lately."""
     lost: Mapping[str, int] = field(default_factory=dict)
     """Flow -> best-effort messages that were forwarded before every neighbour had declared its
     interest."""
@@ -81,9 +84,12 @@ class Tally:
         waiting: dict[str, int] = {}
         lost, left = dict(self._lost), dict(self._left)
         counting: dict[str, CountingBucket] = {}
+        waits: dict[str, WaitWindow] = {}
         for pump in (*pumps, *self._ending):
             if pump.counting is not None:
                 counting[pump.source.flow] = pump.counting
+            if pump.waits is not None:
+                waits.setdefault(pump.source.flow, pump.waits)
             _add(pump.lost, lost)
             _add(pump.left, left)
             _count(pump, passed, sent, received)
@@ -98,6 +104,7 @@ class Tally:
             sized=sized,
             acked=acked,
             counting=counting,
+            waits=waits,
             lost=lost,
             left=left,
         )
@@ -318,6 +325,7 @@ class Meter:
             flows[flow] |= {name: mean for name, mean in means.items() if mean is not None}
             flows[flow] |= _room(stats.ingress_room.get(flow))
             flows[flow] |= _would_hold(counters.counting.get(flow))
+            flows[flow] |= _waited(counters.waits.get(flow), self._at)
         self._backlog = backlog
         return flows
 
@@ -353,6 +361,19 @@ def _would_hold(counting: CountingBucket | None) -> dict[str, float]:
         "bucket_held": counting.held,
         "bucket_p99_s": counting.quantile_s(0.99),
         "bucket_longest_s": counting.longest_s,
+    }
+
+
+def _waited(waits: WaitWindow | None, now: float) -> dict[str, float]:
+    """Return how long the messages really waited that left through the gate in the window."""
+    messages = 0 if waits is None else waits.messages(now)
+    if waits is None or not messages:
+        return {}
+    return {
+        "wait_messages": messages,
+        "wait_p99_s": waits.quantile_s(now, 0.99),
+        "wait_mean_s": waits.mean_s(now),
+        "wait_longest_s": waits.longest_s(now),
     }
 
 

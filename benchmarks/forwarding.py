@@ -3,7 +3,8 @@
     python -m benchmarks.forwarding [--messages N] [--fleet]
 
 Forwarding: messages per second of the forwarding process's own processor time, one target each,
-100 bytes, both delivery classes. Price of durability: messages stored per second with
+100 bytes, both delivery classes, and through gates that hold nothing, where the agent measures the
+wait of every message. Price of durability: messages stored per second with
 `sync_interval: always` and with the default. `--fleet` adds what needs six brokers and agents:
 pause per shift, time of aborts. Rate error: the gate under five times its rate.
 """
@@ -139,21 +140,27 @@ def forwarding(directory: Path, messages: int) -> None:
     rows = []
     with NatsServer(directory / "forwarding", sync_always=True) as server:
         asyncio.run(_streams(server.url))
+        agent = ("benchmarks.planes", server.url)
         for name, commands, load in (
             (
                 "best effort",
-                (
-                    ("benchmarks.planes", server.url),
-                    ("benchmarks.relays", "core", server.url, "weir.in.relay", "weir.msg.relay"),
-                ),
+                {
+                    "": agent,
+                    "gated": (*agent, "gated"),
+                    "relay": (
+                        *("benchmarks.relays", "core", server.url),
+                        *("weir.in.relay", "weir.msg.relay"),
+                    ),
+                },
                 lambda flow: core_load(server.url, f"weir.in.{flow}", f"weir.msg.{flow}", messages),
             ),
             (
                 "reliable",
-                (
-                    ("benchmarks.planes", server.url),
-                    ("benchmarks.relays", "reliable", server.url, "RELAY_IN", "relay.out"),
-                ),
+                {
+                    "": agent,
+                    "gated": (*agent, "gated"),
+                    "relay": ("benchmarks.relays", "reliable", server.url, "RELAY_IN", "relay.out"),
+                },
                 lambda flow: reliable_load(
                     server.url,
                     "WEIR_IN_rel" if flow == "rel" else "RELAY_IN",
@@ -164,9 +171,10 @@ def forwarding(directory: Path, messages: int) -> None:
             ),
         ):
             count = messages if name == "best effort" else messages // 5
-            flows = ("core" if name == "best effort" else "rel", "relay")
             figures = []
-            for command, flow in zip(commands, flows, strict=True):
+            for kind, command in commands.items():
+                own = "core" if name == "best effort" else "rel"
+                flow = "relay" if kind == "relay" else own
                 with child(*command) as process:
                     if flow == "rel":
                         asyncio.run(_allow_batches(server.url))
@@ -179,10 +187,11 @@ def forwarding(directory: Path, messages: int) -> None:
                     figures.append((median(rates), median(speeds)))
             rows.append((name, *figures))
     print("forwarding, messages per second of the process's own processor time (and of the clock)")
-    print(f"{'':14}{'agent':>22}{'nats-py relay':>22}{'ratio':>8}")
-    for name, (agent, agent_clock), (relay, relay_clock) in rows:
-        mine, its = f"{agent:,.0f} ({agent_clock:,.0f})", f"{relay:,.0f} ({relay_clock:,.0f})"
-        print(f"{name:14}{mine:>22}{its:>22}{agent / relay:8.1f}")
+    print(f"{'':14}{'agent':>22}{'behind a gate':>22}{'nats-py relay':>22}{'ratio':>8}")
+    for name, *figures in rows:
+        texts = [f"{rate:,.0f} ({speed:,.0f})" for rate, speed in figures]
+        cells = "".join(f"{text:>22}" for text in texts)
+        print(f"{name:14}{cells}{figures[0][0] / figures[-1][0]:8.1f}")
 
 
 async def _streams(url: str) -> None:

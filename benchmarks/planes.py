@@ -1,6 +1,8 @@
 """The agent's data plane alone, in a process of its own, so that its processor time can be told.
 
-    python -m benchmarks.planes URL      flows `core` and `rel` come in and are delivered
+    python -m benchmarks.planes URL [gated]      flows `core` and `rel` come in and are delivered
+
+`gated`: through gates that hold nothing, so that every message's wait is measured.
 
 Reads `cpu` from its input and answers with the processor time it has used.
 """
@@ -15,18 +17,20 @@ from agent.drivers.nats.driver import NatsDriver
 from agent.router import Router
 from benchmarks.relays import until_asked
 from weir.coordination.tables import Tables
-from weir.coordination.wire import Delivery, FlowSpec
+from weir.coordination.wire import Delivery, FlowSpec, Gate
 
 FLOWS = {"core": Delivery.BEST_EFFORT, "rel": Delivery.RELIABLE}
+OPEN = Gate(rate_per_s=1e9, burst=1e9)
 
 
-async def plane(url: str) -> None:
+async def plane(url: str, *, gated: bool) -> None:
     """Forward until the input ends."""
     driver = NatsDriver(url=url, broker="bench")
     await driver.open()
     router = Router(driver, tables=Tables())
     router.start()
     for flow, delivery in FLOWS.items():
+        router.flows.set_gate(flow, OPEN if gated else None)
         await router.flows.ensure_flow(flow, FlowSpec(delivery=delivery, ingress=True))
     await router.flows.set_local(FLOWS)
     await until_asked()
@@ -35,4 +39,4 @@ async def plane(url: str) -> None:
 
 
 if __name__ == "__main__":
-    uvloop.run(plane(sys.argv[1]))
+    uvloop.run(plane(sys.argv[1], gated="gated" in sys.argv[2:]))

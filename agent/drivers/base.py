@@ -155,6 +155,9 @@ class Batch:
     to do."""
     life: str = ""
     """The broker's process from which it was read; pieces of a batch keep it."""
+    arrived_at: Sequence[float] = ()
+    """When each message reached the broker, by a clock that is never set back (`time.monotonic`).
+    Only of an ingress; empty where that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

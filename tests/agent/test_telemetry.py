@@ -11,6 +11,7 @@ from agent.drivers.base import ClassAdmission, Room, Stats
 from agent.telemetry import Counters, Meter
 from apps.telemetry.domain.payload import telemetry_checked
 from weir.queueing.counting_bucket import CountingBucket
+from weir.queueing.wait_histogram import WINDOW_S, WaitWindow
 
 
 def test_rates_are_differences_over_the_interval() -> None:
@@ -53,6 +54,24 @@ def test_what_a_part_of_a_bucket_would_hold_is_told_and_taken() -> None:
         "bucket_longest_s": pytest.approx(0.3),
     }
     assert not any(name.startswith("bucket_") for name in flows["g"])
+
+
+def test_waits_at_a_gate_are_told_and_taken_while_they_are_in_the_window() -> None:
+    waits = WaitWindow()
+    waits.count(100.0, [99.0] * 2 + [99.9] * 98)
+    counters = Counters(passed={"f": 5, "g": 1}, waits={"f": waits, "g": WaitWindow()})
+    meter = Meter(99.0)
+    flows = telemetry_checked(meter.measure(100.0, counters, Stats()))["flows"]
+    measured = {name: value for name, value in flows["f"].items() if name.startswith("wait_")}
+    assert measured == {
+        "wait_messages": 100,
+        "wait_p99_s": pytest.approx(1.0),
+        "wait_mean_s": pytest.approx((2 * 1.0 + 98 * 0.1) / 100),
+        "wait_longest_s": 1.0,
+    }
+    assert not any(name.startswith("wait_") for name in flows["g"])
+    later = telemetry_checked(meter.measure(100.0 + WINDOW_S, counters, Stats()))["flows"]
+    assert not any(name.startswith("wait_") for name in later["f"])
 
 
 def test_a_flow_without_backlog_was_offered_what_passed() -> None:

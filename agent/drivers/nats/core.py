@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 
@@ -123,10 +124,11 @@ class CoreReader:
         return chosen
 
     def _keep_all(self, flows: dict[bytes, list[Message]]) -> None:
+        now = time.monotonic()
         for messages in flows.values():
             self.waiting += len(messages)
             self._memory.take(_size(messages))
-            self._queue.append(Batch(self._source, messages))
+            self._queue.append(Batch(self._source, messages, arrived_at=[now] * len(messages)))
         self._news.set()
 
     async def read(self) -> AsyncIterator[Batch]:

@@ -37,6 +37,7 @@ from agent.drivers.nats.link import Link
 from agent.drivers.nats.link_access import LinkKey
 from agent.drivers.nats.neighbours import Declared, inquiries
 from agent.drivers.nats.own_server import OPEN_S, OwnServer
+from agent.drivers.nats.server_clock import ServerClock
 from agent.drivers.nats.server_config import AGENT_USER, BrokerSecrets
 from agent.drivers.nats.set_aside import SetAside
 from agent.drivers.nats.stats import INGRESS_FULL, TOO_LARGE, UNREADABLE, Losses, read_stats
@@ -92,6 +93,7 @@ class NatsDriver:
         self._losses = Losses()
         self._core = CoreWriter(self._own, self._losses, self._misses)
         self._set_aside = SetAside(self._losses)
+        self._clock = ServerClock()
         self._changing = asyncio.Lock()
         """This lock is held while a stream's settings are read and written back."""
         self._carrier = Carrier(self._own, self._writer, self._changing, self._keep_unreadable)
@@ -363,12 +365,19 @@ class NatsDriver:
             return
         if source.flow:
             lives = Lives(self._server.began, self._changing)
-            stream = names.ingress_stream(source.flow)
+            stream, clock = names.ingress_stream(source.flow), self._clock
+
+            async def meet(connection: Connection, stream: str) -> None:
+                await lives.meet(connection, stream)
+                await clock.compare(connection)
+
             reader = StreamReader(
-                self._own, stream, meet=lives.meet, memory=self._memory, owned=self._owned
+                self._own, stream, meet=meet, memory=self._memory, owned=self._owned
             )
             async for piece in reader.read():
-                yield streams.ingress_messages(source.flow, self._broker, piece, source, lives)
+                yield streams.ingress_messages(
+                    source.flow, self._broker, piece, source, lives, clock
+                )
             return
         link = self._link(source.neighbour)
         cutter = streams.OutboxMessages(source)
@@ -500,6 +509,8 @@ class NatsDriver:
         await self._admission.revoke(name, consumer)
 
     async def stats(self) -> Stats:
+        if self._jetstream and (connection := self._own.current) is not None:
+            await self._clock.compare(connection)
         stats = await read_stats(
             ingress=self._ingress,
             losses=self._losses,

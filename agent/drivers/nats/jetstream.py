@@ -175,6 +175,12 @@ async def stream_state(connection: Connection, name: str) -> StreamState | None:
     )
 
 
+async def time_of_server(connection: Connection, stream: str) -> str:
+    """Return what the server's clock shows, as its answers about a stream say it; empty where they
+    do not (before NATS 2.10). Raises DriverError."""
+    return str((await call(connection, f"STREAM.INFO.{stream}")).get("ts", ""))
+
+
 async def contents(connection: Connection) -> dict[str, tuple[int, Room]]:
     """Return the number of messages in every stream, and its room."""
     streams: dict[str, tuple[int, Room]] = {}

@@ -28,6 +28,7 @@ from agent.drivers.base import Batch, Message, Source
 from agent.drivers.nats import jetstream, names
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.jetstream import StreamState
+from agent.drivers.nats.server_clock import ServerClock
 from agent.drivers.nats.stream_reader import Read, Stored
 from agent.drivers.nats.stream_writer import ADDED_BYTES, POSITION
 from agent.drivers.nats.system_account import nanoseconds
@@ -195,9 +196,11 @@ def origin(broker: str, created: str, life: int = 0) -> str:
     return f"{token(broker)}-{moment}" + (f"-{life:x}" if life else "")
 
 
-def ingress_messages(flow: str, broker: str, read: Read, source: Source, lives: Lives) -> Batch:
+def ingress_messages(
+    flow: str, broker: str, read: Read, source: Source, lives: Lives, clock: ServerClock
+) -> Batch:
     """Return messages that were read before the gate, with the identity that they keep
-    everywhere."""
+    everywhere, and when they were stored."""
     newest = lives.newest
     latest = where = origin(broker, read.created, newest)
     start = f"{token(flow)}:"
@@ -216,7 +219,8 @@ def ingress_messages(flow: str, broker: str, read: Read, source: Source, lives: 
             rest,
         )
         messages.append(Message(flow, payload, where, sequence, lines))
-    return Batch(source, messages, life=read.server)
+    arrived_at = clock.here([each.time for each in read.messages])
+    return Batch(source, messages, life=read.server, arrived_at=arrived_at)
 
 
 class OutboxMessages:

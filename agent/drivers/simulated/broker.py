@@ -7,9 +7,11 @@ broker is never slow, and what consumers got is counted but not kept (unless `ke
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from agent.admission import AdmissionBook, Admitted
 from agent.drivers.base import Batch, Channel, Interest, Message, Place, Retryable, Source
@@ -37,6 +39,8 @@ class Line:
         """While true, publishers are refused."""
         self.ended = False
         self._waiting: deque[Message] = deque()
+        self._arrived_at: deque[float] = deque()
+        """When each of them arrived."""
         self._first = 0
         """The sequence number of the first message that waits."""
         self._last: dict[tuple[str, str], int] = {}
@@ -55,15 +59,17 @@ class Line:
         """Return what is not settled, in order."""
         return list(self._waiting)
 
-    def append(self, messages: Sequence[Message]) -> list[Message]:
+    def append(self, messages: Sequence[Message], *, now: float = 0.0) -> list[Message]:
         """Add messages and return those that were taken, leaving out duplicates and best-effort
-        messages above the bound."""
+        messages above the bound. `now` is by a clock that is never set back; only waits at the gate
+        are computed from it."""
         if self.reliable:
             taken = [m for m in messages if self._is_new(m)]
         else:
             taken = list(messages[: max(0, BEST_EFFORT_WAITING - len(self._waiting))])
             self.shed += len(messages) - len(taken)
         self._waiting.extend(taken)
+        self._arrived_at.extend([now] * len(taken))
         if taken:
             self._news.set()
         return taken
@@ -85,10 +91,14 @@ class Line:
             at = max(at, self._first)
             batch = self._cut(at - self._first)
             if batch:
-                at += len(batch)
+                start, at = at - self._first, at + len(batch)
+                arrived_at: Sequence[float] = ()
+                if source.flow:
+                    arrived_at = list(islice(self._arrived_at, start, start + len(batch)))
                 if not self.reliable:
                     self.settle(at)
-                yield Batch(source, batch, at if self.reliable else None)
+                token = at if self.reliable else None
+                yield Batch(source, batch, token, arrived_at=arrived_at)
                 continue
             self._news.clear()
             if self.ended:
@@ -110,6 +120,7 @@ class Line:
         """Forget the messages before this sequence number."""
         while self._first < before and self._waiting:
             self._waiting.popleft()
+            self._arrived_at.popleft()
             self._first += 1
 
     def end(self) -> None:
@@ -123,6 +134,8 @@ class VirtualBroker:
     """Hold and count what one simulated broker does."""
 
     address: str
+    clock: Callable[[], float] = time.monotonic
+    """The clock of the agents of this broker."""
     away: bool = False
     """Tests and what-if studies set this to make the broker unreachable."""
     keep_delivered: bool = False
@@ -179,7 +192,8 @@ class VirtualBroker:
             [
                 Message(flow, payload, self.address, first + index)
                 for index, payload in enumerate(payloads)
-            ]
+            ],
+            now=self.clock(),
         )
         return count - len(payloads)
 
@@ -218,13 +232,15 @@ class VirtualBroker:
 class VirtualNetwork:
     """Hold all simulated brokers of a process, by address."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Take the `clock` of all agents."""
+        self._clock = clock
         self._brokers: dict[str, VirtualBroker] = {}
 
     def at(self, address: str) -> VirtualBroker:
         """Return the broker at an address; the first call creates it."""
         if address not in self._brokers:
-            self._brokers[address] = VirtualBroker(address)
+            self._brokers[address] = VirtualBroker(address, self._clock)
         return self._brokers[address]
 
     def reach(self, address: str) -> VirtualBroker:

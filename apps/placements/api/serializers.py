@@ -262,6 +262,19 @@ class PartSerializer(serializers.Serializer[MeasuredPart]):
         help_text="What 99 % of them would have waited at most, 5 % too long at worst.",
     )
     longest_s = serializers.FloatField(allow_null=True, help_text="The longest such wait.")
+    wait_messages = serializers.IntegerField(
+        allow_null=True,
+        help_text="Messages that left through the gate of an enforced part in the last minute; "
+        "null: the part is only counted, or none left.",
+    )
+    wait_p99_s = serializers.FloatField(
+        allow_null=True,
+        help_text="What 99 % of them really waited at most, from their arrival at the broker, 5 % "
+        "too long at worst.",
+    )
+    publishers = serializers.IntegerField(
+        allow_null=True, help_text="Publishers that the broker lets in; null: it has no list."
+    )
 
 
 class PlacementMethodSerializer(serializers.Serializer[dict[str, Any]]):

@@ -28,7 +28,7 @@ from apps.placements.api.serializers import (
     PlacementWhatIfSerializer,
 )
 from apps.placements.models import Move, Placement
-from apps.placements.selectors.parts import measured_parts
+from apps.placements.selectors.parts import measured_parts, measured_whole
 from apps.placements.services import placement_request
 from apps.placements.services.propose import placement_plan
 from apps.placements.services.what_if import placement_what_if
@@ -121,6 +121,14 @@ class PlacementViewSet(
                 "bucket": serializers.FloatField(
                     allow_null=True, help_text="Tokens that the whole bucket holds in the model."
                 ),
+                "wait_messages": serializers.IntegerField(
+                    help_text="Messages of enforced parts that left in the last minute."
+                ),
+                "largest_wait_p99_s": serializers.FloatField(
+                    allow_null=True,
+                    help_text="The largest 99th percentile of the wait at one broker: that of all "
+                    "messages together is no longer. Null: nothing is measured.",
+                ),
             },
         )
     )
@@ -129,10 +137,13 @@ class PlacementViewSet(
         """Return the parts of the topic's bucket that are in force, with what is measured now."""
         placement = self.get_object()
         rows: Any = measured_parts(placement.system, placement.topic_name)
+        whole = measured_whole(rows)
         topic = placement.topic
         return Response(
             {
                 "results": PartSerializer(rows, many=True).data,
+                "wait_messages": whole.wait_messages,
+                "largest_wait_p99_s": whole.largest_wait_p99_s,
                 "token_rate_per_s": topic and topic.token_rate_per_s,
                 "bucket": topic and topic.token_bucket,
             }

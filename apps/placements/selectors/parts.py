@@ -1,12 +1,13 @@
 """Read the parts of a topic's bucket that are in force, and what agents measure of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from apps.executions.selectors import in_force
 from apps.systems.models import System
 from apps.telemetry.selectors import latest_samples
 from weir.actions import SettingKey, target_of
+from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.actions.set_bucket import COUNT
 from weir.actions.set_bucket import KIND as BUCKET
 from weir.model.plan import Value
@@ -29,6 +30,22 @@ class MeasuredPart:
     held: int | None
     p99_s: float | None
     longest_s: float | None
+    wait_messages: int | None
+    """Messages that left through the gate in the last minute; None where the part is only counted,
+    or none left."""
+    wait_p99_s: float | None
+    publishers: int | None
+    """How many publishers the broker lets in; None where it has no list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredWhole:
+    """Hold what the waits at single brokers say of all messages of the flow together."""
+
+    wait_messages: int
+    largest_wait_p99_s: float | None
+    """No more than 1 % of all messages waited longer: at no broker did more. None: nothing is
+    measured."""
 
 
 def parts_in_force(flow: str, settings: Mapping[SettingKey, Value]) -> dict[str, Part]:
@@ -45,9 +62,11 @@ def parts_in_force(flow: str, settings: Mapping[SettingKey, Value]) -> dict[str,
 
 def measured_parts(system: System, flow: str) -> list[MeasuredPart]:
     """Return the parts of the flow's bucket that are in force, by broker."""
-    values = _values(flow, in_force(system).settings)
+    settings = in_force(system).settings
+    values = _values(flow, settings)
     if not values:
         return []
+    lists = _values(flow, settings, kind=PUBLISHERS)
     samples = {
         row.broker.name: row.payload["flows"].get(flow, {}) for row in latest_samples(system)
     }
@@ -55,7 +74,8 @@ def measured_parts(system: System, flow: str) -> list[MeasuredPart]:
     for broker, value in sorted(values.items()):
         sample = samples.get(broker, {})
         # An agent that counts another part says so until it has heard of this one.
-        counted = sample if value["mode"] == COUNT else {}
+        is_counted = value["mode"] == COUNT
+        counted, enforced = (sample, {}) if is_counted else ({}, sample)
         rows.append(
             MeasuredPart(
                 broker=broker,
@@ -68,13 +88,31 @@ def measured_parts(system: System, flow: str) -> list[MeasuredPart]:
                 held=counted.get("bucket_held"),
                 p99_s=counted.get("bucket_p99_s"),
                 longest_s=counted.get("bucket_longest_s"),
+                wait_messages=enforced.get("wait_messages"),
+                wait_p99_s=enforced.get("wait_p99_s"),
+                publishers=len(lists[broker]["publishers"]) if broker in lists else None,
             )
         )
     return rows
 
 
-def _values(flow: str, settings: Mapping[SettingKey, Value]) -> dict[str, Value]:
-    targets = {key: target_of(key) for key in settings if key[0] == BUCKET}
+def measured_whole(parts: Iterable[MeasuredPart]) -> MeasuredWhole:
+    """Return what can be said of the flow as a whole.
+
+    Percentiles do not add, and the waits behind them stay with the agents; but the percentile of
+    all messages is never above the largest of those of the brokers.
+    """
+    measured = [(part.wait_messages or 0, part.wait_p99_s) for part in parts]
+    return MeasuredWhole(
+        wait_messages=sum(messages for messages, _ in measured),
+        largest_wait_p99_s=max((p99_s for _, p99_s in measured if p99_s is not None), default=None),
+    )
+
+
+def _values(
+    flow: str, settings: Mapping[SettingKey, Value], *, kind: str = BUCKET
+) -> dict[str, Value]:
+    targets = {key: target_of(key) for key in settings if key[0] == kind}
     return {
         target["broker"]: settings[key] for key, target in targets.items() if target["flow"] == flow
     }

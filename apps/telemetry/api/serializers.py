@@ -214,6 +214,18 @@ class FlowSampleSerializer(serializers.Serializer[dict[str, Any]]):
         required=False, help_text="What 99 % of them would have waited at most."
     )
     bucket_longest_s = serializers.FloatField(required=False, help_text="The longest such wait.")
+    wait_messages = serializers.FloatField(
+        required=False,
+        help_text="Messages that left through the flow's gate in the last minute; absent, like the "
+        "other three, where none did or no gate is set.",
+    )
+    wait_p99_s = serializers.FloatField(
+        required=False,
+        help_text="What 99 % of them waited at most, from their arrival at the broker, 5 % too "
+        "long at worst.",
+    )
+    wait_mean_s = serializers.FloatField(required=False, help_text="Their mean wait.")
+    wait_longest_s = serializers.FloatField(required=False, help_text="The longest such wait.")
 
 
 class BacklogSerializer(serializers.Serializer[Backlog]):

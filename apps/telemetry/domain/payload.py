@@ -15,6 +15,7 @@ FLOW = (
     *("offered_per_s", "passed_per_s", "shed_per_s", "message_bytes", "ack_s"),
     *("backlog", "backlog_bytes", "most_messages", "most_bytes", "keep_s"),
     *("bucket_messages", "bucket_held", "bucket_p99_s", "bucket_longest_s"),
+    *("wait_messages", "wait_p99_s", "wait_mean_s", "wait_longest_s"),
 )
 CLASS = ("admitted", "waiting", "delivered_per_s")
 LINK = ("sent_per_s", "received_per_s", "backlog")

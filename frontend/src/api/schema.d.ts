@@ -6187,6 +6187,26 @@ export interface components {
              * @description The longest such wait.
              */
             bucket_longest_s?: number;
+            /**
+             * Format: double
+             * @description Messages that left through the flow's gate in the last minute; absent, like the other three, where none did or no gate is set.
+             */
+            wait_messages?: number;
+            /**
+             * Format: double
+             * @description What 99 % of them waited at most, from their arrival at the broker, 5 % too long at worst.
+             */
+            wait_p99_s?: number;
+            /**
+             * Format: double
+             * @description Their mean wait.
+             */
+            wait_mean_s?: number;
+            /**
+             * Format: double
+             * @description The longest such wait.
+             */
+            wait_longest_s?: number;
         };
         /** @description The approved, controlled, measured and promised rate of one flow, in msg/s. */
         FlowStatus: {
@@ -7566,6 +7586,15 @@ export interface components {
              * @description The longest such wait.
              */
             longest_s: number | null;
+            /** @description Messages that left through the gate of an enforced part in the last minute; null: the part is only counted, or none left. */
+            wait_messages: number | null;
+            /**
+             * Format: double
+             * @description What 99 % of them really waited at most, from their arrival at the broker, 5 % too long at worst.
+             */
+            wait_p99_s: number | null;
+            /** @description Publishers that the broker lets in; null: it has no list. */
+            publishers: number | null;
         };
         /**
          * @description - `enforce`: What exceeds the part waits.
@@ -7585,6 +7614,13 @@ export interface components {
              * @description Tokens that the whole bucket holds in the model.
              */
             bucket: number | null;
+            /** @description Messages of enforced parts that left in the last minute. */
+            wait_messages: number;
+            /**
+             * Format: double
+             * @description The largest 99th percentile of the wait at one broker: that of all messages together is no longer. Null: nothing is measured.
+             */
+            largest_wait_p99_s: number | null;
         };
         /** @description The present password and the new one. */
         PasswordRequest: {

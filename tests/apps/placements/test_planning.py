@@ -64,13 +64,15 @@ def changes(plan: Plan) -> list[dict[str, tuple[Any, Any]]]:
     ]
 
 
-def enforce(streets: Streets, parts: dict[str, dict[str, Any]]) -> None:
+def enforce(
+    streets: Streets, parts: dict[str, dict[str, Any]], *, kind: str = "set_bucket"
+) -> None:
     """These parts of the bucket are in force."""
     for broker, value in parts.items():
         target = {"flow": streets.topic.name, "broker": broker}
         Setting.objects.update_or_create(
             system=streets.system,
-            kind="set_bucket",
+            kind=kind,
             target_key=target_key(target),
             defaults={"target": target, "in_force": value, "desired": value},
         )
@@ -217,7 +219,8 @@ def test_what_is_in_force_stands_beside_what_is_measured(api, streets):
     placement = place(streets)
     address = f"/api/v1/placements/{placement.public_id}/parts"
     whole = {"token_rate_per_s": 700.0, "bucket": 40.0}
-    assert api.get(address).json() == {"results": [], **whole}
+    unmeasured = {"wait_messages": 0, "largest_wait_p99_s": None}
+    assert api.get(address).json() == {"results": [], **whole, **unmeasured}
     part = {"rate_per_s": 350.0, "size": 20.0}
     enforce(streets, {"b1": {**part, "mode": "count"}, "b2": {**part, "mode": "enforce"}})
     counted = {"bucket_messages": 900, "bucket_held": 9, "bucket_p99_s": 0.1}
@@ -227,13 +230,38 @@ def test_what_is_in_force_stands_beside_what_is_measured(api, streets):
     assert first == {
         **{"broker": "b1", **part, "mode": "count", "passed_per_s": 300.0, "waiting": 0},
         **{"messages": 900, "held": 9, "p99_s": 0.1, "longest_s": 0.4},
+        **dict.fromkeys(["wait_messages", "wait_p99_s", "publishers"]),
     }
     assert second == {
         **{"broker": "b2", **part, "mode": "enforce", "passed_per_s": 299.0, "waiting": 7},
         **dict.fromkeys(["messages", "held", "p99_s", "longest_s"]),
+        **dict.fromkeys(["wait_messages", "wait_p99_s", "publishers"]),
     }
     Sample.objects.all().delete()
     assert api.get(address).json()["results"][0]["passed_per_s"] is None
+
+
+def test_measured_waits_are_those_of_enforced_parts(api, streets):
+    placement = place(streets)
+    address = f"/api/v1/placements/{placement.public_id}/parts"
+    part = {"rate_per_s": 200.0, "size": 10.0, "mode": "enforce"}
+    enforce(streets, {"b1": part, "b2": part, "b3": {**part, "mode": "count"}})
+    enforce(
+        streets,
+        {"b1": {"publishers": ["s01", "s02"]}, "b2": {"publishers": []}},
+        kind="assign_publishers",
+    )
+    sample(streets, "b1", wait_messages=5_000, wait_p99_s=0.02, wait_mean_s=0.001)
+    sample(streets, "b2", wait_messages=70, wait_p99_s=0.5, wait_longest_s=0.6)
+    # What waits at the gate of the whole bucket, while the part is only counted.
+    sample(streets, "b3", wait_messages=4_000, wait_p99_s=2.0)
+    answer = api.get(address).json()
+    rows = {
+        row["broker"]: (row["wait_messages"], row["wait_p99_s"], row["publishers"])
+        for row in answer["results"]
+    }
+    assert rows == {"b1": (5_000, 0.02, 2), "b2": (70, 0.5, 0), "b3": (None, None, None)}
+    assert (answer["wait_messages"], answer["largest_wait_p99_s"]) == (5_070, 0.5)
 
 
 def test_an_unused_source_stays_closed_however_often_it_is_planned(api, streets):

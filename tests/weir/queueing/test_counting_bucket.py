@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weir.errors import InvalidProblem
-from weir.queueing.counting_bucket import RATIO, CountingBucket
+from weir.queueing.counting_bucket import CountingBucket
 from weir.queueing.token_bucket import TokenBucket
 from weir.queueing.traces import delays_s, work_over
+from weir.queueing.wait_histogram import RATIO
 
 bursts = st.lists(st.tuples(st.floats(0.0, 2.0), st.integers(1, 40)), min_size=1, max_size=40)
 
@@ -55,6 +56,36 @@ def test_messages_of_one_moment_count_as_one_after_the_other() -> None:
     assert together.longest_s == apart.longest_s == pytest.approx((4_999 - 2.5) / 10)
     for probability in (0.0, 0.3, 0.99):
         assert together.quantile_s(probability) == apart.quantile_s(probability)
+
+
+@given(bursts, st.floats(0.5, 50.0), st.floats(0.0, 30.0))
+@settings(deadline=None)
+def test_times_of_arrival_count_like_moments(
+    gaps: list[tuple[float, int]], rate: float, size: float
+) -> None:
+    moments = CountingBucket(rate_per_s=rate, size=size, now=0.0)
+    stamped = CountingBucket(rate_per_s=rate, size=size, now=0.0)
+    times = arrivals(gaps).tolist()
+    for time in times:
+        moments.count(time, 1)
+    cut = len(times) // 3
+    stamped.count_arrivals(times[:cut])
+    stamped.count_arrivals(times[cut:])
+    assert (stamped.messages, stamped.held) == (moments.messages, moments.held)
+    assert stamped.longest_s == pytest.approx(moments.longest_s)
+    for probability in (0.0, 0.5, 0.99):
+        assert stamped.quantile_s(probability) == pytest.approx(
+            moments.quantile_s(probability), rel=RATIO - 1, abs=1e-9
+        )
+
+
+def test_what_came_before_the_bucket_is_not_counted() -> None:
+    counting = CountingBucket(rate_per_s=10.0, size=1.0, now=5.0)
+    counting.count_arrivals([1.0, 2.0, 4.9])
+    assert counting.messages == 0
+    counting.count_arrivals([4.0, 4.5, 5.0, 5.05])
+    assert (counting.messages, counting.held) == (2, 1)
+    assert counting.longest_s == pytest.approx(0.05)
 
 
 def test_a_free_bucket_holds_nothing() -> None:

@@ -3,7 +3,13 @@ import { useQuery } from "@tanstack/react-query";
 
 import { delay } from "./sentences";
 
-import { partsQuery, type Part, type Parts, type PlacementDetail } from "@/api/placements";
+import {
+  partsQuery,
+  type BrokerShare,
+  type Part,
+  type Parts,
+  type PlacementDetail,
+} from "@/api/placements";
 import { DataTable, type Column } from "@/components/ui/data-table";
 import { Icon } from "@/components/ui/icons";
 import { Panel, QueryBody } from "@/components/ui/panel";
@@ -41,64 +47,142 @@ function WouldHold({ part: { messages, held } }: { part: Part }) {
   );
 }
 
-const COLUMNS: Column<Part>[] = [
-  { key: "broker", title: "Broker", cell: (row) => <span className="ent">{row.broker}</span> },
-  { key: "mode", title: "State", cell: (row) => <Mode part={row} /> },
-  {
-    key: "rate",
-    title: "r",
-    unit: "tokens/s",
-    number: true,
-    cell: (row) => (row.rate_per_s === 0 ? unknown : rateText(row.rate_per_s)),
-  },
-  {
-    key: "size",
-    title: "b",
-    unit: "tokens",
-    number: true,
-    cell: (row) => (row.rate_per_s === 0 ? unknown : fixed(row.size, row.size >= 1000 ? 0 : 2)),
-  },
-  {
-    key: "passes",
-    title: "Passes",
-    unit: "msg/s",
-    number: true,
-    cell: (row) =>
-      row.passed_per_s === null
-        ? unknown
-        : row.passed_per_s === 0
-          ? "0"
-          : rateText(row.passed_per_s),
-  },
-  {
-    key: "waiting",
-    title: "Waiting",
-    unit: "msg",
-    number: true,
-    cell: (row) => (row.waiting === null ? unknown : fixed(row.waiting)),
-  },
-  {
-    key: "held",
-    title: "Would hold",
-    number: true,
-    cell: (row) => <WouldHold part={row} />,
-  },
-  {
-    key: "p99",
-    title: "p99 wait",
-    number: true,
-    strong: true,
-    cell: (row) => (row.p99_s === null ? unknown : delay(row.p99_s)),
-  },
-  {
-    key: "longest",
-    title: "Longest",
-    number: true,
-    cell: (row) => (row.longest_s === null ? unknown : delay(row.longest_s)),
-  },
-];
+/** A 99th percentile of fewer messages is little more than the longest wait of them. */
+const FEW = 100;
+
+function Waited({ part: { wait_p99_s: p99, wait_messages: messages } }: { part: Part }) {
+  if (p99 === null) return <span className="faint">not measured yet</span>;
+  if ((messages ?? 0) >= FEW) return delay(p99);
+  return (
+    <span title={`Rests on ${countText(messages ?? 0, "message")}: fewer than ${FEW} say little.`}>
+      {delay(p99)} <span className="faint">of few</span>
+    </span>
+  );
+}
 
 const SLACK = 1e-9;
+
+/** Whether the part in force is the one that the placement gives the broker. */
+const isPartOf = (share: BrokerShare, part: Part) =>
+  [[share.token_rate_per_s, part.rate_per_s] as const, [share.bucket, part.size] as const].every(
+    ([one, other]) => one !== null && Math.abs(one - other) <= 1e-6 * one,
+  );
+
+/** What the bucket adds to the 99th percentile, as the placement predicts it for this very part. */
+function Predicted({ part, shares }: { part: Part; shares: readonly BrokerShare[] }) {
+  const share = shares.find(({ broker }) => broker === part.broker);
+  if (!share || !isPartOf(share, part))
+    return (
+      <span className="faint" title="The part in force is not the one of this placement.">
+        {UNKNOWN}
+      </span>
+    );
+  return (
+    <span title="What the bucket adds to the 99th percentile of the delay. What is measured at a gate includes what the agent itself takes.">
+      {delay(share.penalty_s)}
+    </span>
+  );
+}
+
+const isOpen = (part: Part) => part.rate_per_s > 0;
+const isEnforced = (part: Part) => part.mode === "enforce" && isOpen(part);
+
+/** What a part holds and what it would hold are never in one column. */
+function columnsOf(parts: readonly Part[], shares: readonly BrokerShare[]): Column<Part>[] {
+  const columns: Column<Part>[] = [
+    { key: "broker", title: "Broker", cell: (row) => <span className="ent">{row.broker}</span> },
+    { key: "mode", title: "State", cell: (row) => <Mode part={row} /> },
+    {
+      key: "publishers",
+      title: "Publishers",
+      number: true,
+      cell: (row) =>
+        row.publishers === null ? (
+          <span className="faint" title="It has no list of publishers: it lets every one in.">
+            any
+          </span>
+        ) : (
+          fixed(row.publishers)
+        ),
+    },
+    {
+      key: "rate",
+      title: "r",
+      unit: "tokens/s",
+      number: true,
+      cell: (row) => (isOpen(row) ? rateText(row.rate_per_s) : unknown),
+    },
+    {
+      key: "size",
+      title: "b",
+      unit: "tokens",
+      number: true,
+      cell: (row) => (isOpen(row) ? fixed(row.size, row.size >= 1000 ? 0 : 2) : unknown),
+    },
+    {
+      key: "passes",
+      title: "Passes",
+      unit: "msg/s",
+      number: true,
+      cell: (row) =>
+        row.passed_per_s === null
+          ? unknown
+          : row.passed_per_s === 0
+            ? "0"
+            : rateText(row.passed_per_s),
+    },
+    {
+      key: "waiting",
+      title: "Waiting",
+      unit: "msg",
+      number: true,
+      cell: (row) => (row.waiting === null ? unknown : fixed(row.waiting)),
+    },
+  ];
+  const measured: Column<Part>[] = [
+    {
+      key: "waited",
+      title: "p99 wait, measured",
+      number: true,
+      strong: true,
+      cell: (row) => (isEnforced(row) ? <Waited part={row} /> : unknown),
+    },
+    {
+      key: "predicted",
+      title: "Predicted penalty",
+      number: true,
+      cell: (row) => (isEnforced(row) ? <Predicted part={row} shares={shares} /> : unknown),
+    },
+    {
+      key: "messages",
+      title: "Of",
+      unit: "msg, last minute",
+      number: true,
+      cell: (row) => (row.wait_messages === null ? unknown : fixed(row.wait_messages)),
+    },
+  ];
+  const counted: Column<Part>[] = [
+    { key: "held", title: "Would hold", number: true, cell: (row) => <WouldHold part={row} /> },
+    {
+      key: "p99",
+      title: "p99 would wait",
+      number: true,
+      strong: true,
+      cell: (row) => (row.p99_s === null ? unknown : delay(row.p99_s)),
+    },
+    {
+      key: "longest",
+      title: "Longest",
+      number: true,
+      cell: (row) => (row.longest_s === null ? unknown : delay(row.longest_s)),
+    },
+  ];
+  return [
+    ...columns,
+    ...(parts.some(isEnforced) ? measured : []),
+    ...(parts.some(({ mode }) => mode === "count") ? counted : []),
+  ];
+}
 
 const sum = (values: readonly number[]) => values.reduce((all, one) => all + one, 0);
 
@@ -126,6 +210,38 @@ function Above({ parts: { results, token_rate_per_s: rate, bucket } }: { parts: 
   );
 }
 
+/** The objective is for the wait and processing; only the wait is measured. */
+function Objective({ parts, slo }: { parts: Parts; slo: number }) {
+  const { largest_wait_p99_s: largest, wait_messages: messages } = parts;
+  return (
+    <span>
+      SLO: 99 % within {delay(slo)}, wait and processing.{" "}
+      {largest === null ? (
+        "No wait is measured yet."
+      ) : (
+        <span className={largest > slo ? "worse" : undefined}>
+          {largest > slo ? <Icon name="alert" small /> : null} 99 % of{" "}
+          {countText(messages, "message")} waited at most {delay(largest)}, the largest of the
+          brokers&rsquo; percentiles
+          {largest > slo ? ": the wait alone exceeds the SLO." : "."}
+        </span>
+      )}
+    </span>
+  );
+}
+
+function footerOf(parts: Parts | undefined, slo: number | null) {
+  if (!parts) return undefined;
+  const above = isAbove(parts) ? <Above parts={parts} /> : null;
+  const objective =
+    slo !== null && parts.results.some(isEnforced) ? <Objective parts={parts} slo={slo} /> : null;
+  return above || objective ? (
+    <>
+      {above} {objective}
+    </>
+  ) : undefined;
+}
+
 /** Nothing at all while the topic's bucket is not split. */
 export function PartsPanel({ placement }: { placement: PlacementDetail }) {
   const parts = useQuery(partsQuery(placement.id));
@@ -136,13 +252,13 @@ export function PartsPanel({ placement }: { placement: PlacementDetail }) {
       title="In force at brokers"
       sub={`parts of the bucket of ${placement.topic_name}, measured live`}
       flush
-      footer={parts.data && isAbove(parts.data) ? <Above parts={parts.data} /> : undefined}
+      footer={footerOf(parts.data, placement.slo_p99_s)}
     >
       <QueryBody query={parts} what="What is in force" rows={2}>
         {(data) => (
           <DataTable
             label="Parts in force"
-            columns={COLUMNS}
+            columns={columnsOf(data.results, placement.outcome.shares)}
             rows={data.results}
             rowKey={(row) => row.broker}
           />

@@ -22,6 +22,9 @@ const part = (more: Partial<Part>): Part => ({
   held: null,
   p99_s: null,
   longest_s: null,
+  wait_messages: null,
+  wait_p99_s: null,
+  publishers: null,
   ...more,
 });
 const answers = (parts: readonly Part[], rate = 110_000) => ({
@@ -33,6 +36,11 @@ const answers = (parts: readonly Part[], rate = 110_000) => ({
     results: parts,
     token_rate_per_s: rate,
     bucket: 48,
+    wait_messages: parts.reduce((sum, one) => sum + (one.wait_messages ?? 0), 0),
+    largest_wait_p99_s: parts.reduce<number | null>(
+      (most, { wait_p99_s: one }) => (one === null ? most : Math.max(most ?? 0, one)),
+      null,
+    ),
   }),
 });
 const open = () =>
@@ -58,6 +66,56 @@ describe("parts in force", () => {
     expect(counted.getByText("4.20 ms")).toBeInTheDocument();
     expect(table.getByRole("row", { name: /q-3/ })).toHaveTextContent("closed");
     expect(screen.queryByText(/add up to/)).toBeNull();
+  });
+
+  it("lays the measured wait beside the predicted penalty, and what it rests on", async () => {
+    const [first, second] = L4.outcome.shares;
+    if (!first || !second) throw new Error("the sample has shares");
+    const of = ({ broker, token_rate_per_s: rate, bucket }: typeof first) =>
+      part({ broker, rate_per_s: rate ?? 0, size: bucket ?? 0 });
+    serve(
+      answers([
+        { ...of(first), wait_p99_s: 0.0003, wait_messages: 1_980_000, publishers: 333 },
+        { ...of(second), wait_p99_s: 0.0021, wait_messages: 99 },
+        part({ broker: "q-8", publishers: 0 }),
+        part({ broker: "q-1", rate_per_s: 0, size: 0, publishers: 0 }),
+      ]),
+    );
+    open();
+    const table = within(await screen.findByRole("table", { name: "Parts in force" }));
+    const cells = (name: RegExp) => {
+      const titles = table.getAllByRole("columnheader").map(({ textContent }) => textContent);
+      const row = within(table.getByRole("row", { name })).getAllByRole("cell");
+      return Object.fromEntries(titles.map((title, index) => [title, row[index]?.textContent]));
+    };
+    const measured = "p99 wait, measured";
+    expect(cells(/q-6/)).toMatchObject({
+      [measured]: "0.30 ms",
+      "Predicted penalty": "0.24 ms",
+      "Ofmsg, last minute": "1,980,000",
+      Publishers: "333",
+    });
+    expect(cells(/q-3/)).toMatchObject({ [measured]: "2.10 ms of few", Publishers: "any" });
+    expect(table.getByTitle(/Rests on 99 messages/)).toBeInTheDocument();
+    // Its part is another than this placement's, which predicts nothing of it.
+    expect(cells(/q-8/)).toMatchObject({
+      [measured]: "not measured yet",
+      "Predicted penalty": "\u2013",
+    });
+    expect(cells(/q-1/)).toMatchObject({ [measured]: "\u2013", Publishers: "0" });
+    expect(table.queryByRole("columnheader", { name: /would/i })).toBeNull();
+    expect(screen.getByText(/SLO: 99 % within 1.00 ms/)).toHaveTextContent(
+      /99 % of 1,980,099 messages waited at most 2.10 ms.*the wait alone exceeds the SLO/,
+    );
+  });
+
+  it("keeps what is only counted apart from what is measured", async () => {
+    serve(answers([part({ mode: "count", messages: 2_000, held: 30, p99_s: 0.0042 })]));
+    open();
+    const table = within(await screen.findByRole("table", { name: "Parts in force" }));
+    expect(table.getByRole("columnheader", { name: /p99 would wait/ })).toBeInTheDocument();
+    expect(table.queryByRole("columnheader", { name: /measured/ })).toBeNull();
+    expect(screen.queryByText(/SLO: 99 %/)).toBeNull();
   });
 
   it("says that parts exceed a contract that was lowered", async () => {
