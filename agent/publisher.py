@@ -6,14 +6,14 @@ and when it hears that somebody has to leave, and never in between:
 
 | answer | what the publisher does |
 |---|---|
-| `here` | it publishes; on a new connection if it had asked on this one before: rights are of a login |
+| `here` | it publishes, on a connection of its own: one that had another answer has other rights |
 | `elsewhere` | it connects to the broker that is named, and asks there |
 | `wait` | it asks again after a moment: what it sent before is still on its way |
 | none | it publishes: an agent of an older version answers nobody |
 
-A broker that cannot be reached, a login that is refused and a message that is not allowed are counted
-apart, and none says where the publisher belongs. Every way round has a pause that grows while
-nothing is published, so that answers that contradict each other cost little.
+A broker that cannot be reached, a login that is refused and a message that is not allowed are
+counted apart, and none says where the publisher belongs. Every way round has a pause that grows
+while nothing is published, so that answers that contradict each other cost little.
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ class Tally:
         )
 
     def count_failure(self, error: Exception) -> None:
-        """Count a connection that was not made: refused by who decides about logins, or away."""
-        refused = "authorization violation" in str(error).lower()
-        self.counts["refused" if refused else "away"] += 1
+        """Count a connection that was not made: the broker is away, or refused the login."""
+        away = isinstance(error, (TimeoutError, ConnectionRefusedError, nats.errors.NoServersError))
+        self.counts["away" if away else "refused"] += 1
 
 
 async def connect(
