@@ -6,7 +6,7 @@ and when it hears that somebody has to leave, and never in between:
 
 | answer | what the publisher does |
 |---|---|
-| `here` | it publishes, on a connection of its own: one that had another answer has other rights |
+| `here` | it publishes; on a new connection if this one was kept out: it has the rights of then |
 | `elsewhere` | it connects to the broker that is named, and asks there |
 | `wait` | it asks again after a moment: what it sent before is still on its way |
 | none | it publishes: an agent of an older version answers nobody |
@@ -260,7 +260,7 @@ class Publisher:
             moved.set()
 
         await client.subscribe(names.moved_subject(self._own.flow), cb=on_moved)
-        asked_before = False
+        kept_out = False
         while True:
             moved.clear()
             answer = await self._where(client)
@@ -268,13 +268,13 @@ class Publisher:
                 case "elsewhere" if self._go(answer):
                     return
                 case "elsewhere" | "wait":
-                    await asyncio.sleep(self._waits.next())
-                case _ if asked_before:
+                    kept_out = True
+                    await _happens(moved, self._waits.next())
+                case _ if kept_out:
                     # It may publish now, but a connection has the rights of its login.
                     return
                 case _:
                     await self._publish(client, moved)
-            asked_before = True
 
     async def _where(self, client: Client) -> dict[str, Any]:
         """Ask the agent where the publisher belongs; return nothing where nobody answers."""

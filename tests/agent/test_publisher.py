@@ -154,7 +154,7 @@ class Documented:
         text = Path("docs/agent.md").read_text(encoding="utf-8")
         section = text.split("\n## A publisher that follows\n")[1].split("\n## ")[0]
         (code,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
-        assert len(code.splitlines()) <= 26
+        assert len(code.splitlines()) <= 28
         self._names: dict[str, Any] = {}
         exec(code, self._names)  # what readers copy
         self._home = home
@@ -217,6 +217,39 @@ async def test_goes_on_elsewhere_while_it_sends(
         if isinstance(client, Demo):
             assert client.tally.counts["moved"] == 1
             assert client.publisher.broker == "ant-1"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("kind", [Demo, Documented])
+async def test_who_may_stay_keeps_its_connection(
+    tmp_path: Path, kind: type[Demo | Documented]
+) -> None:
+    """All publishers of a flow hear that some of them have to leave."""
+    async with brokers(tmp_path, "rot-1") as (home,), running(kind(home)):
+        await eventually(lambda: len(home.received) > 5)
+        before = await home.connections()
+        await home.moved()
+        await eventually(lambda: len(home.asked) == 2)
+        sent = len(home.received)
+        await eventually(lambda: len(home.received) > sent + 20)
+        assert await home.connections() == before
+        assert follow_each_other(numbers(home))
+
+
+@pytest.mark.asyncio
+async def test_who_waits_asks_at_once_when_it_may_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with brokers(tmp_path, "rot-1") as (home,):
+        demo = Demo(home)
+        monkeypatch.setattr(demo.publisher, "_waits", Pauses(first_s=60.0, growth=1.0))
+        home.answers = lambda _: WAIT
+        async with running(demo):
+            await eventually(lambda: len(home.asked) == 1)
+            home.answers = lambda _: HERE
+            await home.moved()
+            await eventually(lambda: len(home.received) > 5, 10.0)
+        assert len(home.asked) == 3
 
 
 @pytest.mark.asyncio
