@@ -1,13 +1,16 @@
 """Run publishers and consumers for a demo or a trial in one process: `python -m agent.traffic`.
 
-Publishers send numbered messages at a steady rate, whatever the gates do with them. Consumers
-connect as their class, are admitted or refused, and ask again; those of a reliable flow read its
-stream and check that no number is missing, repeated or out of order. Everything survives the death
-of brokers and agents: whoever is cut off comes back after a moment.
+Publishers send numbered messages at a steady rate, whatever the gates do with them, each at the
+broker where it belongs (`agent.publisher`). Consumers connect as their class, are admitted or
+refused, and ask again; those of a reliable flow read its stream and check that of each publisher no
+number is missing, repeated or out of order. Everything survives the death of brokers and agents:
+whoever is cut off comes back after a moment.
 
-`--traffic FILE` says who sends and who wants what, `--access FILE` where and with which key:
+`--traffic FILE` says who sends and who wants what, `--access FILE` where and with which key; a flow
+without `publishers` is sent by one client that has no name of its own:
 
-    {"flows": {FLOW: {"broker", "delivery", "rate_per_s"}},
+    {"flows": {FLOW: {"broker", "delivery", "rate_per_s",
+                      "publishers": {PUBLISHER: {"broker", "rate_per_s"}}}},
      "classes": {CLASS: {"flow", "broker", "delivery", "consumers"}}}
     {"brokers": {BROKER: URL}, "publisher": USER, "client_key": PASSWORD}
 """
@@ -20,53 +23,38 @@ import random
 import signal
 import sys
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-import nats
-import nats.errors
-import nats.js.errors
 import uvloop
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js.api import ConsumerConfig, DeliverPolicy
 
+from agent import publisher
 from agent.drivers.nats import names
+from agent.publisher import (
+    ACKNOWLEDGE_S,
+    FAILURES,
+    Access,
+    Publisher,
+    PublisherTraffic,
+    Tally,
+    connect,
+    leave,
+    until_lost,
+)
 from agent.tasks import end
 
 log = logging.getLogger("weir.traffic")
 
-CONNECT_S = 4.0
-"""The time for connecting: a busy agent may take a second to answer, the server waits two at
-most."""
-BACK_OFF_S = (2.0, 4.0)
-"""The pause before a retry; a client that asks less often than every six seconds loses its turn
-(see `agent.admission`)."""
-ACKNOWLEDGE_S = 5.0
-CLOSE_S = 5.0
-CHECK_S = 1.0
 TELL_S = 60.0
-LATE_S = 1.0
-"""A publisher that is late by more than this does not catch up."""
 
 
 class BadTraffic(ValueError):
     """Signal that a file lacks an entry or has a wrong one; the message names both."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlowTraffic:
-    """Describe the publisher of one flow."""
-
-    name: str
-    broker: str
-    reliable: bool
-    rate_per_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,26 +68,13 @@ class ClassTraffic:
     consumers: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
-    """Say where the brokers are and with which key clients connect."""
-
-    brokers: dict[str, str]
-    publisher: str
-    client_key: str
-
-
-def read_traffic(path: Path) -> tuple[list[FlowTraffic], list[ClassTraffic]]:
+def read_traffic(path: Path) -> tuple[list[PublisherTraffic], list[ClassTraffic]]:
     """Read the publishers and consumers. Raises BadTraffic."""
     plain = _object(path)
-    flows = [
-        FlowTraffic(
-            name=name,
-            broker=_entry(path, f"flows.{name}", row, "broker", str),
-            reliable=_entry(path, f"flows.{name}", row, "delivery", str) == "reliable",
-            rate_per_s=float(_entry(path, f"flows.{name}", row, "rate_per_s", (int, float))),
-        )
+    publishers = [
+        own
         for name, row in _entry(path, "", plain, "flows", dict).items()
+        for own in _publishers(path, name, row)
     ]
     classes = [
         ClassTraffic(
@@ -111,7 +86,24 @@ def read_traffic(path: Path) -> tuple[list[FlowTraffic], list[ClassTraffic]]:
         )
         for name, row in _entry(path, "", plain, "classes", dict).items()
     ]
-    return flows, classes
+    return publishers, classes
+
+
+def _publishers(path: Path, flow: str, row: Any) -> Iterator[PublisherTraffic]:
+    """Read the publishers of one flow: those that it names, else one that nobody has named."""
+    where = f"flows.{flow}"
+    clients = {f"publisher {flow}": (where, row)}
+    if isinstance(row, dict) and row.get("publishers"):
+        named = _entry(path, where, row, "publishers", dict)
+        clients = {name: (f"{where}.publishers.{name}", own) for name, own in named.items()}
+    for name, (at, own) in clients.items():
+        yield PublisherTraffic(
+            name=name,
+            flow=flow,
+            broker=_entry(path, at, own, "broker", str),
+            reliable=_entry(path, where, row, "delivery", str) == "reliable",
+            rate_per_s=float(_entry(path, at, own, "rate_per_s", (int, float))),
+        )
 
 
 def read_access(path: Path) -> Access:
@@ -141,18 +133,6 @@ def _entry(path: Path, where: str, row: Any, name: str, kind: Any) -> Any:
     return value
 
 
-@dataclass(slots=True)
-class Tally:
-    """Count what happened since the start, and the consumers admitted now."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    admitted: int = 0
-
-    def line(self) -> str:
-        shown = ("published", "not taken", "delivered", "refused", "missing", "repeated")
-        return f"{self.admitted} admitted; " + ", ".join(f"{self.counts[n]} {n}" for n in shown)
-
-
 class Clients:
     """Run all publishers and consumers, and count their messages."""
 
@@ -162,114 +142,52 @@ class Clients:
         # Numbers start again with each process; this distinguishes the processes.
         self.life = f"{time.time_ns():x}"
 
-    # --- connections
-
     async def _stay(
         self, broker: str, user: str, name: str, work: Callable[[Client], Coroutine[Any, Any, None]]
     ) -> None:
-        """Do `work` on a connection for ever, on a new one whenever it ends."""
+        """Do `work` on a consumer's connection for ever, on a new one whenever it ends."""
         while True:
             client: Client | None = None
+            closed = asyncio.Event()
             try:
-                client, closed = await self._connect(broker, user, name)
-                await _until_lost(client, closed, work(client))
-            except (OSError, TimeoutError, nats.errors.Error, nats.js.errors.Error) as error:
-                self.tally.counts["refused"] += client is None
+                client = await connect(
+                    self.access.brokers[broker],
+                    user=user,
+                    password=self.access.client_key,
+                    name=name,
+                    # Consumers may listen to the inboxes of their class only.
+                    inbox=names.class_inbox(user),
+                    closed=closed,
+                )
+                await until_lost(client, closed, work(client))
+            except FAILURES as error:
+                if client is None:
+                    self.tally.count_failure(error)
                 log.debug("%s: %s", name, error)
             except Exception:
-                # An error of the client library ends one connection, not the publisher or consumer.
+                # An error of the client library ends one connection, not the consumer.
                 log.exception("%s", name)
             finally:
                 if client is not None:
-                    with suppress(Exception):
-                        async with asyncio.timeout(CLOSE_S):
-                            await client.close()
-            await asyncio.sleep(random.uniform(*BACK_OFF_S))
+                    await leave(client)
+            await asyncio.sleep(random.uniform(*publisher.BACK_OFF_S))
 
-    async def _connect(self, broker: str, user: str, name: str) -> tuple[Client, asyncio.Event]:
-        closed = asyncio.Event()
-
-        async def on_closed() -> None:
-            closed.set()
-
-        async def on_error(error: Exception) -> None:
-            log.debug("%s: %s", name, error)
-
-        async with asyncio.timeout(CONNECT_S + 1.0):
-            client = await nats.connect(
-                self.access.brokers[broker],
-                user=quote(user, safe=""),
-                password=self.access.client_key,
-                name=name,
-                inbox_prefix=self._inbox(user),
-                allow_reconnect=False,
-                connect_timeout=CONNECT_S,
-                closed_cb=on_closed,
-                disconnected_cb=on_closed,
-                error_cb=on_error,
-            )
-        return client, closed
-
-    def _inbox(self, user: str) -> str:
-        """Return the prefix of a user's inboxes: consumers may listen to those of their class
-        only."""
-        return "_INBOX" if user == self.access.publisher else names.class_inbox(user)
-
-    # --- publishing
-
-    async def publish(self, flow: FlowTraffic) -> None:
-        """Send at the flow's rate for ever; repeat a reliable message until the broker has stored
-        it."""
-        number = 0
-
-        async def work(client: Client) -> None:
-            nonlocal number
-            due = time.monotonic()
-            while True:
-                sent = await self._send(client, flow, number + 1)
-                number += sent
-                now = time.monotonic()
-                due = max(due + 1.0 / flow.rate_per_s, now - LATE_S)
-                await asyncio.sleep(max(0.0, due - now))
-
-        await self._stay(flow.broker, self.access.publisher, f"publisher {flow.name}", work)
-
-    async def _send(self, client: Client, flow: FlowTraffic, number: int) -> bool:
-        subject = names.ingress_subject(flow.name)
-        payload = f"{self.life} {number}".encode()
-        if not flow.reliable:
-            await client.publish(subject, payload)
-            self.tally.counts["published"] += 1
-            return True
-        headers = {"Nats-Msg-Id": f"{quote(flow.name)}:{self.life}:{number}"}
-        try:
-            await client.jetstream(timeout=ACKNOWLEDGE_S).publish(subject, payload, headers=headers)
-        except (nats.errors.Error, nats.js.errors.Error, TimeoutError) as error:
-            self.tally.counts["not taken"] += 1
-            log.debug("publisher %s: %s", flow.name, error)
-            if client.is_closed:
-                raise
-            await asyncio.sleep(random.uniform(*BACK_OFF_S))
-            return False
-        self.tally.counts["published"] += 1
-        return True
-
-    # --- consuming
+    async def publish(self, own: PublisherTraffic) -> None:
+        """Run one publisher: it sends at its rate for ever, at the broker where it belongs."""
+        await Publisher(own, access=self.access, tally=self.tally, life=self.life).run()
 
     async def consume(self, wanted: ClassTraffic, number: int) -> None:
         """Run one consumer: ask for admission, read messages, ask again when disconnected."""
         name = f"{wanted.name}#{number}"
-        last: tuple[str, int] | None = None
+        received: dict[str, tuple[str, int]] = {}
 
         async def receive(message: Msg) -> None:
-            nonlocal last
             self.tally.counts["delivered"] += 1
             if wanted.reliable:
-                last = self._check(name, last, message.data)
+                self._check(name, received, message.data)
 
         async def work(client: Client) -> None:
-            nonlocal last
-            last = None
+            received.clear()
             self.tally.admitted += 1
             try:
                 await self._subscribe(client, wanted, receive)
@@ -278,7 +196,7 @@ class Clients:
                 self.tally.admitted -= 1
 
         # Spread the starts: the agent answers one request after the other.
-        await asyncio.sleep(random.uniform(0.0, BACK_OFF_S[1]))
+        await asyncio.sleep(random.uniform(0.0, publisher.BACK_OFF_S[1]))
         await self._stay(wanted.broker, wanted.name, name, work)
 
     async def _subscribe(
@@ -296,22 +214,23 @@ class Clients:
             config=ConsumerConfig(deliver_policy=DeliverPolicy.NEW),
         )
 
-    def _check(
-        self, name: str, last: tuple[str, int] | None, payload: bytes
-    ) -> tuple[str, int] | None:
-        life, _, text = payload.decode(errors="replace").partition(" ")
-        if not text.isdigit():  # somebody else's message
-            return last
-        number = int(text)
-        if last is not None and last[0] == life:
-            if number > last[1] + 1:
-                self.tally.counts["missing"] += number - last[1] - 1
-                log.warning("%s: %s after %s", name, number, last[1])
-            elif number <= last[1]:
+    def _check(self, name: str, received: dict[str, tuple[str, int]], payload: bytes) -> None:
+        """Compare a message with the last one of its publisher in `received`, and keep it there."""
+        try:
+            life, who, text = payload.decode().split(" ")
+            number = int(text)
+        except ValueError:  # somebody else's message
+            return
+        last_life, last = received.get(who, ("", 0))
+        if last_life == life:
+            if number > last + 1:
+                self.tally.counts["missing"] += number - last - 1
+                log.warning("%s: %s of %s after %s", name, number, who, last)
+            elif number <= last:
                 self.tally.counts["repeated"] += 1
-                log.warning("%s: %s after %s", name, number, last[1])
-                return last
-        return life, number
+                log.warning("%s: %s of %s after %s", name, number, who, last)
+                return
+        received[who] = life, number
 
     async def log_counts(self) -> None:
         while True:
@@ -319,30 +238,8 @@ class Clients:
             log.info("%s", self.tally.line())
 
 
-async def _until_lost(
-    client: Client, closed: asyncio.Event, work: Coroutine[Any, Any, None]
-) -> None:
-    """Do `work` until it ends, raising what it raises, or until the connection is lost."""
-    working = asyncio.create_task(work)
-    lost = asyncio.create_task(_lost(client, closed))
-    try:
-        await asyncio.wait((lost, working), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        await end(lost, working)
-    if not working.cancelled():
-        working.result()
-
-
-async def _lost(client: Client, closed: asyncio.Event) -> None:
-    # The client library calls nobody back when its last flush into a lost connection fails.
-    while client.is_connected and not closed.is_set():
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CHECK_S):
-                await closed.wait()
-
-
 async def run_traffic(
-    flows: list[FlowTraffic], classes: list[ClassTraffic], access: Access
+    publishers: list[PublisherTraffic], classes: list[ClassTraffic], access: Access
 ) -> None:
     """Run all publishers and consumers until SIGTERM or SIGINT."""
     clients = Clients(access)
@@ -351,9 +248,9 @@ async def run_traffic(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     consumers = [(row, number) for row in classes for number in range(1, row.consumers + 1)]
-    log.info("%d flows, %d consumers", len(flows), len(consumers))
+    log.info("%d publishers, %d consumers", len(publishers), len(consumers))
     work = [
-        *(clients.publish(flow) for flow in flows if flow.rate_per_s > 0),
+        *(clients.publish(own) for own in publishers if own.rate_per_s > 0),
         *(clients.consume(row, number) for row, number in consumers),
         clients.log_counts(),
     ]
@@ -372,15 +269,15 @@ def main(arguments: list[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     logging.getLogger("nats").setLevel(logging.CRITICAL)
     try:
-        flows, classes = read_traffic(options.traffic)
+        publishers, classes = read_traffic(options.traffic)
         access = read_access(options.access)
-        brokers = {flow.broker for flow in flows} | {row.broker for row in classes}
+        brokers = {own.broker for own in publishers} | {row.broker for row in classes}
         for broker in sorted(brokers - set(access.brokers)):
             raise BadTraffic(f"{options.access}: brokers.{broker} is missing")
     except BadTraffic as error:
         print(f"traffic: {error}", file=sys.stderr)
         return 2
-    uvloop.run(run_traffic(flows, classes, access))
+    uvloop.run(run_traffic(publishers, classes, access))
     return 0
 
 

@@ -10,11 +10,12 @@ import nats
 import pytest
 from nats.aio.msg import Msg
 
-from agent import traffic
+from agent import publisher, traffic
 from agent.drivers.nats import names
 from agent.drivers.nats.admission import Admission
 from agent.drivers.nats.server_config import PUBLISHER_USER
-from agent.traffic import Access, ClassTraffic, FlowTraffic
+from agent.publisher import Access, PublisherTraffic, until_lost
+from agent.traffic import ClassTraffic
 from config.stack import Stack
 from config.stack.parts import brokers
 from tests.nats_server import NatsServer
@@ -27,7 +28,9 @@ BROKER = "rot-1"
 GOLD = ClassTraffic(
     name="tides.gold@rot-1", flow="tides", broker=BROKER, reliable=False, consumers=5
 )
-TIDES = FlowTraffic(name="tides", broker=BROKER, reliable=False, rate_per_s=200.0)
+TIDES = PublisherTraffic(
+    name="tides/1", flow="tides", broker=BROKER, reliable=False, rate_per_s=200.0
+)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +76,7 @@ async def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> No
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(traffic, "BACK_OFF_S", (0.1, 0.3))
+    monkeypatch.setattr(publisher, "BACK_OFF_S", (0.1, 0.3))
 
 
 @pytest.mark.asyncio
@@ -129,13 +132,17 @@ async def test_everybody_comes_back_after_the_broker_was_killed(stack: Stack) ->
         )
 
 
-def test_number_that_is_missing_or_comes_twice_is_counted() -> None:
+def test_numbers_that_are_missing_or_come_twice_are_counted_for_each_publisher() -> None:
     cast = traffic.Clients(Access(brokers={}, publisher="p", client_key="k"))
-    last = None
-    for payload in (b"a 1", b"a 2", b"a 5", b"a 5", b"b 1", b"b 2", b"not ours"):
-        last = cast._check("c", last, payload)
+    received: dict[str, tuple[str, int]] = {}
+    payloads = (b"a x 1", b"a y 1", b"a x 2", b"a y 2", b"a x 5", b"a x 5", b"b x 1", b"b x 2")
+    for payload in (*payloads, b"not ours", b"a x", b"\xff x 9"):
+        cast._check("c", received, payload)
     assert (cast.tally.counts["missing"], cast.tally.counts["repeated"]) == (2, 1)
-    assert last == ("b", 2)
+    assert received == {"x": ("b", 2), "y": ("a", 2)}
+    cast._check("c", received, b"a y 1")
+    assert cast.tally.counts["repeated"] == 2
+    assert "2 missing, 2 repeated" in cast.tally.line()
 
 
 @pytest.mark.asyncio
@@ -156,7 +163,7 @@ async def test_a_connection_whose_last_flush_fails_is_noticed(tmp_path: Path) ->
     with NatsServer(tmp_path) as server:
         client = await nats.connect(server.url, allow_reconnect=False, closed_cb=on_closed)
         client._transport.drain = broken
-        waiting = asyncio.create_task(traffic._until_lost(client, closed, work()))
+        waiting = asyncio.create_task(until_lost(client, closed, work()))
         await working.wait()
         client._pending_data_size = 1
         server.kill()

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from agent.traffic import ClassTraffic, FlowTraffic, main, read_traffic
+from agent.publisher import PublisherTraffic
+from agent.traffic import ClassTraffic, main, read_traffic
 
 TRAFFIC: dict[str, Any] = {
     "flows": {"berths": {"broker": "rot-1", "delivery": "reliable", "rate_per_s": 9.6}},
@@ -23,11 +24,39 @@ def write(path: Path, plain: object) -> Path:
 
 
 def test_reads_who_sends_and_who_wants_what(tmp_path: Path) -> None:
-    flows, classes = read_traffic(write(tmp_path / "t.json", TRAFFIC))
-    assert flows == [FlowTraffic(name="berths", broker="rot-1", reliable=True, rate_per_s=9.6)]
+    shares = {
+        "berths/1": {"broker": "rot-1", "rate_per_s": 3},
+        "berths/2": {"broker": "ant-1", "rate_per_s": 6.6},
+    }
+    flows = {"berths": {**TRAFFIC["flows"]["berths"], "publishers": shares}}
+    publishers, classes = read_traffic(write(tmp_path / "t.json", {**TRAFFIC, "flows": flows}))
+    assert publishers == [
+        PublisherTraffic(
+            name=name, flow="berths", broker=broker, reliable=True, rate_per_s=rate_per_s
+        )
+        for name, broker, rate_per_s in (("berths/1", "rot-1", 3.0), ("berths/2", "ant-1", 6.6))
+    ]
     assert classes == [
         ClassTraffic(name="gold", flow="berths", broker="rot-1", reliable=True, consumers=3)
     ]
+
+
+@pytest.mark.parametrize("more", [{}, {"publishers": {}}])
+def test_a_flow_that_names_no_publisher_has_one_client(
+    tmp_path: Path, more: dict[str, Any]
+) -> None:
+    flows = {"berths": {**TRAFFIC["flows"]["berths"], **more}}
+    publishers, _ = read_traffic(write(tmp_path / "t.json", {**TRAFFIC, "flows": flows}))
+    assert publishers == [
+        PublisherTraffic(
+            name="publisher berths", flow="berths", broker="rot-1", reliable=True, rate_per_s=9.6
+        )
+    ]
+
+
+def of(publishers: object) -> dict[str, Any]:
+    flows = {"berths": {**TRAFFIC["flows"]["berths"], "publishers": publishers}}
+    return {**TRAFFIC, "flows": flows}
 
 
 @pytest.mark.parametrize(
@@ -35,6 +64,13 @@ def test_reads_who_sends_and_who_wants_what(tmp_path: Path) -> None:
     [
         ({"flows": {}}, ACCESS, "t.json: classes is missing or malformed"),
         ({**TRAFFIC, "flows": {"f": {}}}, ACCESS, "t.json: flows.f.broker is missing"),
+        (of([1]), ACCESS, "t.json: flows.berths.publishers is missing or malformed"),
+        (of({"b/1": 3}), ACCESS, "t.json: flows.berths.publishers.b/1.broker is missing"),
+        (
+            of({"b/1": {"broker": "ham-1", "rate_per_s": 1}}),
+            ACCESS,
+            "a.json: brokers.ham-1 is missing",
+        ),
         ([], ACCESS, "t.json: must hold an object"),
         (TRAFFIC, {**ACCESS, "client_key": 7}, "a.json: client_key is missing or malformed"),
         (TRAFFIC, {**ACCESS, "brokers": {}}, "a.json: brokers.rot-1 is missing"),

@@ -7,6 +7,8 @@
 | outbox for broker B | `weir.to.B.F` | `weir.to.B.F.O` | `WEIR_TO_B` |
 | marks for broker B | `weir.to.B.!` | `weir.to.B.!.!` | `WEIR_TO_B` |
 | questions of neighbour N to the agent | `weir.ask.N`, answered to the reply subject | | |
+| where a publisher of flow F belongs | `weir.where.F`, answered to the reply subject | | |
+| that somebody has to leave flow F | `weir.moved.F` | | |
 | interest of broker A | | `weir.interest.A` | `WEIR_INTEREST`, one message per subject |
 | who acts for the broker | | `weir.fence` | `WEIR_FENCE`, one message |
 | nothing: of flow F, which comes in here no more | | `weir.closed.F` | `WEIR_IN_F` |
@@ -31,6 +33,8 @@ OUT = "weir.to"
 DELIVERY = "weir.msg"
 INTEREST = "weir.interest"
 INQUIRIES = "weir.ask"
+WHERE = "weir.where"
+MOVED = "weir.moved"
 FENCE = "weir.fence"
 DEAD = "weir.dead"
 
@@ -78,6 +82,16 @@ def inquiry_subject(asker: str) -> str:
     """Return where a neighbour's agent (its token, or `*`) asks ours; nobody else may publish
     there."""
     return f"{INQUIRIES}.{asker}"
+
+
+def where_subject(flow: str) -> str:
+    """Return where a publisher of a flow asks the agent at which broker it belongs."""
+    return f"{WHERE}.{token(flow)}"
+
+
+def moved_subject(flow: str) -> str:
+    """Return where publishers of a flow hear that some of them have to leave the broker."""
+    return f"{MOVED}.{token(flow)}"
 
 
 def dead_subject(flow: str) -> str:

@@ -3,10 +3,11 @@
 import networkx as nx
 import pytest
 
+from apps.catalog.models import Publisher, Topic
 from apps.catalog.selectors import system_problem
 from apps.demo.services import harbour
 from apps.demo.services.traffic import OVERLOAD, traffic_of
-from apps.topology.models import Overlay
+from apps.topology.models import Broker, Overlay
 from weir.codec import problem_from_dict
 from weir.optimizers import method
 from weir.stop import never
@@ -40,6 +41,35 @@ def test_traffic_fits_on_one_machine() -> None:
     assert 80 <= sum(row["consumers"] for row in classes.values()) <= 120
     for row in classes.values():
         assert row["delivery"] == flows[row["flow"]]["delivery"]
+
+
+def test_publishers_share_what_their_topic_offers() -> None:
+    system = harbour.load()
+    for flow in traffic_of(system)["flows"].values():
+        shares = [row["rate_per_s"] for row in flow["publishers"].values()]
+        assert sum(shares) == pytest.approx(flow["rate_per_s"])
+        assert {row["broker"] for row in flow["publishers"].values()} == {flow["broker"]}
+    cranes = Publisher.objects.filter(system=system, topic__name="cranes.rotterdam")
+    cranes.filter(name="cranes.rotterdam/1").update(rate_per_s=18.0)
+    cranes.filter(name="cranes.rotterdam/2").update(
+        rate_per_s=6.0, broker=Broker.objects.get(system=system, name="ham-1")
+    )
+    cranes.filter(name="cranes.rotterdam/3").update(rate_per_s=0.0, broker=None)
+    Publisher.objects.filter(system=system, topic__name="gates.antwerp").update(rate_per_s=0.0)
+    topic = Topic.objects.get(system=system, name="cranes.rotterdam")
+    offered = OVERLOAD * topic.rate_max_per_s
+    flows = traffic_of(system)["flows"]
+    assert flows["cranes.rotterdam"]["publishers"] == {
+        "cranes.rotterdam/1": {"broker": "rot-1", "rate_per_s": pytest.approx(0.75 * offered)},
+        "cranes.rotterdam/2": {"broker": "ham-1", "rate_per_s": pytest.approx(0.25 * offered)},
+        "cranes.rotterdam/3": {"broker": "rot-1", "rate_per_s": 0.0},
+    }
+    gates = flows["gates.antwerp"]
+    assert [row["rate_per_s"] for row in gates["publishers"].values()] == [
+        pytest.approx(gates["rate_per_s"] / 2)
+    ] * 2
+    Publisher.objects.filter(system=system).delete()
+    assert traffic_of(system)["flows"]["tides"]["publishers"] == {}
 
 
 def test_goal_is_one_shift_away() -> None:

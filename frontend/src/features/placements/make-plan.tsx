@@ -4,6 +4,7 @@ import { useState } from "react";
 import { useNavigate } from "react-router";
 
 import { isUsed } from "./outcome";
+import { WhatBecomesOfPublishers } from "./sentences";
 
 import { planFromPlacement, type PartMode, type PlacementDetail } from "@/api/placements";
 import { keys } from "@/api/query-keys";
@@ -60,10 +61,9 @@ export function MakePlan({ placement }: { placement: PlacementDetail }) {
             ? "Nothing is held. Each broker counts what its part would hold, and for how long."
             : "What exceeds a broker\u2019s part waits there until tokens have come."}
         </p>
-        {moved > 0 ? (
-          <Note tone="warn">
-            {countText(moved, "publisher has", "publishers have")} to connect elsewhere; Weir does
-            not move them. Their names are below on this page.
+        {mode === "enforce" || moved > 0 ? (
+          <Note tone={mode === "enforce" ? "warn" : ""}>
+            <WhatBecomesOfPublishers mode={mode} moved={moved} />
           </Note>
         ) : null}
       </ConfirmDialog>

@@ -1,6 +1,8 @@
 /** Publishers that move: from which broker to which, a page of the server at a time. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
+import { delay } from "./sentences";
+
 import type { BrokerShare, Move, PlacementDetail } from "@/api/placements";
 import { movesQuery } from "@/api/placements";
 import { DataTable, type Column } from "@/components/ui/data-table";
@@ -17,7 +19,18 @@ import { fixed, rateText, UNKNOWN } from "@/lib/numbers";
 /** Beside all else on the page, fewer than a list has. */
 const PAGE_ROWS = 20;
 
-const COLUMNS: Column<Move>[] = [
+/** What the delay would be if this publisher stayed, beside what it is with all moves. */
+function IfItStayed({ row, placed }: { row: Move; placed: number | null }) {
+  if (row.must_move) return <>cannot stay</>;
+  return (
+    <>
+      {row.p99_without_s === null ? "without bound" : delay(row.p99_without_s)}
+      {placed === null ? null : <span className="faint"> against {delay(placed)}</span>}
+    </>
+  );
+}
+
+const columnsOf = (placed: number | null): Column<Move>[] => [
   {
     key: "publisher",
     title: "Publisher",
@@ -48,6 +61,12 @@ const COLUMNS: Column<Move>[] = [
         <span className="faint">{"\u2192"}</span> {row.to_broker}
       </>
     ),
+  },
+  {
+    key: "stayed",
+    title: "99th percentile if it stayed",
+    number: true,
+    cell: (row) => <IfItStayed row={row} placed={placed} />,
   },
 ];
 
@@ -124,7 +143,7 @@ export function MovesPanel({
               ) : (
                 <DataTable
                   label="Publishers that move"
-                  columns={COLUMNS}
+                  columns={columnsOf(placement.p99_s)}
                   rows={page.results}
                   rowKey={(row) => row.publisher}
                   keys

@@ -142,6 +142,27 @@ describe("a placement", () => {
     );
   });
 
+  it("says what each move is worth: the delay if that publisher stayed", async () => {
+    const moves = [
+      move(),
+      move({ publisher: "md-0002", must_move: true, p99_without_s: null }),
+      move({ publisher: "md-0003", p99_without_s: null }),
+      move({ publisher: "md-0004", p99_without_s: 0.00068 }),
+    ];
+    serve({ ...answers, [MOVES]: ok(page(moves, 4)) });
+    open();
+    const table = within(await screen.findByRole("table", { name: "Publishers that move" }));
+    expect(
+      table.getByRole("columnheader", { name: "99th percentile if it stayed" }),
+    ).toBeInTheDocument();
+    const last = (name: RegExp) =>
+      within(table.getByRole("row", { name })).getAllByRole("cell").at(-1)?.textContent;
+    expect(last(/md-0001/)).toBe("0.71 ms against 0.68 ms");
+    expect(last(/md-0002/)).toBe("cannot stay");
+    expect(last(/md-0003/)).toBe("without bound against 0.68 ms");
+    expect(last(/md-0004/)).toBe("0.68 ms against 0.68 ms");
+  });
+
   it("asks for no moves where nobody moves", async () => {
     serve(answersOf(placementDetail({ moved: 0, outcome: outcome({ moved: 0 }) })));
     open();

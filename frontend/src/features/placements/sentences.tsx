@@ -1,7 +1,7 @@
-/** Whether and why this many brokers, and what would make the split free: the words with their numbers. */
+/** What becomes of publishers, whether and why this many brokers, and what would make the split free: the words with their numbers. */
 import { chosenOf, headroomOf } from "./outcome";
 
-import type { Outcome, SplitOption } from "@/api/placements";
+import type { Outcome, PartMode, SplitOption } from "@/api/placements";
 import { Badge } from "@/components/ui/state-badge";
 import { countText, delayText, fixed, percentText, significant } from "@/lib/numbers";
 
@@ -130,6 +130,31 @@ export function FreeBucket({ outcome }: { outcome: Outcome }) {
           : `A bucket of ${fixed(whole)} tokens makes ${brokers(one.brokers)} free of penalty.`}
       </b>{" "}
       {need}
+    </>
+  );
+}
+
+/** What a plan of a placement does with who publishes the topic. */
+export function WhatBecomesOfPublishers({ mode, moved }: { mode: PartMode; moved: number }) {
+  if (mode === "count") {
+    return moved === 0 ? null : (
+      <>
+        Nobody is moved: {countText(moved, "publisher")} would have to connect elsewhere, and stay
+        where they are as long as parts are only counted.
+      </>
+    );
+  }
+  return (
+    <>
+      {moved > 0 ? (
+        <>
+          {countText(moved, "publisher has", "publishers have")} to connect elsewhere: each is
+          released, all that it sent passes, then it is let in at its new broker. That is a pause of
+          about a second for each. Their names are below on this page.{" "}
+        </>
+      ) : null}
+      Then each broker lets in its own publishers and nobody else. Clients have to ask where they
+      belong: <i>A publisher that follows</i> in <code>docs/agent.md</code> shows one that does.
     </>
   );
 }

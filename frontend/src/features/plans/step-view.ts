@@ -1,4 +1,6 @@
 /** What is in force at each stop of the scrubber: settings, loads and links, before and after every step. */
+import { publishersOf } from "./publisher-names";
+
 import type { Execution, PlanAction, PlanDetail, PlanLevels } from "@/api/plans";
 import type { Move } from "@/components/map/timeline";
 
@@ -197,16 +199,31 @@ export function settingsAt(
       if (isTree(action) || !action.brokers.includes(broker)) continue;
       if (action.kind === "carry_flow" || action.kind === "serve_class") continue;
       const name = action.target.class ?? action.target.flow ?? action.title;
-      const member = action.kind === "set_population" ? "limit" : "rate_per_s";
       const key = `${action.kind} ${name}`;
       const passed = stop > index;
       const earlier = found.get(key);
       if (earlier && !passed) continue;
+      const values = passed ? action.after : action.before;
+      if (action.kind === "assign_publishers") {
+        const value = publishersOf(values)?.length ?? null;
+        const absent = "every publisher";
+        found.set(key, {
+          key,
+          name,
+          unit: "publishers",
+          value,
+          absent,
+          changed: passed,
+          step: index,
+        });
+        continue;
+      }
+      const member = action.kind === "set_population" ? "limit" : "rate_per_s";
       found.set(key, {
         key,
         name,
         unit: member === "limit" ? "consumers" : "msg/s",
-        value: numberOf(passed ? action.after : action.before, member),
+        value: numberOf(values, member),
         absent: absentAt(plan, stop, action.target),
         changed: passed,
         step: index,

@@ -2,6 +2,7 @@
 import { useState } from "react";
 
 import { ActionTitle, undoWords } from "./action-title";
+import { PublisherNames } from "./publisher-names";
 
 import type { CandidateDetail } from "@/api/evaluations";
 import type { PlanDetail, PlanStep } from "@/api/plans";
@@ -39,6 +40,7 @@ function StepRow({
             <div>
               <ActionTitle action={action} />
               {action.effect ? <p>{action.effect}</p> : null}
+              <PublisherNames action={action} />
             </div>
             <p>undo: {undoWords(action)}</p>
           </div>
