@@ -22,20 +22,24 @@ def split(fleet: Fleet) -> Iterator[Fleet]:
     """Brokers that take publishers, and a topic with a contract and publishers of equal rates."""
     publishers = fleet.rows("publishers")
     names = [row["name"] for row in publishers if row["topic_name"] == TOPIC]
-    rates = {row["name"]: row["rate_per_s"] for row in publishers}
+    wanted: dict[tuple[str, str], dict[str, float | None]] = {
+        ("topics", TOPIC): {"token_rate_per_s": 24.0, "token_bucket": 6.0},
+        **{("publishers", name): {"rate_per_s": round(20.0 / len(names), 3)} for name in names},
+    }
     for broker, room in ROOM.items():
         others = [r for r in publishers if r["broker_name"] == broker and r["topic_name"] != TOPIC]
         taken = sum(row["rate_per_s"] for row in others)
-        fleet.change("brokers", broker, publish_rate_max_per_s=round(taken + room, 3))
-    fleet.change("topics", TOPIC, token_rate_per_s=24.0, token_bucket=6.0)
-    for name in names:
-        fleet.change("publishers", name, rate_per_s=round(20.0 / len(names), 3))
+        wanted["brokers", broker] = {"publish_rate_max_per_s": round(taken + room, 3)}
+    for broker in ("fel-1", "leh-1", "bre-1"):
+        wanted["brokers", broker] = {"publish_rate_max_per_s": None}
+    before = {}
+    for (kind, name), values in wanted.items():
+        (row,) = [row for row in fleet.rows(kind) if row["name"] == name]
+        before[kind, name] = {member: row[member] for member in values}
+        fleet.change(kind, name, **values)
     yield fleet
-    for broker in ROOM:
-        fleet.change("brokers", broker, publish_rate_max_per_s=None)
-    fleet.change("topics", TOPIC, token_rate_per_s=None, token_bucket=None)
-    for name in names:
-        fleet.change("publishers", name, rate_per_s=rates[name])
+    for (kind, name), values in before.items():
+        fleet.change(kind, name, **values)
 
 
 def parts_of(fleet: Fleet) -> dict[str, Any]:

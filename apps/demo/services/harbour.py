@@ -17,14 +17,14 @@ from apps.systems.services import Drafts, entities_create, one_edit, system_crea
 from apps.topology.models import Broker, Link, Overlay
 
 NAME = "Harbour"
-# name, region, place on the map, CPU units per second
+# name, region, place on the map, CPU units per second, messages per second of publishers
 BROKERS = (
-    ("rot-1", "Rotterdam", 0.46, 0.46, 400.0),
-    ("ham-1", "Hamburg", 0.78, 0.24, 230.0),
-    ("ant-1", "Antwerp", 0.42, 0.68, 220.0),
-    ("fel-1", "Felixstowe", 0.20, 0.44, 120.0),
-    ("leh-1", "Le Havre", 0.16, 0.84, 125.0),
-    ("bre-1", "Bremerhaven", 0.66, 0.18, 150.0),
+    ("rot-1", "Rotterdam", 0.46, 0.46, 400.0, 30.0),
+    ("ham-1", "Hamburg", 0.78, 0.24, 230.0, 45.0),
+    ("ant-1", "Antwerp", 0.42, 0.68, 220.0, 40.0),
+    ("fel-1", "Felixstowe", 0.20, 0.44, 120.0, 25.0),
+    ("leh-1", "Le Havre", 0.16, 0.84, 125.0, 20.0),
+    ("bre-1", "Bremerhaven", 0.66, 0.18, 150.0, 20.0),
 )
 # ends, messages per second, latency in seconds
 LINKS = (
@@ -64,6 +64,9 @@ class Flow:
     publishers: int
     wanted: tuple[tuple[str, str, int], ...]
     delay_p99_s: float = 0.25
+    token_rate: float | None = None
+    """With `bucket`, what its publishers may send together: a placement splits it over brokers."""
+    bucket: float | None = None
 
 
 FLOWS = {
@@ -80,6 +83,9 @@ FLOWS = {
             ("ant-1", "silver", 4),
             ("ham-1", "bronze", 6),
         ),
+        # Its publishers leave Rotterdam's broker hardly any room.
+        token_rate=26.0,
+        bucket=9.0,
     ),
     "vessels.felixstowe": Flow(
         title="Vessel positions (AIS)",
@@ -173,7 +179,7 @@ class _Loader:
     utilities: dict[str, UtilityFunction] = field(default_factory=dict)
 
     def topology(self) -> None:
-        for name, region, x, y, cpu in BROKERS:
+        for name, region, x, y, cpu, publish_rate in BROKERS:
             capacities = [{"resource": "cpu", "capacity": cpu}]
             self.brokers[name] = self.drafts.add(
                 Broker,
@@ -181,6 +187,7 @@ class _Loader:
                 region=region,
                 map_x=x,
                 map_y=y,
+                publish_rate_max_per_s=publish_rate,
                 children={"capacities": capacities},
             )
         for source, target, capacity, latency_s in LINKS:
@@ -219,6 +226,8 @@ class _Loader:
             delivery=flow.delivery,
             rate_min_per_s=flow.rate_min,
             rate_max_per_s=flow.rate_max,
+            token_rate_per_s=flow.token_rate,
+            token_bucket=flow.bucket,
             source=self.brokers[flow.source],
             children={
                 "node_costs": [
