@@ -221,6 +221,19 @@ async def purge_before(connection: Connection, name: str, sequence: int) -> None
     await call(connection, f"STREAM.PURGE.{name}", {"seq": sequence})
 
 
+async def append(connection: Connection, subject: str, payload: bytes) -> None:
+    """Append one message to the stream that stores the subject. Raises Retryable, also when the
+    stream does not take it."""
+    frame = await connection.request(subject, payload)
+    try:
+        answer = json.loads(frame[3])
+        fault = answer.get("error")
+    except (ValueError, AttributeError) as error:
+        raise Retryable(f"{subject}: not an acknowledgement: {frame[3][:80]!r}") from error
+    if fault:
+        raise Retryable(f"{subject}: {fault.get('description')}")
+
+
 async def last_of(connection: Connection, stream: str, subject: str) -> wire.Frame | None:
     """Return the last message of a subject as stored; None when there is none."""
     frame = await connection.request(f"$JS.API.DIRECT.GET.{stream}.{subject}")

@@ -60,7 +60,7 @@ def ingress_config(flow: str, broker: str, max_payload: int) -> dict[str, Any]:
     return {
         "max_msg_size": largest(flow, broker, max_payload),
         "name": names.ingress_stream(flow),
-        "subjects": [names.ingress_subject(flow)],
+        "subjects": [names.ingress_subject(flow), names.ingress_mark_subject(flow)],
         "max_msgs": INGRESS_MESSAGES,
         "discard": "new",
         "duplicate_window": _DEDUPLICATE_S * jetstream.NANOSECONDS,
@@ -195,15 +195,25 @@ def origin(broker: str, created: str, life: int = 0) -> str:
     return f"{token(broker)}-{moment}" + (f"-{life:x}" if life else "")
 
 
-def ingress_messages(flow: str, broker: str, read: Read, source: Source, lives: Lives) -> Batch:
-    """Return messages that were read before the gate, with the identity that they keep
-    everywhere."""
+def ingress_messages(
+    flow: str, broker: str, read: Read, source: Source, lives: Lives
+) -> list[Batch]:
+    """Return messages that were read before the gate, with the identity that they keep everywhere,
+    and the agent's own marks, each in its place."""
     newest = lives.newest
     latest = where = origin(broker, read.created, newest)
     start = f"{token(flow)}:"
     prefix = f"{start}{where}:".encode()
-    messages = []
-    for sequence, _, header, payload, stored in read.messages:
+    batches: list[Batch] = []
+    messages: list[Message] = []
+    for sequence, subject, header, payload, stored in read.messages:
+        if names.is_ingress_mark(subject):
+            if messages:
+                batches.append(Batch(source, messages, life=read.server))
+                messages = []
+            mark = Message(flow, payload, "", sequence, mark=True)
+            batches.append(Batch(source, [mark], life=read.server))
+            continue
         if stored < newest or where is not latest:
             where = latest if stored >= newest else origin(broker, read.created, lives.of(stored))
             prefix = f"{start}{where}:".encode()
@@ -216,7 +226,9 @@ def ingress_messages(flow: str, broker: str, read: Read, source: Source, lives: 
             rest,
         )
         messages.append(Message(flow, payload, where, sequence, lines))
-    return Batch(source, messages, life=read.server)
+    if messages:
+        batches.append(Batch(source, messages, life=read.server))
+    return batches
 
 
 class OutboxMessages:
