@@ -49,6 +49,8 @@ class PublisherLists:
         """The lists that were set last."""
         self._held: dict[str, float] = {}
         """Flow -> since when it is waited for others to leave."""
+        self._open: frozenset[str] = frozenset()
+        """The flows that are set up as the document says: those that enter here are read."""
         self._watching: asyncio.Task[None] | None = None
 
     @property
@@ -76,6 +78,7 @@ class PublisherLists:
         """Set the lists, except for the flows `but`, which cannot take publishers yet. Returns and
         raises the same as `shrink`."""
         self._wanted = wanted
+        self._open = frozenset(wanted) - frozenset(but)
         kept = {flow: one for flow, one in self._lists.items() if flow in but and flow in wanted}
         return await self._assign({**wanted, **kept})
 
@@ -115,7 +118,8 @@ class PublisherLists:
                 log.info("cannot read which publishers are connected: %s", error)
                 held = frozenset(lists)
             if lists is self._lists:
-                for flow in self._held.keys() - held:
+                # Without its ingress a flow would seem not to enter here, and have nothing waiting.
+                for flow in (self._held.keys() - held) & self._open:
                     del self._held[flow]
                     self._problems.pop(_PROBLEM + flow, None)
                     self._flushes.start(flow, lists[flow].next)

@@ -257,7 +257,8 @@ class Flushes:
             now = self._now()
             for flow, one in tuple(self._open.items()):
                 if not one.complete:
-                    if now >= one.due_at:
+                    stopped = not one.passed and flow not in self._flows.pumps
+                    if now >= one.due_at or stopped:
                         self._go_on(flow, one, now)
                     self._show(flow, one, now)
             await asyncio.sleep(_TICK_S)

@@ -580,3 +580,24 @@ async def test_marks_are_few_while_a_neighbour_is_away(stand):
         assert 1 <= waiting <= 4, "of 0, 2 and 6 s"
         await stand.agents["c"].again()
         await stand.in_force("a", "rel", "p")
+
+
+async def test_a_restarted_agent_waits_for_what_is_before_its_gate(stand):
+    """Nobody is connected when it starts, and its ingress is not read yet."""
+    async with asyncio.timeout(LIMIT_S):
+        stand.gates["a"] = {"rel": Gate(rate_per_s=10.0, burst=2.0)}
+        stand.assign("rel", a=("p",), c=())
+        await stand.in_force("a", "rel", "p")
+        publisher = Publisher(stand.brokers, "p", "a")
+        for number in range(50):
+            await publisher.send("rel", number, reliable=True)
+        await publisher.leave()
+        await stand.agents["a"].kill()
+        stand.assign("rel", a=(), c=())
+        await stand.agents["a"].again()
+        await stand.in_force("a", "rel")
+        stand.assign("rel", a=(), c=("p",))
+        for number in range(50, 55):
+            await publisher.send("rel", number, reliable=True)
+        await publisher.leave()
+        assert await stand.got("c", "rel", 55) == list(range(55))
