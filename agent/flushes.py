@@ -40,6 +40,8 @@ LONGEST_AGAIN_S = {Delivery.BEST_EFFORT: AGAIN_S, Delivery.RELIABLE: 10.0}
 """The longest pause: marks that are stored wait for a link or a gate, and need no repetition."""
 LONGEST_INGRESS_S = 30.0
 """The longest pause between marks for the own ingress, which may wait long at a gate."""
+INGRESS_RETRY_S = 0.5
+"""The pause after an ingress has not taken a mark."""
 SHOW_S = 3.0
 """After this time a flush that has not ended is reported as a problem."""
 REMEMBERED = 20_000
@@ -286,7 +288,9 @@ class Flushes:
         # Known before it is sent: it may be read before the broker's answer.
         one.ingress_ids.add(mark.id)
         channel = Channel(place=Place.INGRESS, delivery=pump.source.delivery, flow=flow)
-        await self._append(channel, mark)
+        if not await self._append(channel, mark):
+            # An ingress may be full, or its broker away; such a mark does not wait there.
+            one.due_at, one.pause_s = self._now() + INGRESS_RETRY_S, AGAIN_S
 
     def _send_round(self, flow: str, one: _Open, delivery: Delivery) -> None:
         if not one.waiting:
@@ -302,14 +306,19 @@ class Flushes:
         # The tasks begin in this order, and before those of messages that are forwarded later.
         for neighbour, mark in marks:
             channel = Channel(place=Place.OUTBOX, delivery=delivery, neighbour=neighbour)
-            self._tasks.start(self._append(channel, mark), "a mark for a neighbour")
+            self._tasks.start(self._hand_on(channel, mark), "a mark for a neighbour")
 
-    async def _append(self, channel: Channel, mark: FlushMark) -> None:
+    async def _hand_on(self, channel: Channel, mark: FlushMark) -> None:
+        await self._append(channel, mark)
+
+    async def _append(self, channel: Channel, mark: FlushMark) -> bool:
         try:
             await self._driver.publish(channel, [Message("", write_mark(mark), mark=True)])
         except DriverError as error:
             # It is sent again.
             log.info("could not send a mark to %s: %s", channel.neighbour or channel.flow, error)
+            return False
+        return True
 
     def _check(self, flow: str, one: _Open) -> None:
         if one.complete:

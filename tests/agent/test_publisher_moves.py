@@ -15,6 +15,7 @@ import pytest_asyncio
 
 from agent import flushes as flushes_module
 from agent.drivers.base import Channel, Message, Place, Stats
+from agent.drivers.nats import streams
 from agent.drivers.nats.driver import NatsDriver
 from agent.drivers.nats.link_access import LinkKey
 from agent.drivers.nats.server_config import BrokerSecrets
@@ -601,3 +602,22 @@ async def test_a_restarted_agent_waits_for_what_is_before_its_gate(stand):
             await publisher.send("rel", number, reliable=True)
         await publisher.leave()
         assert await stand.got("c", "rel", 55) == list(range(55))
+
+
+async def test_a_mark_that_a_full_ingress_refuses_is_sent_again(stand, monkeypatch):
+    monkeypatch.setattr(streams, "INGRESS_MESSAGES", 20)
+    async with asyncio.timeout(LIMIT_S):
+        await stand.agents["a"].kill()
+        await stand.agents["a"].again()
+        stand.gates["a"] = {"rel": Gate(rate_per_s=10.0, burst=1.0)}
+        stand.assign("rel", a=("p",), c=())
+        await stand.in_force("a", "rel", "p")
+        publisher = Publisher(stand.brokers, "p", "a")
+        sent = 0
+        while sent < 30:  # the last of them wait for room
+            await publisher.send("rel", sent, reliable=True)
+            sent += 1
+        await stand.move("rel", "p")
+        await publisher.send("rel", sent, reliable=True)
+        await publisher.leave()
+        assert await stand.got("c", "rel", sent + 1) == list(range(sent + 1))

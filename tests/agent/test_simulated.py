@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from agent.assignment import PublisherLists
 from agent.drivers.base import Channel, Driver, Fenced, Message, Place, Retryable, Source
 from agent.drivers.simulated.broker import (
     BEST_EFFORT_WAITING,
@@ -20,7 +21,14 @@ from agent.drivers.simulated.driver import SimulatedDriver
 from agent.fleet import Crowd, HurriedLoop
 from agent.router import Router
 from weir.coordination.tables import Tables
-from weir.coordination.wire import ClassSpec, Delivery, FlowSpec, Gate
+from weir.coordination.wire import (
+    ClassSpec,
+    Delivery,
+    FlowSpec,
+    Gate,
+    Publishers,
+    publishers_digest,
+)
 
 pytestmark = pytest.mark.asyncio
 
@@ -56,7 +64,8 @@ class Chain:
         for name in names:
             driver = driver_of(self.network, name)
             await driver.open()
-            router = Router(driver, tables=Tables(links=frozenset(self.links[name])))
+            tables = Tables(links=frozenset(self.links[name]))
+            router = Router(driver, tables=tables, broker=name)
             self.routers[name] = router
             await router.flows.ensure_flow(
                 "f", FlowSpec(delivery=self.delivery, ingress=name == "a")
@@ -92,6 +101,35 @@ async def test_messages_cross_brokers_once_and_in_order(delivery: Delivery) -> N
         await until(lambda: len(chain.at("c").delivered.get("f", ())) == 1000)
         assert [m.payload for m in chain.at("c").delivered["f"]] == payloads
         assert chain.routers["b"].counters().received == {"a": 1000, "c": 0}
+    finally:
+        await chain.close()
+
+
+@pytest.mark.parametrize("delivery", list(Delivery))
+async def test_lists_of_publishers_come_into_force_behind_all_messages(delivery: Delivery) -> None:
+    """Simulated publishers have no names: they go on, and executions go on all the same."""
+    chain = Chain(delivery)
+    chain.at("c").keep_delivered = True
+    try:
+        await chain.start("a", "b", "c")
+        await until(lambda: "f" in chain.routers["a"].tables.interest.get("b", ()))
+        router = chain.routers["a"]
+        lists = PublisherLists(
+            router.driver,
+            router.flushes,
+            problems=router.problems,
+            tasks=router.tasks,
+            changed=lambda: None,
+        )
+        chain.at("a").publish("f", delivery, [b"%d" % i for i in range(500)])
+        wanted = {"f": Publishers(next=("b", "c"))}
+        await lists.set(wanted)
+        await until(lambda: lists.in_force == {"f": publishers_digest(())})
+        assert len(chain.at("c").delivered["f"]) == 500, "all that had been published has passed"
+        assert chain.at("a").publishers == wanted
+        chain.at("a").publish("f", delivery, [b"500"])
+        await until(lambda: len(chain.at("c").delivered["f"]) == 501)
+        assert not any("f" in problem for problem in router.problems.values())
     finally:
         await chain.close()
 
