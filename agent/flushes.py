@@ -44,6 +44,9 @@ INGRESS_RETRY_S = 0.5
 """The pause after an ingress has not taken a mark."""
 SHOW_S = 3.0
 """After this time a flush that has not ended is reported as a problem."""
+MOST_AT_A_TIME = 64
+"""The number of flows of this broker that begin to send marks to others within `AGAIN_S` while
+those of before are not answered: after a start of the agent all its flows are flushed."""
 REMEMBERED = 20_000
 """The number of marks that an agent remembers, so that it hands each on once."""
 _TICK_S = 0.1
@@ -156,6 +159,8 @@ class _Open:
     ids: set[str] = field(default_factory=set)
     """The marks since then, of which each counts when it is answered."""
     ingress_ids: set[str] = field(default_factory=set)
+    sent_at: float = float("-inf")
+    """When its first mark went to neighbours."""
     due_at: float = 0.0
     pause_s: float = AGAIN_S
 
@@ -234,7 +239,10 @@ class Flushes:
             one = self._open.get(mark.flow)
             if one is not None and not one.passed and mark.id in one.ingress_ids:
                 self._passed(mark.flow, one)
-                self._send_round(mark.flow, one, source.delivery)
+                if self._room() > 0:
+                    self._send_round(mark.flow, one, source.delivery)
+                else:
+                    one.due_at = 0.0
             return
         if isinstance(mark, Flushed) and mark.origin == self._broker:
             one = self._open.get(mark.flow)
@@ -256,12 +264,15 @@ class Flushes:
 
     async def _tick(self) -> None:
         while any(not one.complete for one in self._open.values()):
-            now = self._now()
+            now, room = self._now(), self._room()
             for flow, one in tuple(self._open.items()):
                 if not one.complete:
                     stopped = not one.passed and flow not in self._flows.pumps
-                    if now >= one.due_at or stopped:
+                    at_gate = not one.passed and not stopped
+                    if (now >= one.due_at or stopped) and (one.ids or at_gate or room > 0):
+                        before = len(one.ids)
                         self._go_on(flow, one, now)
+                        room -= len(one.ids) - before
                     self._show(flow, one, now)
             await asyncio.sleep(_TICK_S)
 
@@ -275,6 +286,13 @@ class Flushes:
         if not one.passed:
             self._passed(flow, one)
         self._send_round(flow, one, self._flows.delivery_of(flow))
+
+    def _room(self) -> int:
+        """Return how many more flows may send their first marks to neighbours now."""
+        # A broker that does not answer must not hold up the flows of others.
+        since = self._now() - AGAIN_S
+        sent = sum(one.waiting != set() and one.sent_at > since for one in self._open.values())
+        return MOST_AT_A_TIME - sent
 
     def _passed(self, flow: str, one: _Open) -> None:
         one.passed, one.pause_s = True, AGAIN_S
@@ -299,6 +317,8 @@ class Flushes:
         one.pause_s = min(2 * one.pause_s, LONGEST_AGAIN_S[delivery])
         to = tuple(sorted(one.waiting))
         mark = Flush(flow=flow, id=secrets.token_hex(8), origin=self._broker, to=to)
+        if not one.ids:
+            one.sent_at = self._now()
         one.ids.add(mark.id)
         self._send(self._flood.begin(mark, self._links()), delivery)
 

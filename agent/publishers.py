@@ -84,8 +84,8 @@ class PublisherBook:
         self._lists = dict(lists)
         self._here = {flow: frozenset(one.here) for flow, one in lists.items()}
         self._leaving = {n: c for n, c in self._connections.items() if self._differs(c)}
-        for connection in self._connections.values():
-            if connection.noticed_at is not None and not self._differs(connection):
+        for number, connection in self._connections.items():
+            if number not in self._leaving:
                 connection.noticed_at = None
         used = {c.record for c in (*self._connections.values(), *self._recent())} | {ALL}
         self._records = {text: d for text, d in self._records.items() if text in used}

@@ -19,6 +19,7 @@ from agent.drivers.simulated.broker import (
 )
 from agent.drivers.simulated.driver import SimulatedDriver
 from agent.fleet import Crowd, HurriedLoop
+from agent.flushes import MOST_AT_A_TIME
 from agent.router import Router
 from weir.coordination.tables import Tables
 from weir.coordination.wire import (
@@ -130,6 +131,25 @@ async def test_lists_of_publishers_come_into_force_behind_all_messages(delivery:
         chain.at("a").publish("f", delivery, [b"500"])
         await until(lambda: len(chain.at("c").delivered["f"]) == 501)
         assert not any("f" in problem for problem in router.problems.values())
+    finally:
+        await chain.close()
+
+
+async def test_many_flushes_take_their_turns_and_send_each_mark_once() -> None:
+    chain = Chain(Delivery.RELIABLE)
+    try:
+        await chain.start("a", "b", "c")
+        await until(lambda: all(router.ready for router in chain.routers.values()))
+        flushes = chain.routers["a"].flushes
+        flows = [f"flow {number}" for number in range(5 * MOST_AT_A_TIME)]
+        for flow in flows:
+            flushes.start(flow, ("b", "c"))
+        most = 0
+        while not all(map(flushes.complete, flows)):
+            most = max(most, sum(bool(one.ids) for one in flushes._open.values() if one.waiting))
+            await asyncio.sleep(0)
+        assert most == MOST_AT_A_TIME
+        assert all(len(one.ids) == 1 for one in flushes._open.values())
     finally:
         await chain.close()
 

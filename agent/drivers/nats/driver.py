@@ -279,15 +279,22 @@ class NatsDriver:
         # missed.
         writer = self._writers.get(stream)
         count = 0 if writer is None else writer.unsent
-        state = await jetstream.stream_state(await self._own.connection(OPEN_S), stream)
-        count += 0 if state is None else state.messages
+        count += await self._stored(await self._own.connection(OPEN_S), neighbour)
         link = self._links.get(neighbour)
         theirs = link.session.current if link is not None else None
         if theirs is not None:
             with contextlib.suppress(DriverError):
-                for_us = await jetstream.stream_state(theirs, names.outbox_stream(self._broker))
-                count += 0 if for_us is None else for_us.messages
+                count += await self._stored(theirs, self._broker)
         return count
+
+    async def _stored(self, connection: Connection, reader: str) -> int:
+        """Return the number of messages in the outbox of a reader; marks are none."""
+        stream = names.outbox_stream(reader)
+        state = await jetstream.stream_state(connection, stream)
+        if state is None or not state.messages:
+            return 0
+        marks = await jetstream.count_of(connection, stream, names.stored_mark_subject(reader))
+        return max(0, state.messages - marks)
 
     # --- messages for a neighbour that is gone
 
@@ -330,7 +337,7 @@ class NatsDriver:
             [
                 Outgoing(subject(prefix, m), m.position, m.headers, m.payload)
                 if not m.mark
-                else Outgoing(f"{prefix}.{names.MARK}.{names.MARK}".encode(), 0, b"", m.payload)
+                else Outgoing(f"{prefix}{names.STORED_MARK}".encode(), 0, b"", m.payload)
                 for m in messages
             ]
         )

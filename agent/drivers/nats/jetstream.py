@@ -175,6 +175,12 @@ async def stream_state(connection: Connection, name: str) -> StreamState | None:
     )
 
 
+async def count_of(connection: Connection, name: str, subject: str) -> int:
+    """Return the number of messages of one subject in a stream that exists."""
+    answer = await call(connection, f"STREAM.INFO.{name}", {"subjects_filter": subject})
+    return sum(int(number) for number in (answer["state"].get("subjects") or {}).values())
+
+
 async def contents(connection: Connection) -> dict[str, tuple[int, Room]]:
     """Return the number of messages in every stream, and its room."""
     streams: dict[str, tuple[int, Room]] = {}

@@ -48,6 +48,8 @@ AGENT_INBOX = "_WEIR.agent"
 MARK = "!"
 """The token that marks have in place of a flow; no name is quoted to it."""
 _MARK_END = f".{MARK}".encode()
+STORED_MARK = f".{MARK}.{MARK}"
+"""The end of the subject of a mark in the stream of an outbox."""
 
 
 def name_of(quoted: str) -> str:
@@ -88,6 +90,11 @@ def delivery_subject(flow: str) -> str:
 def outbox_subject(neighbour: str, flow: str) -> str:
     """Return where a neighbour's agent finds what is for it."""
     return f"{OUT}.{token(neighbour)}.{token(flow)}"
+
+
+def stored_mark_subject(neighbour: str) -> str:
+    """Return the subject of marks in the stream that a neighbour's agent reads."""
+    return f"{OUT}.{token(neighbour)}{STORED_MARK}"
 
 
 def interest_subject(broker: str) -> str:
