@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
 from itertools import groupby
 
 from agent.assignment import PublisherLists
@@ -133,7 +132,9 @@ class Enforcer:
             await self._admit(problems, document, ())
             undelivered = await self._want(problems, document.classes)
             # A flow whose ingress could not be made cannot take publishers.
-            await self._assign(problems, document, partial(self._lists.set, but=failures))
+            await self._assign(
+                problems, document, lambda lists: self._lists.set(lists, but=failures)
+            )
             for flow in [flow for flow in self._channels if flow not in document.flows]:
                 await self._forget(problems, flow)
         if anew and await self._remake(problems) and whole and not problems:

@@ -360,7 +360,9 @@ async def test_a_publisher_that_does_not_leave_is_disconnected_and_sends_again(s
         publisher = Publisher(stand.brokers, "p", "a")
         for number in range(4, 8):  # of the fourth it had not seen that it was acknowledged
             await publisher.send("rel", number, reliable=True)
-        assert (publisher.answers, publisher.at) == (["elsewhere", "here"], "c")
+        # The broker at a may hear a little later that c lets it in.
+        answers = [answer for answer in publisher.answers if answer != "wait"]
+        assert (answers, publisher.at) == (["elsewhere", "here"], "c")
         await publisher.leave()
         got = await stand.got("c", "rel", 9)
         assert got == [0, 1, 2, 3, 4, 4, 5, 6, 7]
