@@ -8,9 +8,10 @@ no intermediate state lets more through than the larger of the two states.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 
+from agent.assignment import PublisherLists
 from agent.drivers.base import Driver, DriverError, Stats, Unsupported
 from agent.router import Router
 from agent.store import StoreError
@@ -25,7 +26,15 @@ from weir.coordination.reconcile import (
     SetLimit,
     reconcile,
 )
-from weir.coordination.wire import Bucket, ClassSpec, Delivery, Document, FlowSpec, Observed
+from weir.coordination.wire import (
+    Bucket,
+    ClassSpec,
+    Delivery,
+    Document,
+    FlowSpec,
+    Observed,
+    Publishers,
+)
 
 log = logging.getLogger("weir.agent")
 
@@ -39,13 +48,21 @@ class Enforcer:
     """Enforce the settings of one broker: channels, gates, limits and links."""
 
     def __init__(
-        self, *, driver: Driver, router: Router, busy: Callable[[], frozenset[str]]
+        self,
+        *,
+        driver: Driver,
+        router: Router,
+        busy: Callable[[], frozenset[str]],
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
         """Take `busy`, which returns the brokers of running actions, whose links must be left
-        alone."""
+        alone, and `changed`, which is called when something has come into force by itself."""
         self._driver = driver
         self._router = router
         self._busy = busy
+        self._lists = PublisherLists(
+            driver, router.flushes, problems=router.problems, tasks=router.tasks, changed=changed
+        )
         self._channels: dict[str, FlowSpec] = {}
         self._limits: dict[str, int] = {}
         """Class -> the limit that no class exceeds."""
@@ -79,6 +96,8 @@ class Enforcer:
         self._router.set_addresses({name: n.address for name, n in document.neighbours.items()})
         failures: dict[str, str] = {}
         await self._know(problems, document, None)
+        # Who is let in no more goes before anything else; who comes anew comes last.
+        await self._assign(problems, document, self._lists.shrink)
         # Delivery starts before consumers are admitted, and stops after the last one has left.
         undelivered = await self._want(problems, {**self._classes, **document.classes})
         self._classes = document.classes
@@ -112,6 +131,10 @@ class Enforcer:
             # Classes without limits and the rule for strangers have no operation of their own.
             await self._admit(problems, document, ())
             undelivered = await self._want(problems, document.classes)
+            # A flow whose ingress could not be made cannot take publishers.
+            await self._assign(
+                problems, document, lambda lists: self._lists.set(lists, but=failures)
+            )
             for flow in [flow for flow in self._channels if flow not in document.flows]:
                 await self._forget(problems, flow)
         if anew and await self._remake(problems) and whole and not problems:
@@ -153,6 +176,7 @@ class Enforcer:
             number=self.number,
             gates=self._router.flows.gates,
             buckets={flow: part for flow, part in self._parts.items() if self._holds(flow, part)},
+            publishers=self._lists.in_force,
             limits=dict(self._limits),
             admitted={name: state.admitted for name, state in stats.classes.items()},
             waiting={name: state.waiting for name, state in stats.classes.items()},
@@ -259,6 +283,19 @@ class Enforcer:
             return False
         self._limits, self._admitting = limits, wanted
         return True
+
+    async def _assign(
+        self,
+        problems: dict[str, str],
+        document: Document,
+        change: Callable[[Mapping[str, Publishers]], Awaitable[str]],
+    ) -> None:
+        try:
+            problem = await change(document.publishers)
+        except DriverError as error:
+            problem = f"lists of publishers cannot be set: {error}"
+        if problem:
+            problems["publishers"] = problem
 
     async def _know(
         self, problems: dict[str, str], document: Document, links: Collection[str] | None

@@ -71,6 +71,15 @@ class Flows:
         """Return whether it is known which flows this broker's own consumers want."""
         return self._local is not None
 
+    def delivery_of(self, flow: str) -> Delivery:
+        """Return the delivery of a flow, as far as it is known here."""
+        pump = self.pumps.get(flow)
+        return (
+            self._deliveries.get(flow, Delivery.BEST_EFFORT)
+            if pump is None
+            else (pump.source.delivery)
+        )
+
     async def ensure_flow(self, flow: str, spec: FlowSpec) -> None:
         """Let the flow pass here, enter here if the broker is its ingress, and reach the consumers
         here that want it. Raises DriverError."""

@@ -28,6 +28,7 @@ from agent.drivers.base import (
     Source,
 )
 from agent.flows import Flows
+from agent.flushes import Flushes, read_mark
 from agent.interest import InterestListener, InterestSender, Wanted, apply_interest
 from agent.links import LinkMaker, Outboxes
 from agent.memory import Memory
@@ -58,9 +59,11 @@ class Router:
         save: Callable[[Change], Awaitable[None]] | None = None,
         clock: Callable[[], float] = time.monotonic,
         memory: Memory | None = None,
+        broker: str = "",
     ) -> None:
         """Take the saved `tables` (None on a first start), `save`, which is durable when it returns
-        and raises StoreError, and `memory`, which bounds the messages on their way."""
+        and raises StoreError, `memory`, which bounds the messages on their way, and `broker`, our
+        name in documents."""
         self._memory = memory or Memory()
         self._driver = driver
         self._clock = clock
@@ -97,6 +100,14 @@ class Router:
         self.tasks = Watched()
         self._outboxes = Outboxes(driver, self.problems, drop=self.drop_link)
         self._interest_sender = InterestSender(driver, self._wanted_of, self.problems, self.tasks)
+        self.flushes = Flushes(
+            broker,
+            driver,
+            flows=self.flows,
+            links=lambda: self._tables.links - self._removing,
+            problems=self.problems,
+            tasks=self.tasks,
+        )
         self._link_maker = LinkMaker(
             self.tasks,
             self.problems,
@@ -341,7 +352,11 @@ class Router:
         await asyncio.shield(self.tasks.start(self._mark(source, payload), "a mark"))
 
     async def _mark(self, source: Source, payload: bytes) -> None:
-        await self.on_mark(source, payload)
+        mark = read_mark(payload)
+        if mark is None:
+            await self.on_mark(source, payload)
+        else:
+            self.flushes.on_mark(source, mark)
 
     def _route(self, flow: str, source: Source) -> tuple[Channel, ...]:
         key = (flow, source)

@@ -185,7 +185,7 @@ class Runtime:
             # Fence before reading anything: an earlier agent of this broker must have ended.
             await self._fence(driver, incarnation)
             await self._distrust_old_copy(driver)
-            components = await self._begin(driver, facts)
+            components = await self._begin(driver, facts, broker)
             try:
                 await _until_one_ends(
                     self._take_documents(components),
@@ -241,7 +241,7 @@ class Runtime:
                 log.warning("cannot read the recorded number of the state directory: %s", error)
             await asyncio.sleep(backoff.pause_s())
 
-    async def _begin(self, driver: Driver, facts: BrokerFacts) -> Components:
+    async def _begin(self, driver: Driver, facts: BrokerFacts, broker: str) -> Components:
         """Restore promises, tables and settings from the disk, before anything is forwarded."""
         saved = self._store.saved
         router = Router(
@@ -250,6 +250,7 @@ class Runtime:
             save=self._store.change_tables,
             clock=self._clock,
             memory=self._memory,
+            broker=broker,
         )
         if saved.document is not None:
             router.set_addresses({n: at.address for n, at in saved.document.neighbours.items()})
@@ -260,7 +261,9 @@ class Runtime:
             deliveries=driver.capabilities.deliveries,
             clock=self._wall,
         )
-        enforcer = Enforcer(driver=driver, router=router, busy=lambda: shifts.busy)
+        enforcer = Enforcer(
+            driver=driver, router=router, busy=lambda: shifts.busy, changed=self._to_measure.set
+        )
         components = Components(
             driver=driver,
             facts=facts,

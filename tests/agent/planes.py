@@ -55,7 +55,7 @@ class Plane:
         self.server = server
         self.driver = driver(url=server.url, broker=name, secrets=secrets)
         self.saved = tables
-        self.router = Router(self.driver, tables=tables, save=self.save)
+        self.router = Router(self.driver, tables=tables, save=self.save, broker=name)
 
     async def save(self, change: Change) -> None:
         self.saved = change(self.saved or Tables(complete=False))

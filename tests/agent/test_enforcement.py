@@ -33,6 +33,8 @@ from weir.coordination.wire import (
     FlowSpec,
     Gate,
     Neighbour,
+    Publishers,
+    publishers_digest,
 )
 
 pytestmark = pytest.mark.asyncio
@@ -51,11 +53,27 @@ class Stubborn(SimulatedDriver):
         self.no_room: frozenset[str] = frozenset()
         self.calls: list[dict[str, int | None]] = []
         self.made: list[Channel] = []
+        self.cannot_assign = False
+        self.lists: list[dict[str, tuple[str, ...]]] = []
+        """What was let in, one after the other."""
+        self.made_by_then: list[set[str]] = []
+        """The flows with a channel at that time."""
+        self.still_connected: frozenset[str] = frozenset()
         self.process = "one"
 
     @property
     def server(self) -> str:
         return self.process
+
+    async def assign(self, publishers: Mapping[str, Publishers]) -> frozenset[str]:
+        if self.cannot_assign:
+            raise Unsupported("this needs a server whose auth callout asks this agent")
+        lists = {flow: one.here for flow, one in publishers.items()}
+        if not self.lists or lists != self.lists[-1]:
+            self.lists.append(lists)
+            self.made_by_then.append({channel.flow for channel in self.made})
+        await super().assign(publishers)
+        return self.still_connected
 
     async def admit(self, classes: Mapping[str, ClassSpec], *, unmanaged: str) -> None:
         self.calls.append({name: spec.limit for name, spec in classes.items()})
@@ -82,7 +100,16 @@ class Here:
         self.driver = Stubborn(self.network)
         self.router = Router(self.driver)
         self.busy: frozenset[str] = frozenset()
-        self.enforcer = Enforcer(driver=self.driver, router=self.router, busy=lambda: self.busy)
+        self.news = 0
+        self.enforcer = Enforcer(
+            driver=self.driver,
+            router=self.router,
+            busy=lambda: self.busy,
+            changed=self._changed,
+        )
+
+    def _changed(self) -> None:
+        self.news += 1
 
     @property
     def broker(self) -> VirtualBroker:
@@ -425,3 +452,84 @@ async def test_a_part_at_a_broker_where_the_flow_does_not_enter_is_not_in_force(
 ) -> None:
     assert await here.apply(document(flows={"f": FlowSpec()}, buckets={"f": PART}))
     assert await buckets(here) == {}
+
+
+ENTERS = {"f": FlowSpec(delivery=Delivery.RELIABLE, ingress=True)}
+
+
+def lists(**here: str) -> dict[str, Publishers]:
+    return {flow: Publishers(here=tuple(names)) for flow, names in here.items()}
+
+
+async def in_force(here: Here, flow: str) -> str:
+    async with asyncio.timeout(10):
+        while not (digest := here.enforcer.observed(Stats()).publishers.get(flow, "")):
+            await asyncio.sleep(0.01)
+    return digest
+
+
+async def test_publishers_leave_before_a_flow_opens_and_come_after_it_has(here: Here) -> None:
+    await here.apply(document(publishers=lists(f="pq", g="p")))
+    flows = {"f": FlowSpec(ingress=True), "g": FlowSpec(ingress=True)}
+    here.driver.made.clear()
+    assert await here.apply(document("v2", flows=flows, publishers=lists(f="qr", g="")))
+    first, shrunk, grown = here.driver.lists
+    assert first == {"f": ("p", "q"), "g": ("p",)}
+    assert shrunk == {"f": ("q",), "g": ()}
+    assert grown == {"f": ("q", "r"), "g": ()}
+    assert here.driver.made_by_then[1:] == [set(), {"f", "g"}]
+
+
+async def test_a_flow_whose_ingress_cannot_be_made_takes_no_more_publishers(here: Here) -> None:
+    await here.apply(document(publishers=lists(f="p", g="p")))
+    here.driver.too_long = frozenset("f")
+    flows = {"f": FlowSpec(ingress=True), "g": FlowSpec(ingress=True)}
+    assert not await here.apply(document("v2", flows=flows, publishers=lists(f="pq", g="pq")))
+    assert here.driver.lists[-1] == {"f": ("p",), "g": ("p", "q")}
+    here.driver.too_long = frozenset()
+    assert await here.apply(document("v2", flows=flows, publishers=lists(f="pq", g="pq")))
+    assert here.driver.lists[-1] == {"f": ("p", "q"), "g": ("p", "q")}
+
+
+async def test_a_list_is_in_force_when_others_have_left_and_their_messages_have_passed(
+    here: Here,
+) -> None:
+    here.driver.still_connected = frozenset("f")
+    assert await here.apply(document(flows=ENTERS, publishers=lists(f="p")))
+    here.router.start()
+    await asyncio.sleep(0.3)
+    assert here.enforcer.observed(Stats()).publishers == {}
+    before, here.driver.still_connected = here.news, frozenset()
+    assert await in_force(here, "f") == publishers_digest("p")
+    assert here.news > before, "it is reported at once"
+    assert await here.apply(document("v2", flows=ENTERS, publishers=lists(f="pq")))
+    observed = here.enforcer.observed(Stats()).publishers
+    assert observed == {"f": publishers_digest("pq")}, "a list that only grows is so at once"
+    here.router.pause(frozenset())
+    assert await here.apply(document("v3", flows=ENTERS, publishers=lists(f="q")))
+    await asyncio.sleep(0.5)
+    assert here.enforcer.observed(Stats()).publishers == {}, "its mark waits behind a pause"
+    here.router.resume()
+    assert await in_force(here, "f") == publishers_digest("q")
+    assert await here.apply(document("v4", flows=ENTERS))
+    assert here.enforcer.observed(Stats()).publishers == {}
+    assert here.broker.publishers == {}
+
+
+async def test_a_mark_whose_ingress_is_stopped_is_not_waited_for(here: Here) -> None:
+    here.router.start()
+    assert await here.apply(document(flows=ENTERS, publishers=lists(f="p")))
+    here.router.pause(frozenset())
+    await asyncio.sleep(0.2)
+    assert here.enforcer.observed(Stats()).publishers == {}
+    assert await here.apply(document("v2", flows={"f": FlowSpec()}, publishers=lists(f="p")))
+    assert await in_force(here, "f") == publishers_digest("p")
+
+
+async def test_says_that_a_broker_cannot_hold_publishers_to_their_lists(here: Here) -> None:
+    here.driver.cannot_assign = True
+    assert not await here.apply(document(flows=ENTERS, publishers=lists(f="p")))
+    observed = here.enforcer.observed(Stats())
+    assert observed.publishers == {}
+    assert any("auth callout" in problem for problem in observed.problems)
+    assert await here.apply(document("v2", flows=ENTERS)), "nothing is asked of it"

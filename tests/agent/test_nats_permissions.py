@@ -20,7 +20,7 @@ from agent.drivers.nats.names import class_inbox, link_inbox
 from agent.drivers.nats.server_config import BrokerSecrets
 from tests.agent.brokers import Broker
 from tests.nats_clients import processed
-from weir.coordination.wire import ClassSpec
+from weir.coordination.wire import ClassSpec, Publishers
 
 pytestmark = pytest.mark.stack
 
@@ -47,7 +47,10 @@ SPOKEN = (
     "weir.msg.secrets",
     "weir.msg.secrets.b1-1",
     "weir.in.trades",
+    "weir.in.trades.!",
     "weir.in.kept",
+    "weir.where.trades",
+    "weir.moved.trades",
     "weir.to.n1.trades",
     "weir.to.n1.!",
     "weir.to.n2.trades",
@@ -63,7 +66,18 @@ SPOKEN = (
 LISTENED = (
     *SPOKEN,
     *(">", "*.>", "*.*", "*.*.*", "*.*.*.*", "weir.>", "weir.*.*", "weir.msg.>", "weir.msg.*"),
-    *("weir.in.*", "weir.to.>", "weir.to.*.*", "weir.to.n1.*", "weir.to.n1.>", "weir.interest.*"),
+    *(
+        "weir.in.*",
+        "weir.in.>",
+        "weir.where.*",
+        "weir.moved.*",
+        "weir.moved.>",
+        "weir.to.>",
+        "weir.to.*.*",
+        "weir.to.n1.*",
+        "weir.to.n1.>",
+        "weir.interest.*",
+    ),
     *("_INBOX.>", "_INBOX.*.*", "_INBOX_gold.>", "_INBOX_silver.>", "_INBOX_silver.*.*"),
     *("_WEIR.>", "_WEIR.agent.>", "_WEIR.link.>", "_WEIR.link.n1.>", "_WEIR.link.n2.>"),
     *("$JS.>", "$JS.API.>", "$SYS.>", "$SYS.REQ.USER.AUTH"),
@@ -102,7 +116,7 @@ def _reader(stream: str) -> set[str]:
 
 
 HEARS = {
-    "publisher": {"_INBOX.somebody.1"},
+    "publisher": {"_INBOX.somebody.1", "weir.moved.trades"},
     "consumer": {"weir.msg.trades", "_INBOX_gold.somebody.1"},
     "link": {"weir.to.n1.trades", "weir.to.n1.!", "_WEIR.link.n1.1.1"},
     "stranger": set[str](),
@@ -114,6 +128,17 @@ MAY_ASK = {
     "link": _reader("WEIR_TO_n1") | {"STREAM.PURGE.WEIR_TO_n1", "DIRECT.GET.WEIR_TO_n1"},
     "stranger": set[str](),
     "nameless": set[str](),
+}
+
+
+MAY_SAY = {
+    "publisher": {"weir.in.trades", "weir.in.kept", "weir.where.trades"},
+    "publisher that is not in the list of trades": {"weir.in.kept", "weir.where.trades"},
+    "consumer": set[str](),
+    "link": {"weir.ask.n1", "weir.interest.n1"},
+    "stranger": {
+        *(subject for subject in SPOKEN if not subject.startswith("weir.")),
+    },
 }
 
 
@@ -135,6 +160,9 @@ class Scene:
             case "agent":
                 return await self._connect("agent", secrets.agent_password, "_WEIR.agent")
             case "publisher":
+                return await self._connect("publisher", key)
+            case "publisher that is not in the list of trades":
+                self.admission.assign({"trades": Publishers(here=("another",))})
                 return await self._connect("publisher", key)
             case "consumer":
                 return await self._connect(GOLD, key, class_inbox(GOLD))
@@ -333,6 +361,23 @@ async def test_hears_and_asks_what_is_its_own(
     client = await scene.come(who)
     assert await heard(scene, client, agent) == HEARS[who]
     assert await answered(scene, client) == MAY_ASK[who]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("who", MAY_SAY)
+async def test_says_what_is_its_own(scene: Scene, agent: Client, who: str) -> None:
+    await scene.admission.admit(CLASSES, unmanaged="report")
+    client = await scene.come(who)
+    subjects = {*SPOKEN, "weir.ask.n1", "weir.interest.n1", "weir.ask.n2"}
+    for subject in subjects:
+        await client.publish(subject, b"something")
+    await processed(client)
+
+    def said() -> set[str]:
+        denied = scene.denied(client, "publish")
+        return {subject for subject in subjects if subject.lower() not in denied}
+
+    await until(lambda: said() == MAY_SAY[who], lambda: f"{said()}")
 
 
 WRONG = (

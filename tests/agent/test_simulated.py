@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from agent.assignment import PublisherLists
 from agent.drivers.base import Channel, Driver, Fenced, Message, Place, Retryable, Source
 from agent.drivers.simulated.broker import (
     BEST_EFFORT_WAITING,
@@ -18,9 +19,17 @@ from agent.drivers.simulated.broker import (
 )
 from agent.drivers.simulated.driver import SimulatedDriver
 from agent.fleet import Crowd, HurriedLoop
+from agent.flushes import MOST_AT_A_TIME
 from agent.router import Router
 from weir.coordination.tables import Tables
-from weir.coordination.wire import ClassSpec, Delivery, FlowSpec, Gate
+from weir.coordination.wire import (
+    ClassSpec,
+    Delivery,
+    FlowSpec,
+    Gate,
+    Publishers,
+    publishers_digest,
+)
 
 pytestmark = pytest.mark.asyncio
 
@@ -56,7 +65,8 @@ class Chain:
         for name in names:
             driver = driver_of(self.network, name)
             await driver.open()
-            router = Router(driver, tables=Tables(links=frozenset(self.links[name])))
+            tables = Tables(links=frozenset(self.links[name]))
+            router = Router(driver, tables=tables, broker=name)
             self.routers[name] = router
             await router.flows.ensure_flow(
                 "f", FlowSpec(delivery=self.delivery, ingress=name == "a")
@@ -92,6 +102,54 @@ async def test_messages_cross_brokers_once_and_in_order(delivery: Delivery) -> N
         await until(lambda: len(chain.at("c").delivered.get("f", ())) == 1000)
         assert [m.payload for m in chain.at("c").delivered["f"]] == payloads
         assert chain.routers["b"].counters().received == {"a": 1000, "c": 0}
+    finally:
+        await chain.close()
+
+
+@pytest.mark.parametrize("delivery", list(Delivery))
+async def test_lists_of_publishers_come_into_force_behind_all_messages(delivery: Delivery) -> None:
+    """Simulated publishers have no names: they go on, and executions go on all the same."""
+    chain = Chain(delivery)
+    chain.at("c").keep_delivered = True
+    try:
+        await chain.start("a", "b", "c")
+        await until(lambda: "f" in chain.routers["a"].tables.interest.get("b", ()))
+        router = chain.routers["a"]
+        lists = PublisherLists(
+            router.driver,
+            router.flushes,
+            problems=router.problems,
+            tasks=router.tasks,
+            changed=lambda: None,
+        )
+        chain.at("a").publish("f", delivery, [b"%d" % i for i in range(500)])
+        wanted = {"f": Publishers(next=("b", "c"))}
+        await lists.set(wanted)
+        await until(lambda: lists.in_force == {"f": publishers_digest(())})
+        assert len(chain.at("c").delivered["f"]) == 500, "all that had been published has passed"
+        assert chain.at("a").publishers == wanted
+        chain.at("a").publish("f", delivery, [b"500"])
+        await until(lambda: len(chain.at("c").delivered["f"]) == 501)
+        assert not any("f" in problem for problem in router.problems.values())
+    finally:
+        await chain.close()
+
+
+async def test_many_flushes_take_their_turns_and_send_each_mark_once() -> None:
+    chain = Chain(Delivery.RELIABLE)
+    try:
+        await chain.start("a", "b", "c")
+        await until(lambda: all(router.ready for router in chain.routers.values()))
+        flushes = chain.routers["a"].flushes
+        flows = [f"flow {number}" for number in range(5 * MOST_AT_A_TIME)]
+        for flow in flows:
+            flushes.start(flow, ("b", "c"))
+        most = 0
+        while not all(map(flushes.complete, flows)):
+            most = max(most, sum(bool(one.ids) for one in flushes._open.values() if one.waiting))
+            await asyncio.sleep(0)
+        assert most == MOST_AT_A_TIME
+        assert all(len(one.ids) == 1 for one in flushes._open.values())
     finally:
         await chain.close()
 

@@ -36,8 +36,8 @@ class LivesRuntime(Runtime):
     hands: Components | None = None
     on_answered: Callable[[Answer], None]
 
-    async def _begin(self, driver: Driver, facts: BrokerFacts) -> Components:
-        self.hands = hands = await super()._begin(driver, facts)
+    async def _begin(self, driver: Driver, facts: BrokerFacts, broker: str) -> Components:
+        self.hands = hands = await super()._begin(driver, facts, broker)
         answer = hands.shifts.on_question
 
         async def answered(question: Question) -> Answer | None:

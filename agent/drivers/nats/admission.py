@@ -6,6 +6,7 @@
 | a connection began or ended | `$SYS.ACCOUNT.WEIR.CONNECT`, `DISCONNECT` | correct the book |
 | the list of connections | `CONNZ`, once a second and after every interruption | correct the book |
 | the agent closes a connection | `KICK` | wait until it is closed |
+| lists of publishers change | `weir.moved.F`, a second later `KICK` | wait until it is closed |
 
 The token's name carries class, flow and lease, so that the connections themselves are the durable
 record of admissions: a restarted agent reads them before it admits anybody. While no agent answers,
@@ -35,19 +36,23 @@ from agent.admission import AdmissionBook
 from agent.drivers.base import ClassAdmission, Fenced, Retryable, Unsupported
 from agent.drivers.nats import names
 from agent.drivers.nats.link_access import LinkAccess
-from agent.drivers.nats.login import GUEST, LoginDecider, place_of
+from agent.drivers.nats.login import GUEST, LoginDecider, place_of, publisher_record
 from agent.drivers.nats.server_config import ADMISSION_USER, AUTH_TIMEOUT_S, BrokerSecrets
 from agent.drivers.nats.stats import Deliveries
 from agent.drivers.nats.system_account import ServerLoad, SystemAccount, connect, flush, leave
 from agent.drivers.nats.tokens import ConnectRequest, read_request
+from agent.publishers import PublisherBook
 from agent.tasks import end
-from weir.coordination.wire import ClassSpec, Unmanaged
+from weir.coordination.wire import ClassSpec, Publishers, Unmanaged
 
 log = logging.getLogger("weir.agent.admission")
 
 EVICT_S = 5.0
 """How long evicted consumers may take to leave."""
 POLL_S = 1.0
+RELEASE_S = 0.1
+RELEASE_READ_S = 0.5
+"""The pause between two readings of the connections while publishers have to leave."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +81,15 @@ class Admission:
         tls: ssl.SSLContext | None = None,
         life: str = "here",
         check_ours: Callable[[], Awaitable[None]] | None = None,
+        moved: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Take `broker`, our name in documents, which neighbours sign; `lease_s`, where 0 means
         tokens without end; `wait_s` and `hold_s` of `AdmissionBook`; and `life`, with which the
         names of our connections end. `ours` raises Fenced when another process answers for this
-        broker; it is called after every interruption."""
+        broker; it is called after every interruption. `moved` notifies the publishers of a flow
+        that the place of some has changed."""
         self.book = AdmissionBook(wait_s=wait_s, hold_s=hold_s)
+        self.publishers = PublisherBook()
         self.load = ServerLoad()
         self.counted = Counted()
         self.system = SystemAccount(url=url, password=secrets.system_password, life=life, tls=tls)
@@ -93,8 +101,15 @@ class Admission:
         self._secrets = secrets
         self._lease_s = lease_s
         self._login = LoginDecider(
-            book=self.book, links=self.links, secrets=secrets, lease_s=lease_s
+            book=self.book,
+            publishers=self.publishers,
+            links=self.links,
+            secrets=secrets,
+            lease_s=lease_s,
         )
+        self._moved = moved
+        self._someone_leaves = asyncio.Event()
+        self._releaser: asyncio.Task[None] | None = None
         self._server = ""
         self._ready = False
         self._stopped = False
@@ -135,11 +150,13 @@ class Admission:
         await self._learn()
         await self._count()
         self._poller = asyncio.create_task(self._poll(), name="admission")
+        self._releaser = asyncio.create_task(self._release(), name="release of publishers")
 
     async def close(self) -> None:
         """Stop answering; connected clients stay connected."""
         self._ready, self._subscription, self._login.policy = False, None, None
-        await end(*(task for task in (self._poller, self._resync) if task is not None))
+        tasks = (self._poller, self._resync, self._releaser)
+        await end(*(task for task in tasks if task is not None))
         await leave(self._admission)
         await self.system.close()
 
@@ -176,6 +193,7 @@ class Admission:
         if server != self._server:
             self.book.clear()
             self.links.clear()
+            self.publishers.clear()
             self._unmanaged.clear()
             self._server = server
             self._deliveries.restarted()
@@ -216,6 +234,29 @@ class Admission:
                 # Polling must not stop: leases and evictions depend on it.
                 log.exception("admission: unexpected error")
 
+    async def _release(self) -> None:
+        """Notify publishers whose rights have changed, and disconnect those that do not leave."""
+        while True:
+            await self._someone_leaves.wait()
+            self._someone_leaves.clear()
+            read_at = time.monotonic()
+            while self.publishers.leaving:
+                for flow in sorted(self.publishers.notices()):
+                    self._moved(flow)
+                try:
+                    for number in self.publishers.due() if self._ready else ():
+                        await self.system.kick(number)
+                    if time.monotonic() - read_at >= RELEASE_READ_S:
+                        # An event may be lost, and a connection may have begun before the notice.
+                        await self.refresh()
+                        read_at = time.monotonic()
+                except Retryable as error:
+                    log.info("admission: publishers cannot be released now: %s", error)
+                except Exception:
+                    # Lists of publishers depend on it, as polling.
+                    log.exception("admission: unexpected error")
+                await asyncio.sleep(RELEASE_S)
+
     async def _count(self) -> None:
         """Read the server's counters right after its connections, so that both are of one
         moment."""
@@ -252,6 +293,14 @@ class Admission:
             await self.refresh()
             excess = self.book.excess()
         await self._disconnect_unwanted()
+
+    def assign(self, lists: Mapping[str, Publishers]) -> frozenset[str]:
+        """Let only these publishers publish these flows from now on, and release the others within
+        the next seconds; return the flows that others may still publish."""
+        self.publishers.rule(lists)
+        self._someone_leaves.set()
+        # While the broker is away nobody knows who is connected.
+        return self.publishers.held() if self._ready else frozenset(lists)
 
     async def trust(self, public_keys: Mapping[str, str]) -> None:
         """Let these neighbours open links, each with its key, and disconnect other links now or
@@ -337,6 +386,7 @@ class Admission:
         number = event.get("client", {}).get("id")
         self._unmanaged.pop(number, None)
         self.links.gone(number)
+        self.publishers.gone(number)
         place = self.book.gone(number, time.time())
         # The event takes the client's view: `received` is what the server's list calls `out`.
         received = int(event.get("received", {}).get("msgs", 0))
@@ -350,6 +400,9 @@ class Admission:
             return
         if user.startswith(GUEST):
             self._unmanaged[number] = names.name_of(user.partition("/")[2])
+        elif (record := publisher_record(user)) is not None:
+            self.publishers.adopt(number, name=name, record=record)
+            self._someone_leaves.set()
         elif not self.links.meet(number, user) and self.book.place(number) is None:
             place = place_of(number, user, name)
             if place is not None:
@@ -362,7 +415,7 @@ class Admission:
         pending."""
         if self._server != self.system.server:
             raise Retryable("the broker was restarted; its connections are being read again")
-        as_of = self.book.mark()
+        as_of, logins = self.book.mark(), self.publishers.mark()
         connections = await self.system.connections()
         pending: set[int] = set()
         for connection in connections:
@@ -378,6 +431,7 @@ class Admission:
                 self._deliveries.saw(number, place.name, count, began_before=not self._counting)
         here = {connection["cid"] for connection in connections}
         self.book.present(here, as_of=as_of, now=time.time())
+        self.publishers.present(here, as_of=logins)
         self.links.present(here)
         self._unmanaged = {n: name for n, name in self._unmanaged.items() if n in here}
         self._deliveries.present(here)

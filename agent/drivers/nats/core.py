@@ -35,9 +35,12 @@ class CoreReader:
         losses: Losses,
         reason: str,
         memory: Pool | None = None,
+        marks: str = "",
     ) -> None:
-        """Take the `losses` that count shed messages under `reason`, and `memory`, shared with
-        other readers: messages are shed also when it is full."""
+        """Take the `losses` that count shed messages under `reason`, `memory`, shared with other
+        readers: messages are shed also when it is full, and `marks`, a second subject, of marks
+        that come no earlier than what was sent before them."""
+        self._marks = marks
         self._memory = memory or Pool(DEFAULT_MIB * MIB)
         self._session = session
         self._subject = subject
@@ -68,11 +71,14 @@ class CoreReader:
         self._news.set()
 
     async def _keep(self) -> None:
-        sid, connection = 0, None
+        sids: list[int] = []
+        connection = None
         try:
             while True:
                 connection = await self._session.connection()
-                sid = connection.subscribe(self._subject, self._arrived)
+                sids = [connection.subscribe(self._subject, self._arrived)]
+                if self._marks:
+                    sids.append(connection.subscribe(self._marks, self._marks_arrived))
                 with contextlib.suppress(Exception):
                     await connection.flush()
                     self.subscribed.set()
@@ -81,7 +87,12 @@ class CoreReader:
                 await asyncio.sleep(0.01)
         finally:
             if connection is not None:
-                connection.unsubscribe(sid)
+                for sid in sids:
+                    connection.unsubscribe(sid)
+
+    def _marks_arrived(self, frames: list[wire.Frame]) -> None:
+        # What came at once is handed over by subscription: the messages may come after this call.
+        asyncio.get_running_loop().call_soon(self._arrived, frames)
 
     def _arrived(self, frames: list[wire.Frame]) -> None:
         room = self._limit - self.waiting

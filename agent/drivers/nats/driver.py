@@ -29,7 +29,7 @@ from agent.drivers.base import (
     Stats,
     Unsupported,
 )
-from agent.drivers.nats import jetstream, names, neighbours, streams, wire
+from agent.drivers.nats import jetstream, names, neighbours, streams, whereabouts, wire
 from agent.drivers.nats.carry_over import Carrier
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.core import CoreReader, CoreWriter
@@ -45,10 +45,12 @@ from agent.drivers.nats.stream_reader import Settler, Stored, StreamReader
 from agent.drivers.nats.stream_writer import Outgoing, StreamWriter
 from agent.drivers.nats.streams import Lives
 from agent.memory import Memory
+from agent.tasks import end
 from weir.coordination.wire import (
     KEEP_S,
     ClassSpec,
     Delivery,
+    Publishers,
     broker_too_long,
     reliable_flow_too_long,
     token,
@@ -85,6 +87,9 @@ class NatsDriver:
         self._own, self._admission = self._server.session, self._server.admission
         self._owned = jetstream.Owned()
         self._links: dict[str, Link] = {}
+        self._entering: set[str] = set()
+        """The flows whose ingress is read here."""
+        self._whereabouts: asyncio.Task[None] | None = None
         self._writers: dict[str, StreamWriter] = {}
         self._ingress: dict[str, CoreReader] = {}
         self._settlers: dict[Source, Settler] = {}
@@ -129,6 +134,10 @@ class NatsDriver:
             self._owned.note(config)
         if self._admission is not None:
             await self._admission.open()
+        if self._whereabouts is None:
+            self._whereabouts = asyncio.create_task(
+                whereabouts.answer(self._own, self._where), name="questions of publishers"
+            )
         return BrokerFacts(
             name=str(info.get("server_name", "")),
             version=str(info.get("version", "")),
@@ -150,6 +159,9 @@ class NatsDriver:
         raise await self._server.guard.fenced()
 
     async def close(self) -> None:
+        if self._whereabouts is not None:
+            await end(self._whereabouts)
+            self._whereabouts = None
         for neighbour in tuple(self._links):
             await self._links.pop(neighbour).close()
         for reader in self._ingress.values():
@@ -269,15 +281,22 @@ class NatsDriver:
         # missed.
         writer = self._writers.get(stream)
         count = 0 if writer is None else writer.unsent
-        state = await jetstream.stream_state(await self._own.connection(OPEN_S), stream)
-        count += 0 if state is None else state.messages
+        count += await self._stored(await self._own.connection(OPEN_S), neighbour)
         link = self._links.get(neighbour)
         theirs = link.session.current if link is not None else None
         if theirs is not None:
             with contextlib.suppress(DriverError):
-                for_us = await jetstream.stream_state(theirs, names.outbox_stream(self._broker))
-                count += 0 if for_us is None else for_us.messages
+                count += await self._stored(theirs, self._broker)
         return count
+
+    async def _stored(self, connection: Connection, reader: str) -> int:
+        """Return the number of messages in the outbox of a reader; marks are none."""
+        stream = names.outbox_stream(reader)
+        state = await jetstream.stream_state(connection, stream)
+        if state is None or not state.messages:
+            return 0
+        marks = await jetstream.count_of(connection, stream, names.stored_mark_subject(reader))
+        return max(0, state.messages - marks)
 
     # --- messages for a neighbour that is gone
 
@@ -301,6 +320,9 @@ class NatsDriver:
     # --- messages
 
     async def publish(self, channel: Channel, messages: Sequence[Message]) -> None:
+        if channel.place is Place.INGRESS:
+            await self._mark_ingress(channel, messages)
+            return
         if channel.delivery is Delivery.BEST_EFFORT:
             await self._core.publish(channel, messages)
             return
@@ -311,18 +333,28 @@ class NatsDriver:
             case Place.DELIVERY:
                 stream = names.delivery_stream(channel.flow)
                 prefix = names.DELIVERY
-            case Place.INGRESS:
-                raise Unsupported("only publishers write to an ingress")
         writer = self._writer(stream)
         subject = self._subject
         await writer.append(
             [
                 Outgoing(subject(prefix, m), m.position, m.headers, m.payload)
                 if not m.mark
-                else Outgoing(f"{prefix}.{names.MARK}.{names.MARK}".encode(), 0, b"", m.payload)
+                else Outgoing(f"{prefix}{names.STORED_MARK}".encode(), 0, b"", m.payload)
                 for m in messages
             ]
         )
+
+    async def _mark_ingress(self, channel: Channel, marks: Sequence[Message]) -> None:
+        """Append marks to an ingress; nothing else may be appended there by an agent."""
+        if not all(message.mark for message in marks):
+            raise Unsupported("only publishers write messages to an ingress")
+        connection = await self._own.connection(OPEN_S)
+        subject = names.ingress_mark_subject(channel.flow)
+        for mark in marks:
+            if channel.delivery is Delivery.BEST_EFFORT:
+                connection.write(wire.publication(subject.encode(), mark.payload))
+            else:
+                await jetstream.append(connection, subject, mark.payload)
 
     def _writer(self, stream: str) -> StreamWriter:
         writer = self._writers.get(stream)
@@ -359,6 +391,8 @@ class NatsDriver:
         return known
 
     async def read(self, source: Source) -> AsyncIterator[Batch]:
+        if source.flow:
+            self._entering.add(source.flow)
         if source.delivery is Delivery.BEST_EFFORT:
             async for batch in self._core_reader(source).read():
                 yield batch
@@ -375,9 +409,10 @@ class NatsDriver:
                 self._own, stream, meet=meet, memory=self._memory, owned=self._owned
             )
             async for piece in reader.read():
-                yield streams.ingress_messages(
+                for batch in streams.ingress_messages(
                     source.flow, self._broker, piece, source, lives, clock
-                )
+                ):
+                    yield batch
             return
         link = self._link(source.neighbour)
         cutter = streams.OutboxMessages(source)
@@ -412,16 +447,18 @@ class NatsDriver:
                 self._own,
                 names.ingress_subject(flow),
                 source,
-                lambda _: flow,
+                lambda subject: "" if names.is_ingress_mark(subject) else flow,
                 limit=INGRESS_WAITING,
                 losses=self._losses,
                 reason=INGRESS_FULL,
                 memory=self._memory.best_effort,
+                marks=names.ingress_mark_subject(flow),
             )
         return reader
 
     async def stop_reading(self, source: Source) -> None:
         """Stop reading a former ingress, and count its remaining best-effort messages as lost."""
+        self._entering.discard(source.flow)
         reader = self._ingress.pop(source.flow, None)
         if reader is not None:
             await reader.close()
@@ -502,6 +539,22 @@ class NatsDriver:
             await self._admission.admit(classes, unmanaged=unmanaged)
         elif any(spec.limit is not None for spec in classes.values()):
             raise Unsupported("limits need a server whose auth callout asks this agent")
+
+    async def assign(self, publishers: Mapping[str, Publishers]) -> frozenset[str]:
+        if self._admission is not None:
+            return self._admission.assign(publishers)
+        if publishers:
+            raise Unsupported(
+                "lists of publishers need a server whose auth callout asks this agent"
+            )
+        return frozenset()
+
+    def _where(self, flow: str, name: str) -> dict[str, str]:
+        """Return where a publisher of a flow belongs."""
+        enters = flow in self._entering
+        if self._admission is None:
+            return {"state": "here" if enters else "wait"}
+        return self._admission.publishers.where(flow, name, enters=enters)
 
     async def revoke(self, name: str, consumer: str) -> None:
         if self._admission is None:

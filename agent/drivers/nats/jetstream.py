@@ -181,6 +181,12 @@ async def time_of_server(connection: Connection, stream: str) -> str:
     return str((await call(connection, f"STREAM.INFO.{stream}")).get("ts", ""))
 
 
+async def count_of(connection: Connection, name: str, subject: str) -> int:
+    """Return the number of messages of one subject in a stream that exists."""
+    answer = await call(connection, f"STREAM.INFO.{name}", {"subjects_filter": subject})
+    return sum(int(number) for number in (answer["state"].get("subjects") or {}).values())
+
+
 async def contents(connection: Connection) -> dict[str, tuple[int, Room]]:
     """Return the number of messages in every stream, and its room."""
     streams: dict[str, tuple[int, Room]] = {}
@@ -225,6 +231,19 @@ async def stream_names(connection: Connection, subject: str) -> list[str]:
 async def purge_before(connection: Connection, name: str, sequence: int) -> None:
     """Delete the messages before `sequence` from the stream."""
     await call(connection, f"STREAM.PURGE.{name}", {"seq": sequence})
+
+
+async def append(connection: Connection, subject: str, payload: bytes) -> None:
+    """Append one message to the stream that stores the subject. Raises Retryable, also when the
+    stream does not take it."""
+    frame = await connection.request(subject, payload)
+    try:
+        answer = json.loads(frame[3])
+        fault = answer.get("error")
+    except (ValueError, AttributeError) as error:
+        raise Retryable(f"{subject}: not an acknowledgement: {frame[3][:80]!r}") from error
+    if fault:
+        raise Retryable(f"{subject}: {fault.get('description')}")
 
 
 async def last_of(connection: Connection, stream: str, subject: str) -> wire.Frame | None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hmac
 import logging
 import random
+from collections.abc import Iterable
 from urllib.parse import unquote
 
 from agent.admission import AdmissionBook, Admitted, Place
@@ -31,23 +32,45 @@ from agent.drivers.nats.server_config import (
     BrokerSecrets,
 )
 from agent.drivers.nats.tokens import ConnectRequest, Issuer, Permissions
+from agent.publishers import PublisherBook
 from weir.coordination.wire import Unmanaged, token
 
 log = logging.getLogger("weir.agent.admission")
 
+_PUBLISHER_INBOX = "_INBOX"
 GUEST = "unmanaged/"
 """The prefix of the names in unmanaged clients' tokens."""
 RESERVED = frozenset({AGENT_USER, ADMISSION_USER, SYSTEM_USER, "link"})
 """Names that Weir's own processes use or used; the server asks only when their password is
 wrong."""
-PUBLISHER = Permissions(publish=(f"{names.IN}.*", "$JS.API.INFO"), subscribe=("_INBOX.>",))
-"""A publisher may publish to every ingress and receive the broker's acknowledgement."""
 UNMANAGED = Permissions(
     publish_denied=("weir.>", "$JS.>", "$SYS.>"),
     subscribe_denied=("weir.>", "$JS.>", "$SYS.>"),
 )
 """An unmanaged client may use all but Weir's subjects, in an account of its own where it can hear
 nothing of Weir's. The denials make the server send an error instead of staying silent."""
+
+
+def publisher_permissions(denied: Iterable[str]) -> Permissions:
+    """Return the rights of a publisher that may not publish the flows `denied`: to publish to every
+    other ingress and receive the broker's acknowledgement, and to ask and hear where it belongs."""
+    return Permissions(
+        publish=(f"{names.IN}.*", f"{names.WHERE}.*", "$JS.API.INFO"),
+        publish_denied=tuple(names.ingress_subject(flow) for flow in sorted(denied)),
+        subscribe=(f"{_PUBLISHER_INBOX}.>", f"{names.MOVED}.*"),
+    )
+
+
+def publisher_user(record: str) -> str:
+    """Return what the server remembers of a publisher's login, as the name of its token. Agents
+    older than lists of publishers write no record: such a login may publish every flow."""
+    return f"{PUBLISHER_USER}/{record}" if record else PUBLISHER_USER
+
+
+def publisher_record(user: str) -> str | None:
+    """Return the record in a token's name; None for users that are not publishers."""
+    kind, _, record = user.partition("/")
+    return record if kind == PUBLISHER_USER else None
 
 
 def consumer_permissions(name: str, flow: str) -> Permissions:
@@ -125,12 +148,19 @@ class LoginDecider:
     neighbours."""
 
     def __init__(
-        self, *, book: AdmissionBook, links: LinkAccess, secrets: BrokerSecrets, lease_s: float
+        self,
+        *,
+        book: AdmissionBook,
+        publishers: PublisherBook,
+        links: LinkAccess,
+        secrets: BrokerSecrets,
+        lease_s: float,
     ) -> None:
         """Take `lease_s`, where 0 means tokens without end."""
         self.policy: Unmanaged | None = None
         """What unmanaged clients may do; None while the limits are not known either."""
         self._book = book
+        self._publishers = publishers
         self._links = links
         self._client_key = _bytes(secrets.client_key)
         self._issuer = Issuer(secrets.issuer_seed)
@@ -156,7 +186,11 @@ class LoginDecider:
         if not hmac.compare_digest(_bytes(request.password), self._client_key):
             return self.refuse(request, "wrong client key", now)
         if request.user == PUBLISHER_USER:
-            return self._admit(request, PUBLISHER_USER, PUBLISHER, now)
+            denied, record = self._publishers.log_in(
+                name=request.name, connection=request.connection
+            )
+            rights = publisher_permissions(denied)
+            return self._admit(request, publisher_user(record), rights, now)
         return self._consumer(request, name, now)
 
     def _admit(

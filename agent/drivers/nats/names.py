@@ -3,12 +3,13 @@
 | place | subject | reliable: subject | stream |
 |---|---|---|---|
 | ingress of flow F | `weir.in.F` | the same | `WEIR_IN_F` |
+| marks of the agent in it | `weir.in.F.!` | the same | `WEIR_IN_F` |
 | delivery of flow F | `weir.msg.F` | `weir.msg.F.O` | `WEIR_MSG_F` |
 | outbox for broker B | `weir.to.B.F` | `weir.to.B.F.O` | `WEIR_TO_B` |
 | marks for broker B | `weir.to.B.!` | `weir.to.B.!.!` | `WEIR_TO_B` |
 | questions of neighbour N to the agent | `weir.ask.N`, answered to the reply subject | | |
-| where a publisher of flow F belongs | `weir.where.F`, answered to the reply subject | | |
-| that somebody has to leave flow F | `weir.moved.F` | | |
+| question of a publisher of flow F | `weir.where.F`, answered to the reply subject | | |
+| notice to publishers of flow F that their place has changed | `weir.moved.F` | | |
 | interest of broker A | | `weir.interest.A` | `WEIR_INTEREST`, one message per subject |
 | who acts for the broker | | `weir.fence` | `WEIR_FENCE`, one message |
 | nothing: of flow F, which comes in here no more | | `weir.closed.F` | `WEIR_IN_F` |
@@ -46,6 +47,9 @@ AGENT_INBOX = "_WEIR.agent"
 
 MARK = "!"
 """The token that marks have in place of a flow; no name is quoted to it."""
+_MARK_END = f".{MARK}".encode()
+STORED_MARK = f".{MARK}.{MARK}"
+"""The end of the subject of a mark in the stream of an outbox."""
 
 
 def name_of(quoted: str) -> str:
@@ -56,6 +60,16 @@ def name_of(quoted: str) -> str:
 def ingress_subject(flow: str) -> str:
     """Return where publishers of a flow publish."""
     return f"{IN}.{token(flow)}"
+
+
+def ingress_mark_subject(flow: str) -> str:
+    """Return where the agent appends marks to an ingress; no publisher may publish there."""
+    return f"{IN}.{token(flow)}.{MARK}"
+
+
+def is_ingress_mark(subject: bytes) -> bool:
+    """Return whether a subject of an ingress is that of its marks."""
+    return subject.endswith(_MARK_END)
 
 
 def closed_subject(flow: str) -> str:
@@ -71,6 +85,11 @@ def delivery_subject(flow: str) -> str:
 def outbox_subject(neighbour: str, flow: str) -> str:
     """Return where a neighbour's agent finds what is for it."""
     return f"{OUT}.{token(neighbour)}.{token(flow)}"
+
+
+def stored_mark_subject(neighbour: str) -> str:
+    """Return the subject of marks in the stream that a neighbour's agent reads."""
+    return f"{OUT}.{token(neighbour)}{STORED_MARK}"
 
 
 def interest_subject(broker: str) -> str:

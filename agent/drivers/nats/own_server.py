@@ -5,6 +5,7 @@ which broker answers at an address, and how fast.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import secrets as random
 import ssl
@@ -13,7 +14,7 @@ import time
 import nats
 
 from agent.drivers.base import BrokerFacts, Fenced, Retryable, Unsupported
-from agent.drivers.nats import names
+from agent.drivers.nats import names, wire
 from agent.drivers.nats.admission import Admission
 from agent.drivers.nats.connection import Connection
 from agent.drivers.nats.fence import Fence, cut_off_predecessors
@@ -60,6 +61,7 @@ class OwnServer:
                 tls=tls,
                 life=life,
                 check_ours=self.check_ours,
+                moved=self._notify_moved,
             )
             if secrets is not None
             else None
@@ -87,6 +89,13 @@ class OwnServer:
         if self.admission is not None:
             await cut_off_predecessors(self.admission.system, self.guard.life)
         await self.check_ours()
+
+    def _notify_moved(self, flow: str) -> None:
+        """Notify the publishers of a flow, unless the server is away; nobody relies on it."""
+        connection = self.session.current
+        if connection is not None:
+            with contextlib.suppress(Retryable):
+                connection.write(wire.publication(names.moved_subject(flow).encode(), b""))
 
     async def note_state(self, number: int) -> None:
         """Record the number of the state directory; see `Driver.note_state`."""

@@ -61,7 +61,7 @@ def ingress_config(flow: str, broker: str, max_payload: int) -> dict[str, Any]:
     return {
         "max_msg_size": largest(flow, broker, max_payload),
         "name": names.ingress_stream(flow),
-        "subjects": [names.ingress_subject(flow)],
+        "subjects": [names.ingress_subject(flow), names.ingress_mark_subject(flow)],
         "max_msgs": INGRESS_MESSAGES,
         "discard": "new",
         "duplicate_window": _DEDUPLICATE_S * jetstream.NANOSECONDS,
@@ -198,15 +198,30 @@ def origin(broker: str, created: str, life: int = 0) -> str:
 
 def ingress_messages(
     flow: str, broker: str, read: Read, source: Source, lives: Lives, clock: ServerClock
-) -> Batch:
-    """Return messages that were read before the gate, with the identity that they keep
-    everywhere, and when they were stored."""
+) -> list[Batch]:
+    """Return messages that were read before the gate, with the identity that they keep everywhere
+    and when they were stored, and the agent's own marks, each in its place."""
     newest = lives.newest
     latest = where = origin(broker, read.created, newest)
     start = f"{token(flow)}:"
     prefix = f"{start}{where}:".encode()
-    messages = []
-    for sequence, _, header, payload, stored in read.messages:
+    batches: list[Batch] = []
+    messages: list[Message] = []
+    times: list[int] = []
+
+    def close() -> None:
+        if messages:
+            batch = Batch(source, messages.copy(), life=read.server, arrived_at=clock.here(times))
+            batches.append(batch)
+            messages.clear()
+            times.clear()
+
+    for sequence, subject, header, payload, stored in read.messages:
+        if names.is_ingress_mark(subject):
+            close()
+            mark = Message(flow, payload, "", sequence, mark=True)
+            batches.append(Batch(source, [mark], life=read.server))
+            continue
         if stored < newest or where is not latest:
             where = latest if stored >= newest else origin(broker, read.created, lives.of(stored))
             prefix = f"{start}{where}:".encode()
@@ -219,8 +234,9 @@ def ingress_messages(
             rest,
         )
         messages.append(Message(flow, payload, where, sequence, lines))
-    arrived_at = clock.here([each.time for each in read.messages])
-    return Batch(source, messages, life=read.server, arrived_at=arrived_at)
+        times.append(stored)
+    close()
+    return batches
 
 
 class OutboxMessages:

@@ -15,7 +15,7 @@ from itertools import islice
 
 from agent.admission import AdmissionBook, Admitted
 from agent.drivers.base import Batch, Channel, Interest, Message, Place, Retryable, Source
-from weir.coordination.wire import Delivery
+from weir.coordination.wire import Delivery, Publishers
 
 BATCH = 256
 WORK_S = {Delivery.BEST_EFFORT: 1.46092e-5, Delivery.RELIABLE: 1.48354e-4}
@@ -154,6 +154,9 @@ class VirtualBroker:
     questions: asyncio.Queue[tuple[str, bytes, asyncio.Future[bytes]]] | None = None
     """Questions to this broker's agent; None while nobody listens."""
     book: AdmissionBook = field(default_factory=AdmissionBook)
+    publishers: dict[str, Publishers] = field(default_factory=dict)
+    """Flow -> the list of its publishers; the simulated ones have no names, and send all the same.
+    """
     delivered: dict[str, list[Message]] = field(default_factory=dict)
     """Flow -> messages that its consumers received, with `keep_delivered`."""
     got: dict[str, int] = field(default_factory=dict)

@@ -32,7 +32,7 @@ from agent.drivers.simulated.broker import (
     VirtualBroker,
     VirtualNetwork,
 )
-from weir.coordination.wire import KEEP_S, ClassSpec, Delivery
+from weir.coordination.wire import KEEP_S, ClassSpec, Delivery, Publishers
 
 ANSWER_S = 2.0
 
@@ -175,7 +175,9 @@ class SimulatedDriver:
                 broker.line(channel).append(messages)
                 broker.worked_s += WORK_S[channel.delivery] * len(messages)
             case Place.INGRESS:
-                raise Unsupported("only publishers write to an ingress")
+                if not all(message.mark for message in messages):
+                    raise Unsupported("only publishers write messages to an ingress")
+                broker.line(channel).append(messages)
         # A publisher that never yields would starve the readers.
         await asyncio.sleep(0)
 
@@ -278,6 +280,10 @@ class SimulatedDriver:
         now = asyncio.get_running_loop().time()
         for place in book.rule(classes):
             book.gone(place.connection, now)
+
+    async def assign(self, publishers: Mapping[str, Publishers]) -> frozenset[str]:
+        self._own().publishers = dict(publishers)
+        return frozenset()  # simulated publishers have no names and no connections
 
     async def revoke(self, name: str, consumer: str) -> None:
         book = self._own().book

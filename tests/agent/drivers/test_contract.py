@@ -306,6 +306,41 @@ async def test_only_publishers_write_to_an_ingress(system):
             )
 
 
+@pytest.mark.parametrize("delivery", BOTH)
+async def test_a_mark_in_an_ingress_comes_behind_what_publishers_had_sent(system, delivery):
+    async with asyncio.timeout(LIMIT_S):
+        a = await system.driver("a")
+        channel = Channel(place=Place.INGRESS, delivery=delivery, flow="f")
+        await a.ensure_channel(channel)
+        source = Source(delivery=delivery, flow="f")
+        batches = a.read(source)
+        first = asyncio.ensure_future(anext(batches))
+        await asyncio.sleep(0.3)  # a best-effort source is read while it is subscribed
+        await system.publish("a", "f", delivery, 3)
+        await a.publish(channel, [Message("", b"mark", mark=True)])
+        read = [await first]
+        while not read[-1].messages[0].mark:
+            read.append(await anext(batches))
+        await system.publish("a", "f", delivery, 2)
+        while sum(len(batch.messages) for batch in read) < 6:
+            read.append(await anext(batches))
+        assert _payloads(read) == [*_numbers(1, 3), b"mark", *_numbers(1, 2)]
+        (mark,) = (batch for batch in read if batch.messages[0].mark)
+        assert len(mark.messages) == 1
+        if delivery is Delivery.RELIABLE:
+            await a.settle(mark)
+            while (await a.stats()).ingress_backlog["f"] > 2:
+                await asyncio.sleep(0.05)
+            again = await _read(await system.driver("a"), source, 2)
+            assert _payloads(again) == _numbers(1, 2), "the mark and all before it are settled"
+
+
+async def test_a_flow_without_a_list_takes_every_publisher(system):
+    async with asyncio.timeout(LIMIT_S):
+        a = await system.driver("a")
+        assert await a.assign({}) == frozenset()
+
+
 async def test_tells_what_waits(system):
     async with asyncio.timeout(LIMIT_S):
         a, _ = await _linked(system)

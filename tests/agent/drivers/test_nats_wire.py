@@ -120,7 +120,7 @@ def test_whatever_headers_a_message_has_it_keeps_its_identity(header):
     source = Source(delivery=Delivery.RELIABLE, flow="f")
     read = Read([Stored(7, b"weir.in.f", header, b"payload", 5)], "2026", "server", 0)
     lives = Lives(_nobody_knows, asyncio.Lock())
-    batch = streams.ingress_messages("f", "a", read, source, lives, ServerClock())
+    (batch,) = streams.ingress_messages("f", "a", read, source, lives, ServerClock())
     (message,) = batch.messages
     assert (message.origin, message.position, message.payload) == ("a-2026", 7, b"payload")
     # As the next agent reads it: appended with headers of an append before it.
