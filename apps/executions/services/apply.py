@@ -13,6 +13,7 @@ from apps.telemetry.services import broker_remove
 from apps.topology.models import Broker
 from apps.topology.services import overlay_in_force, overlay_rewire
 from weir import actions as kinds
+from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.coordination.decisions import (
     AbortAction,
     ActionDecision,
@@ -150,7 +151,8 @@ class Applier:
         if setting and isinstance(decision, TOLD_BY_SETTINGS):
             row.asked_number = None
             self.asked[row.pk] = kinds.setting_key(action)
-        self.documents_changed |= not setting or row.pk in self.asked
+        # A list that was proved, or given up, no longer keeps its publishers from other brokers.
+        self.documents_changed |= not setting or row.pk in self.asked or row.kind == PUBLISHERS
 
     def _swap(self, row: ExecutionAction, decision: CommitAction) -> None:
         """Change the overlay's edges, in the transaction in which the action is committed."""

@@ -15,7 +15,7 @@ from apps.executions.services.documents import bucket_of, revision_bump
 from apps.systems.models import System
 from weir.actions import SettingKey, setting_key
 from weir.actions.carry_flow import NOWHERE
-from weir.coordination.wire import Observed
+from weir.coordination.wire import Observed, publishers_digest
 from weir.model.plan import Action, Value
 
 
@@ -139,6 +139,15 @@ def shows(observed: Observed, action: Action, value: Value | None, broker: str) 
                 # A flow's source without a part is closed as long as others have one.
                 return part is None or part.rate_per_s == 0
             return part == bucket_of(value)
+        case "assign_publishers":
+            digest = observed.publishers.get(target["flow"])
+            if broker != target["broker"]:
+                # It waits for a new place of its publishers: all that those it has released had
+                # sent has passed there, too.
+                return digest is not None
+            if value is None:
+                return digest in (None, publishers_digest(()))
+            return digest == publishers_digest(value["publishers"])
         case "serve_class":
             if observed.served is None:
                 return False
