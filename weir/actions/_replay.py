@@ -54,7 +54,9 @@ def _apply(
     if not same_value(found, action.before):
         wanted, present = _said(action.before), _said(found)
         others = " with other names" if wanted == present else ""
-        raise InvalidProblem("before", f"is {wanted}, but {present}{others} is in force; plan again")
+        raise InvalidProblem(
+            "before", f"is {wanted}, but {present}{others} is in force; plan again"
+        )
     if action.after is None:
         settings.pop(key, None)
     else:

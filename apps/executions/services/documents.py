@@ -342,9 +342,7 @@ def bucket_of(value: Mapping[str, Any]) -> wire.Bucket:
 
 def _under_way(system: System) -> list[ExecutionAction]:
     # Of ended executions too: what was committed stays ordered until everybody has switched.
-    rows = ExecutionAction.objects.filter(
-        step__execution__system=system, state__in=UNDER_WAY_NAMES
-    )
+    rows = ExecutionAction.objects.filter(step__execution__system=system, state__in=UNDER_WAY_NAMES)
     return list(rows.order_by("id"))
 
 

@@ -117,9 +117,7 @@ def _reports(execution: Execution) -> dict[int, dict[str, tuple[Report, ...]]]:
     return found
 
 
-def _releasing(
-    execution: Execution, rows: Iterable[ExecutionAction]
-) -> dict[int, frozenset[str]]:
+def _releasing(execution: Execution, rows: Iterable[ExecutionAction]) -> dict[int, frozenset[str]]:
     """Return, for each action that gives a broker its first list, the brokers with lists of the
     flow.
 
