@@ -14,7 +14,8 @@ from typing import Any
 
 Value = Mapping[str, Any]
 """What a setting holds, numbers, names and lists of names: `{rate_per_s, burst}`, `{limit}`,
-`{delivery, broker}`, `{flow}` or `{publishers}`. Which members a kind has, and of what type they are, its `validate` says."""
+`{delivery, broker}`, `{flow}` or `{publishers}`. Which members a kind has, and of what type they
+are, its `validate` says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,6 @@ from django.db.models.functions import Coalesce
 
 from apps.executions.models import UNDER_WAY_NAMES, ExecutionAction, Revision, Setting
 from apps.executions.selectors import edges_in_force
-from apps.executions.services.publisher_lists import Lists, let_in
 from apps.systems.models import System
 from apps.telemetry.models import Agent
 from apps.telemetry.services import is_size
@@ -28,6 +27,7 @@ from weir import actions as kinds
 from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.actions.set_bucket import COUNT
 from weir.coordination import wire
+from weir.coordination.publishers import Lists, let_in
 from weir.coordination.views import ActionView, Protocol, orders_of
 from weir.lifecycle.steps import ActionState
 

@@ -50,7 +50,7 @@ class ObservedSerializer(serializers.Serializer[dict[str, Any]]):
     publishers = serializers.DictField(
         child=serializers.CharField(),
         default=dict,
-        help_text="By topic: a digest of the publishers that are let in, once all others have left.",
+        help_text="By topic: digest of the publishers that are let in, once all others have left.",
     )
     limits = serializers.DictField(child=serializers.IntegerField())
     admitted = serializers.DictField(child=serializers.IntegerField())

@@ -5,12 +5,9 @@ from typing import Any
 import pytest
 from django.db import transaction
 from django.db.models import F
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from apps.executions.models import Execution, Revision, Setting
 from apps.executions.services import execution_roll_back
-from apps.executions.services.publisher_lists import Lists, let_in
 from apps.executions.services.settings import settings_forget
 from tests.factories.fleet import FakeAgent, Harbour, start
 from weir.actions import target_key
@@ -193,32 +190,3 @@ def test_publishers_of_a_broker_that_is_gone_may_go_on_elsewhere(harbour, split)
     entry = split["a"].obey().publishers["tides"]
     assert (entry.here, entry.next) == (("p", "q", "r"), ())
     assert state(execution) == "succeeded"
-
-
-some_names = st.frozensets(st.sampled_from("pqr"))
-some_lists = st.one_of(
-    st.none(), some_names.map(lambda publishers: {"publishers": sorted(publishers)})
-)
-
-
-@given(
-    rows=st.dictionaries(st.sampled_from("abc"), st.tuples(some_lists, some_lists)),
-    claims=st.lists(st.tuples(st.sampled_from("abc"), some_lists, some_lists), max_size=3),
-)
-@settings(deadline=None)
-def test_nobody_is_let_in_at_two_brokers_whatever_is_asked_for(rows, claims):
-    lists = Lists()
-    for broker, (in_force, desired) in rows.items():
-        lists.add("f", broker, in_force, desired)
-    for broker, before, after in claims:
-        lists.claim("f", broker, before, after)
-    entries = let_in(lists, {"f"}, {"a": {"f"}}, {}).get("f", {})
-    every = [name for publishers in entries.values() for name in publishers]
-    assert len(every) == len(set(every))
-    for broker, publishers in entries.items():
-        in_force, desired = rows.get(broker, (None, None))
-        assert publishers <= set((desired or names())["publishers"])
-        proved = set((in_force or names())["publishers"])
-        others = [value for other, value in rows.items() if other != broker]
-        for name in publishers - proved:
-            assert not any(name in (v or names())["publishers"] for pair in others for v in pair)

@@ -4,6 +4,8 @@ A publisher is let in at one broker at most. `let_in` keeps to that whatever lis
 and in whatever order they are confirmed, aborted or taken back.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
