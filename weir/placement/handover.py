@@ -1,5 +1,5 @@
-"""From the parts of a bucket and the lists of publishers in force to those of a placement, in steps:
-what shrinks comes first.
+"""From parts of a bucket and lists of publishers in force to those of a placement, in steps: what
+shrinks comes first.
 
 A step begins when every broker has confirmed the one before, so that at any moment each broker of
 a step has its part of before or of after it. In the first step no part grows; only then do others.
@@ -64,7 +64,8 @@ def handover_steps(
     """Return the changes of parts and lists, each given before and after, in four steps at most:
     lists shrink, parts shrink, parts grow, lists grow.
 
-    `staying`: broker -> who sends to it today, while the topic has no lists. `source`: see
+    `staying`: broker -> who sends to it today, while the topic has no lists; where it does not
+    enter nobody does. `source`: see
     `part_steps`; parts after are enforced. Without lists after, those before end, and the topic
     takes every publisher where it enters.
     """
@@ -79,11 +80,12 @@ def handover_steps(
         now, wanted = before.get(broker), after.get(broker)
         if now is None and wanted is None and before:
             continue  # nobody is let in there, as long as others have lists
-        here = staying.get(broker, NOBODY) if not before else now or NOBODY
-        if after:
-            least = here & (wanted or NOBODY)
-        else:
-            least = here if broker in parts[1] else NOBODY
+        here = now or NOBODY
+        if not before and broker in enters:
+            here = staying.get(broker, NOBODY)
+        # Where lists end, who is where the topic goes on entering may stay there.
+        stay = (wanted or NOBODY) if after else here if broker in parts[1] else NOBODY
+        least = here & stay
         if now != least:
             shrinking[broker] = (now, least)
         if least != wanted:

@@ -119,6 +119,12 @@ class Applier:
             self._settings.ask(action)
         elif setting and isinstance(decision, AbortAction):
             self._settings.give_up(action)
+        elif row.kind == PUBLISHERS and isinstance(decision, SettleAction):
+            view = self.loaded.view_of(decision.action)
+            # Of what was given up in this very round nobody has confirmed anything.
+            confirmed = view.confirmed_by if view.state is ActionState.ABORTING else frozenset()
+            if view.awaited - confirmed:
+                self._settings.doubt(action)
         row.state = ACTIONS.advance(ActionState(row.state), decision.command).value
         row.moved_at = self.now
         row.ended_at = self.now if row.state in ENDED_ACTIONS else None

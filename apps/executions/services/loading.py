@@ -35,6 +35,10 @@ class Loaded:
     """Action -> broker -> what it said of the running attempt."""
     view: ExecutionView
 
+    def view_of(self, action: str) -> ActionView:
+        """Return the action as it was loaded."""
+        return next(a for step in self.view.steps for a in step.actions if a.id == action)
+
 
 def load(execution: Execution, now: datetime) -> Loaded:
     """Read everything that bears on what follows; five queries, and one more while a broker gets

@@ -14,9 +14,12 @@ from apps.executions.models import ExecutionAction, Setting
 from apps.executions.services.documents import bucket_of, revision_bump
 from apps.systems.models import System
 from weir.actions import SettingKey, setting_key
+from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.actions.carry_flow import NOWHERE
 from weir.coordination.wire import Observed, publishers_digest
 from weir.model.plan import Action, Value
+
+NOBODY: Value = {"publishers": []}
 
 
 class Settings:
@@ -55,6 +58,14 @@ class Settings:
         """Ask for what was in force before."""
         row = self._row(action)
         row.desired = row.in_force
+
+    def doubt(self, action: Action) -> None:
+        """Count publishers that were asked for as let in, after what was asked for was given up and
+        the agent did not confirm that: no other broker lets them in until it has released them."""
+        row = self._row(action)
+        if action.kind == PUBLISHERS and action.after is not None:
+            names = {*action.after["publishers"], *(row.in_force or NOBODY)["publishers"]}
+            row.in_force = {"publishers": sorted(names)}
 
     def save(self) -> None:
         """Write what changed in one statement."""
