@@ -6807,6 +6807,10 @@ export interface components {
             buckets?: {
                 [key: string]: components["schemas"]["Bucket"];
             };
+            /** @description By topic: digest of the publishers that are let in, once all others have left. */
+            publishers?: {
+                [key: string]: string;
+            };
             limits: {
                 [key: string]: number;
             };
@@ -8265,6 +8269,13 @@ export interface components {
             /** @description Null: it has no broker today, or one without a publish rate. */
             readonly from_broker: string | null;
             readonly to_broker: string;
+            /** @description It cannot stay: its broker is drained or full, a pin names another, or it has none. */
+            readonly must_move: boolean;
+            /**
+             * Format: double
+             * @description What 1 % of the messages would wait longer than if it stayed and all others moved, s; null: without bound, or it cannot stay.
+             */
+            readonly p99_without_s: number | null;
         };
         /** @description What this number of brokers would bring. */
         PlacementOption: {

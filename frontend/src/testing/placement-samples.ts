@@ -201,6 +201,8 @@ export const move = (change: Partial<Move> = {}): Move => ({
   rate_per_s: 100,
   from_broker: "q-6",
   to_broker: "q-8",
+  must_move: false,
+  p99_without_s: 0.012,
   ...change,
 });
 
