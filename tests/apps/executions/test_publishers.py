@@ -1,14 +1,21 @@
 """Publishers of a topic, each at one broker: whom documents let in, over HTTP and Postgres."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import transaction
 from django.db.models import F
+from django.utils import timezone
 
+from apps.catalog.models import Publisher
+from apps.common.errors import Conflict
 from apps.executions.models import Execution, Revision, Setting
 from apps.executions.services import execution_roll_back
+from apps.executions.services.advance import execution_advance
 from apps.executions.services.settings import settings_forget
+from apps.systems.services import entity_create, entity_update
+from apps.telemetry.models import Agent
 from tests.factories.fleet import FakeAgent, Harbour, start
 from weir.actions import target_key
 from weir.coordination.wire import Publishers, publishers_digest
@@ -174,6 +181,39 @@ def test_a_new_place_waits_until_all_before_it_has_passed_it_too(harbour, split)
     assert state(execution) == "running", "what b let in may not have passed c yet"
     split["b"].obey()
     assert state(execution) == "succeeded"
+
+
+def test_who_may_be_at_a_silent_broker_is_let_in_nowhere_else(harbour, split):
+    execution = start(harbour.system, [assign("b", names("r"), names("r", "s"))])
+    assert here(split["b"]) == ("r", "s")
+    Agent.objects.filter(broker__name="b").update(lease_until=timezone.now())
+    execution_advance(execution.pk, now=timezone.now() + timedelta(minutes=1))
+    assert state(execution) == "failed"
+    start(harbour.system, [assign("a", names("p", "q"), names("p", "q", "s"))])
+    assert here(split["a"]) == ("p", "q"), "b has read that it lets s in, and not said that it left"
+
+
+def test_a_publisher_in_a_list_keeps_its_name(harbour, split):
+    publisher = entity_create(
+        model=Publisher,
+        system=harbour.system,
+        actor=None,
+        values={"name": "p", "topic": harbour.topic, "broker": harbour.brokers["a"]},
+    )
+    with pytest.raises(Conflict) as refused:
+        entity_update(instance=publisher, actor=None, expected_version=1, values={"name": "other"})
+    assert refused.value.code == "in_force"
+    assert str(refused.value) == (
+        "p keeps its name: tides takes it at a. Add a publisher with the new name, place its "
+        "topic, carry out that plan and move the client; then delete this one."
+    )
+    free = entity_create(
+        model=Publisher,
+        system=harbour.system,
+        actor=None,
+        values={"name": "z", "topic": harbour.topic},
+    )
+    entity_update(instance=free, actor=None, expected_version=1, values={"name": "y"})
 
 
 def test_lists_of_a_flow_that_is_carried_no_more_are_left_out(harbour, split):
