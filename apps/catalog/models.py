@@ -196,6 +196,7 @@ class Publisher(Entity):
     pinned = models.BooleanField(
         default=False, help_text="Whether it stays at its broker, whatever a placement finds."
     )
+    enforced_as = "publisher"
 
     class Meta:
         ordering = ["name"]

@@ -91,6 +91,16 @@ class Move(models.Model):
         help_text="Empty: it has no broker today, or one without a publish rate.",
     )
     to_broker = models.CharField(max_length=200)
+    must_move = models.BooleanField(
+        default=False,
+        help_text="It cannot stay: its broker is drained or full, a pin names another, or it has "
+        "none.",
+    )
+    p99_without_s = models.FloatField(
+        null=True,
+        help_text="What 1 % of the messages would wait longer than if it stayed and all others "
+        "moved, s; null: without bound, or it cannot stay.",
+    )
 
     class Meta:
         ordering = ["id"]
@@ -101,6 +111,13 @@ class Move(models.Model):
             ),
             models.CheckConstraint(condition=~Q(to_broker=""), name="move_leads_to_a_broker"),
             models.CheckConstraint(condition=finite("rate_per_s"), name="move_rate_finite"),
+            models.CheckConstraint(
+                condition=finite("p99_without_s", optional=True), name="move_price_finite"
+            ),
+            models.CheckConstraint(
+                condition=Q(must_move=False) | Q(p99_without_s=None),
+                name="move_that_must_be_has_no_price",
+            ),
         ]
 
     def __str__(self) -> str:

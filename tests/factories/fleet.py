@@ -21,7 +21,12 @@ from apps.telemetry.models import Agent
 from apps.telemetry.services import agent_enrol
 from apps.topology.models import Broker, Overlay
 from tests.factories import make_broker, make_class, make_system, make_topic
-from weir.coordination.wire import Document, document_from_dict, to_dict
+from weir.coordination.wire import (
+    Document,
+    document_from_dict,
+    publishers_digest,
+    to_dict,
+)
 from weir.model.plan import Action, Step
 
 T = TypeVar("T")
@@ -98,6 +103,7 @@ def seen_at(system: System, broker: str) -> dict[str, Any]:
             for flow, gate in document.gates.items()
         },
         "buckets": to_dict(document)["buckets"],
+        "publishers": digests_of(document),
         "limits": {n: c.limit for n, c in document.classes.items() if c.limit is not None},
         "ingress": {f: spec.delivery for f, spec in document.flows.items() if spec.ingress},
         "served": {name: spec.flow for name, spec in document.classes.items()},
@@ -106,6 +112,11 @@ def seen_at(system: System, broker: str) -> dict[str, Any]:
         "links": sorted(document.neighbours),
         "problems": [],
     }
+
+
+def digests_of(document: Document) -> dict[str, str]:
+    """What an agent says of the publishers that it lets in once all others have left."""
+    return {flow: publishers_digest(entry.here) for flow, entry in document.publishers.items()}
 
 
 def must(value: T | None) -> T:
@@ -211,6 +222,7 @@ class FakeAgent:
     seen: str = ""
     gates: dict[str, Any] = field(default_factory=dict)
     buckets: dict[str, Any] = field(default_factory=dict)
+    publishers: dict[str, str] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
     ingress: dict[str, str] = field(default_factory=dict)
     served: dict[str, str] = field(default_factory=dict)
@@ -284,6 +296,7 @@ class FakeAgent:
             "number": self.document.number if self.document else 0,
             "gates": self.gates,
             "buckets": self.buckets,
+            "publishers": self.publishers,
             "limits": self.limits,
             "ingress": self.ingress,
             "served": self.served,
@@ -299,6 +312,7 @@ class FakeAgent:
             for flow, gate in document.gates.items()
         }
         self.buckets = to_dict(document)["buckets"]
+        self.publishers = digests_of(document)
         self.limits = {n: c.limit for n, c in document.classes.items() if c.limit is not None}
         self.ingress = {f: spec.delivery for f, spec in document.flows.items() if spec.ingress}
         self.served = {name: spec.flow for name, spec in document.classes.items()}

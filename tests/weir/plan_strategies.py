@@ -38,7 +38,12 @@ part_values = st.fixed_dictionaries(
         "mode": st.sampled_from(["enforce", "count"]),
     }
 )
+publisher_names = st.lists(
+    st.one_of(st.sampled_from(["p1", "p2", "p10", 'p"3', "ä"]), names), max_size=4, unique=True
+).map(sorted)
+list_values = st.fixed_dictionaries({"publishers": publisher_names})
 setting_values = {
+    "assign_publishers": list_values,
     "set_bucket": part_values,
     "set_flow_rate": rate_values,
     "set_population": limit_values,
@@ -78,7 +83,7 @@ def tree_actions(draw: st.DrawFn, edges: frozenset[Edge]) -> Action:
 @st.composite
 def setting_targets(draw: st.DrawFn) -> tuple[str, dict[str, str]]:
     broker, flow = draw(st.sampled_from("ab")), draw(st.sampled_from(["f", "g", 'x"y']))
-    kind = draw(st.sampled_from(["set_bucket", "set_flow_rate", "set_population"]))
+    kind = draw(st.sampled_from(sorted(setting_values)))
     if kind != "set_population":
         return kind, {"flow": flow, "broker": broker}
     return "set_population", {"class": f"{flow}.gold", "flow": flow, "broker": broker}

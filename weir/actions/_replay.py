@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from weir.actions._registry import kind_of
-from weir.actions._targets import setting_key
+from weir.actions._targets import same_value, setting_key
 from weir.errors import InvalidProblem
 from weir.reading import shown
 
@@ -51,9 +51,11 @@ def _apply(
         return kind.apply_edges(edges, action)
     key = setting_key(action)
     found = settings.get(key)
-    if found != action.before:
+    if not same_value(found, action.before):
+        wanted, present = _said(action.before), _said(found)
+        others = " with other names" if wanted == present else ""
         raise InvalidProblem(
-            "before", f"is {_said(action.before)}, but {_said(found)} is in force; plan again"
+            "before", f"is {wanted}, but {present}{others} is in force; plan again"
         )
     if action.after is None:
         settings.pop(key, None)
@@ -65,4 +67,9 @@ def _apply(
 def _said(value: Value | None) -> str:
     if value is None:
         return "nothing"
-    return ", ".join(f"{name} {shown(member)}" for name, member in sorted(value.items()))
+    return ", ".join(
+        f"a list of {len(member):,} {name}"
+        if isinstance(member, list | tuple)
+        else f"{name} {shown(member)}"
+        for name, member in sorted(value.items())
+    )

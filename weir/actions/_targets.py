@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from weir.errors import InvalidProblem
 from weir.reading import number, shown
 
 if TYPE_CHECKING:
     from weir.actions._protocol import Edge
-    from weir.model.plan import Action
+    from weir.model.plan import Action, Value
 
 SettingKey = tuple[str, str]
 """Kind and `target_key` of a setting: unique within a system."""
@@ -71,9 +71,24 @@ def check_members(obj: object, path: str, *names: str) -> None:
             raise InvalidProblem(path, f'missing key "{name}"; add it')
 
 
+def same_value(one: Value | None, other: Value | None) -> bool:
+    """Return whether two values of a setting are equal; a list equals a tuple of the same names,
+    because JSON has lists alone."""
+    if one is None or other is None:
+        return one is other
+    return _listed(one) == _listed(other)
+
+
+def _listed(value: Value) -> dict[str, Any]:
+    return {
+        name: list(member) if isinstance(member, tuple) else member
+        for name, member in value.items()
+    }
+
+
 def check_different(action: Action) -> None:
     """Raise InvalidProblem where the values before and after are equal."""
-    if action.before == action.after:
+    if same_value(action.before, action.after):
         raise InvalidProblem("after", "equals before; leave the action out")
 
 

@@ -19,7 +19,7 @@ from weir.actions._targets import (
     swapped,
 )
 from weir.errors import InvalidProblem
-from weir.reading import shown
+from weir.reading import encodable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
@@ -59,11 +59,17 @@ def title(action: Action) -> str:
     flow, broker = action.target["flow"], action.target["broker"]
     before, after = action.before, action.after
     if after is None:
-        return f"Let every publisher of {flow} in at {broker}{_was(before)}"
+        return f"End the list of publishers of {flow} at {broker}{_named(before)}"
     if before is None:
+        if not after["publishers"]:
+            return f"Let no publisher of {flow} in at {broker}"
         return f"Let only {_count(len(after['publishers']))} of {flow} in at {broker}"
     old, new = set(before["publishers"]), set(after["publishers"])
     gone, come = len(old - new), len(new - old)
+    if not new:
+        return f"Release {'the' if gone == 1 else 'all'} {_count(gone)} of {flow} from {broker}"
+    if not old:
+        return f"Let {_count(come)} of {flow} in at {broker}"
     if gone and come:
         return f"Let {_count(come)} of {flow} in at {broker} instead of {gone:,}{_then(after)}"
     if gone:
@@ -98,6 +104,7 @@ def validate(action: Action) -> None:
             )
         for index, publisher in enumerate(names):
             check_name(publisher, f"{path}[{index}]")
+            encodable(publisher, f"{path}[{index}]")
             if index and not names[index - 1] < publisher:
                 raise InvalidProblem(
                     f"{path}[{index}]", "must come after the one before: sort the names, each once"
@@ -127,5 +134,5 @@ def _then(value: Value) -> str:
     return f" ({len(value['publishers']):,} then)"
 
 
-def _was(value: Value | None) -> str:
-    return "" if value is None else f" (were {len(value['publishers']):,})"
+def _named(value: Value | None) -> str:
+    return "" if value is None else f" (named {len(value['publishers']):,})"

@@ -319,11 +319,14 @@ def _float(amount: float) -> float:
 
 
 def _value(value: Value | None) -> dict[str, Any] | None:
-    """One spelling: names as they are, limits whole numbers, every other number a float."""
+    """One spelling: names and lists of names as they are, limits whole numbers, every other number
+    a float."""
     return None if value is None else {key: _member(key, each) for key, each in value.items()}
 
 
-def _member(key: str, member: Any) -> str | float | int:
+def _member(key: str, member: Any) -> str | float | int | list[str]:
     if isinstance(member, str):
         return member
+    if isinstance(member, list | tuple):
+        return list(member)
     return int(member) if key == "limit" else _float(member)

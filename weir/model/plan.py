@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Value = Mapping[str, Any]
-"""What a setting holds, numbers and names: `{rate_per_s, burst}`, `{limit}`, `{delivery, broker}`
-or `{flow}`. Which members a kind has, and of what type they are, its `validate` says."""
+"""What a setting holds, numbers, names and lists of names: `{rate_per_s, burst}`, `{limit}`,
+`{delivery, broker}`, `{flow}` or `{publishers}`. Which members a kind has, and of what type they
+are, its `validate` says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

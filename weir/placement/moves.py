@@ -5,7 +5,9 @@ publisher stays where it is today and all others move. Publishers that send alik
 their kind is given by both brokers, their load, and how many of their group are at each with what
 load, so that a topic of a million publishers has a handful of prices. Where loads make more than
 MOST_KINDS kinds, those within an eighth of a power of two share the price of the largest among
-them, whatever their groups' loads.
+them, whatever their groups' loads. Where these still make more than MOST_PRICES, so do those within
+a power of two, in groups of about the same size or of any, then all with the same two brokers, and
+at last all that leave the same one.
 
 A move cannot be left out where the broker of today is drained, a pin names another, or those that
 are placed there leave no room: such a move has no price, it must be.
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
 
 MOST_KINDS = 500
 """Prices beyond which publishers of nearly the same load share one."""
+
+MOST_PRICES = 200
+"""Prices that are computed at most, except one for each broker that is left."""
 
 STEPS_PER_DOUBLING = 8
 
@@ -95,8 +100,17 @@ def price_of_moves(problem: PlacementProblem, placement: Placement) -> MovePrice
     exact = [np.where(free, each, 0.0) for each in (loads[who], here_load, there_load)]
     kinds = _kinds([*columns, *counts, *exact])
     if len(who) and int(kinds.max()) >= MOST_KINDS:
-        steps = np.round(STEPS_PER_DOUBLING * np.log2(loads[who]))
-        kinds = _kinds([*columns, *counts, np.where(free, steps, 0.0)])
+        size = np.where(free, np.log2(loads[who]), 0.0)
+        few = [np.round(np.log2(np.maximum(each, 1))) + (each > 0) for each in counts]
+        kinds = _few_enough(
+            [
+                [*columns, *counts, np.round(STEPS_PER_DOUBLING * size)],
+                [*columns, *few, np.round(size)],
+                [*columns, np.round(size)],
+                columns,
+                columns[:2],
+            ]
+        )
     # Of each kind together, the largest first.
     order = np.lexsort((who, -loads[who], kinds))
     starts = np.flatnonzero(np.diff(kinds[order], prepend=-1))
@@ -135,6 +149,16 @@ def _must_move(
     drained = np.array([broker.drained for broker in problem.brokers], dtype=bool)
     full = carried[today] + loads[who] > room[today] * (1.0 + ROUNDING)
     return np.asarray(drained[today] | full | ((pinned != NOWHERE) & (pinned != today)))
+
+
+def _few_enough(choices: Sequence[Sequence[NDArray[np.generic]]]) -> Places:
+    """Return the kinds by the first of these columns that make at most MOST_PRICES, or by the
+    last."""
+    for columns in choices:
+        kinds = _kinds(columns)
+        if int(kinds.max()) < MOST_PRICES:
+            break
+    return kinds
 
 
 def _kinds(columns: Sequence[NDArray[np.generic]]) -> Places:

@@ -74,8 +74,15 @@ class WorkAhead(ABC):
     def quantile(self, probability: float) -> float:
         """Return the least value that V exceeds with at most 1 - `probability`.
 
-        Raises InvalidProblem for a probability outside [0, 1).
+        Computed once: placements look at the same part of a bucket beside many others. Raises
+        InvalidProblem for a probability outside [0, 1).
         """
+        known: dict[float, float] = self.__dict__.setdefault("_quantiles", {})
+        if probability not in known:
+            known[probability] = self._quantile(probability)
+        return known[probability]
+
+    def _quantile(self, probability: float) -> float:
         if not 0 <= probability < 1:
             raise InvalidProblem("probability", "must be at least 0 and below 1")
         allowed = 1.0 - probability

@@ -21,6 +21,7 @@ MAX_REPORTS = 1_000
 MAX_ENTRIES = 100_000
 LONGEST_NAME = 1_000
 LONGEST_SENTENCE = 4_000
+LONGEST_DIGEST = 64
 SHOWN = 40
 LARGEST_INCARNATION = 2**31 - 1
 
@@ -126,6 +127,8 @@ def observed(plain: Mapping[str, Any]) -> dict[str, Any] | None:
     for name in ("limits", "admitted", "waiting"):
         for path, value in _table(known, name):
             _whole(value, path)
+    for path, value in _table(known, "publishers"):
+        _text(value, path, longest=LONGEST_DIGEST)
     for name in ("ingress", "served"):
         if known.get(name) is not None:
             for path, value in _table(known, name):

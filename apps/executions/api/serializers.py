@@ -10,7 +10,7 @@ from apps.accounts.domain.roles import Permission
 from apps.common.api.fields import command_list, instant
 from apps.common.api.forms import Form
 from apps.executions.models import Direction, Execution, ExecutionAction, ExecutionStep
-from apps.executions.selectors import commands_given, waiting_for
+from apps.executions.selectors import commands_given, value_shown, waiting_for
 from apps.executions.services.decide import Allowed, Outcome, decisions_allowed
 from weir import actions as kinds
 from weir.coordination.wire import ReportPhase
@@ -67,8 +67,8 @@ class DecideSerializer(Form[Any]):
 
 @extend_schema_field({"oneOf": [{"type": "number"}, {"type": "string"}]})
 class SettingMemberField(serializers.Field[Any, Any, Any, Any]):
-    """Accept a member of a setting's value: a number such as a rate, or a name such as a
-    broker's."""
+    """Accept a member of a setting's value: a number such as a rate, or a name such as a broker's;
+    of a list of names, how many it has."""
 
     def to_representation(self, value: Any) -> Any:
         return value
@@ -128,8 +128,8 @@ class ExecutionActionSerializer(serializers.ModelSerializer[ExecutionAction]):
             "title": kinds.title(action),
             "brokers": list(kinds.brokers(action)),
             "target": instance.target,
-            "before": instance.before,
-            "after": instance.after,
+            "before": value_shown(instance.before),
+            "after": value_shown(instance.after),
             "effect": instance.effect,
             "state": instance.state,
             "attempt": instance.attempt,

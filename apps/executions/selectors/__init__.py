@@ -11,6 +11,7 @@ from apps.executions.selectors.executions import (
     measured_pauses,
     observed_of,
     overtaken_by,
+    value_shown,
     waiting_for,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "measured_pauses",
     "observed_of",
     "overtaken_by",
+    "value_shown",
     "waiting_for",
 ]

@@ -24,6 +24,7 @@ from weir.coordination.coordinator import IN_FORCE
 from weir.coordination.wire import Observed, ReportPhase, observed_from_dict
 from weir.lifecycle.executions import PERSON_COMMANDS, ExecutionState
 from weir.lifecycle.steps import ActionState
+from weir.model.plan import Value
 
 ANSWERS: Mapping[str, frozenset[str]] = {
     ActionState.PREPARING: frozenset({ReportPhase.READY, ReportPhase.REFUSED}),
@@ -140,6 +141,17 @@ def commands_given(execution: Execution) -> QuerySet[AuditEntry]:
     return AuditEntry.objects.filter(
         object_id=execution.public_id, action__in=[command.value for command in PERSON_COMMANDS]
     ).order_by("id")
+
+
+def value_shown(value: Value | None) -> dict[str, Any] | None:
+    """Return a setting's value as pages show it: a list of names, of which there may be thousands,
+    as their number."""
+    if value is None:
+        return None
+    return {
+        name: len(member) if isinstance(member, list | tuple) else member
+        for name, member in value.items()
+    }
 
 
 def waiting_for(action: ExecutionAction) -> list[str]:

@@ -13,6 +13,7 @@ from apps.telemetry.services import broker_remove
 from apps.topology.models import Broker
 from apps.topology.services import overlay_in_force, overlay_rewire
 from weir import actions as kinds
+from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.coordination.decisions import (
     AbortAction,
     ActionDecision,
@@ -118,6 +119,12 @@ class Applier:
             self._settings.ask(action)
         elif setting and isinstance(decision, AbortAction):
             self._settings.give_up(action)
+        elif row.kind == PUBLISHERS and isinstance(decision, SettleAction):
+            view = self.loaded.view_of(decision.action)
+            # Of what was given up in this very round nobody has confirmed anything.
+            confirmed = view.confirmed_by if view.state is ActionState.ABORTING else frozenset()
+            if view.awaited - confirmed:
+                self._settings.doubt(action)
         row.state = ACTIONS.advance(ActionState(row.state), decision.command).value
         row.moved_at = self.now
         row.ended_at = self.now if row.state in ENDED_ACTIONS else None
@@ -150,7 +157,8 @@ class Applier:
         if setting and isinstance(decision, TOLD_BY_SETTINGS):
             row.asked_number = None
             self.asked[row.pk] = kinds.setting_key(action)
-        self.documents_changed |= not setting or row.pk in self.asked
+        # A list that was proved, or given up, no longer keeps its publishers from other brokers.
+        self.documents_changed |= not setting or row.pk in self.asked or row.kind == PUBLISHERS
 
     def _swap(self, row: ExecutionAction, decision: CommitAction) -> None:
         """Change the overlay's edges, in the transaction in which the action is committed."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
-from django.db.models import F, OuterRef, Subquery, Sum
+from django.db.models import Case, F, OuterRef, Subquery, Sum, When
 from django.db.models.functions import Coalesce
 
 from apps.executions.models import UNDER_WAY_NAMES, ExecutionAction, Revision, Setting
@@ -24,8 +24,10 @@ from apps.systems.models import System
 from apps.telemetry.models import Agent
 from apps.telemetry.services import is_size
 from weir import actions as kinds
+from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.actions.set_bucket import COUNT
 from weir.coordination import wire
+from weir.coordination.publishers import Lists, let_in
 from weir.coordination.views import ActionView, Protocol, orders_of
 from weir.lifecycle.steps import ActionState
 
@@ -60,6 +62,8 @@ class Facts:
     """Broker -> the token buckets asked for at its ingress."""
     buckets: Mapping[str, Mapping[str, wire.Bucket]] = field(default_factory=dict)
     """Broker -> its parts of the buckets of flows that enter at several brokers."""
+    publishers: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
+    """Flow -> broker -> whom it lets in, of the flows whose publishers have a broker each."""
     neighbours: Mapping[str, frozenset[str]]
     sessions: Mapping[str, int]
     """Broker -> incarnation of the session that speaks for it; without revoked agents."""
@@ -165,6 +169,7 @@ def document_of(facts: Facts, broker: str, *, flows: bool = True) -> wire.Docume
         # Also of a flow that does not enter here yet: its gate stands before its first message.
         gates=facts.gates.get(broker, {}),
         buckets=facts.buckets.get(broker, {}),
+        publishers=_publishers(facts, broker),
         classes=facts.classes.get(broker, {}),
         neighbours={
             # A broker whose agent never came, or may not speak now, is a neighbour all the same:
@@ -178,6 +183,28 @@ def document_of(facts: Facts, broker: str, *, flows: bool = True) -> wire.Docume
         orders=tuple(order for order in facts.orders if order.peers[order.role] == broker),
     )
     return replace(document, version=version_of(wire.to_dict(document))) if flows else document
+
+
+def _publishers(facts: Facts, broker: str) -> dict[str, wire.Publishers]:
+    """Return the broker's entry of each flow that has one there."""
+    entries = {}
+    for flow, brokers in facts.publishers.items():
+        if broker not in brokers:
+            continue
+        elsewhere = {
+            other: tuple(sorted(names))
+            for other, names in brokers.items()
+            if other != broker and names
+        }
+        entries[flow] = wire.Publishers(
+            here=tuple(sorted(brokers[broker])),
+            elsewhere=elsewhere,
+            addresses={
+                other: facts.addresses[other] for other in elsewhere if other in facts.addresses
+            },
+            next=tuple(other for other in brokers if other != broker),
+        )
+    return entries
 
 
 def version_of(plain: Mapping[str, Any]) -> str:
@@ -194,16 +221,21 @@ def _read(system: System) -> Facts:
     ingress: dict[str, set[str]] = {}
     gates: dict[str, dict[str, wire.Gate]] = {}
     buckets: dict[str, dict[str, wire.Bucket]] = {}
+    lists = Lists()
     asked: dict[str, int] = {}
     served: dict[tuple[str, str], str] = {}
     limits: dict[tuple[str, str, str], int] = {}
     rows = Setting.objects.filter(system=system).order_by("kind", "target_key")
     columns = ("kind", "target", "desired", "controlled", "asked_number")
+    # Beside lists nobody needs what is in force.
+    in_force = Case(When(kind=PUBLISHERS, then=F("in_force")))
     # In one order, so that equal facts are equal texts.
-    for kind, target, desired, controlled, number in rows.values_list(*columns):
+    for kind, target, desired, controlled, number, present in rows.values_list(*columns, in_force):
         value = controlled if controlled is not None else desired
         where = target.get("broker", EVERYWHERE)
         asked[where] = max(asked.get(where, 0), number)
+        if kind == PUBLISHERS:
+            lists.add(target["flow"], target["broker"], present, desired)
         if value is None:
             continue
         match kind:
@@ -221,6 +253,10 @@ def _read(system: System) -> Facts:
             case "set_population":
                 limits[target["broker"], target["class"], target["flow"]] = int(value["limit"])
     _enter_by_parts(deliveries, ingress, buckets)
+    under_way = _under_way(system)
+    for row in under_way:
+        if row.kind == PUBLISHERS:
+            lists.claim(row.target["flow"], row.target["broker"], row.before, row.after)
 
     classes: dict[str, dict[str, wire.ClassSpec]] = {}
     for (broker, name), flow in served.items():
@@ -252,6 +288,7 @@ def _read(system: System) -> Facts:
         classes=classes,
         gates=gates,
         buckets=buckets,
+        publishers=let_in(lists, deliveries, ingress, buckets),
         neighbours={broker: frozenset(names) for broker, names in neighbours.items()},
         sessions={a.broker.name: a.incarnation for a in agents if a.revoked_at is None},
         addresses=addresses,
@@ -259,7 +296,11 @@ def _read(system: System) -> Facts:
         unmanaged=system.unmanaged,
         max_message_bytes=min((size for size in sizes if is_size(size)), default=0),
         keep_s=system.retention_s,
-        orders=_orders(system, addresses, keys),
+        orders=tuple(
+            order
+            for row in under_way
+            for order in orders_of(action_view(row), addresses, keys).values()
+        ),
         asked=asked,
         held=any(agent.is_ahead for agent in agents),
     )
@@ -299,17 +340,10 @@ def bucket_of(value: Mapping[str, Any]) -> wire.Bucket:
     )
 
 
-def _orders(
-    system: System, addresses: Mapping[str, str], keys: Mapping[str, str]
-) -> tuple[wire.Order, ...]:
-    running = ExecutionAction.objects.filter(
-        # Of ended executions too: what was committed stays ordered until everybody has switched.
-        step__execution__system=system,
-        state__in=UNDER_WAY_NAMES,
-    ).order_by("id")
-    return tuple(
-        order for row in running for order in orders_of(action_view(row), addresses, keys).values()
-    )
+def _under_way(system: System) -> list[ExecutionAction]:
+    # Of ended executions too: what was committed stays ordered until everybody has switched.
+    rows = ExecutionAction.objects.filter(step__execution__system=system, state__in=UNDER_WAY_NAMES)
+    return list(rows.order_by("id"))
 
 
 def action_view(row: ExecutionAction) -> ActionView:

@@ -1,17 +1,23 @@
 """Load an execution for the coordinator: plain data, read under the execution's lock."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from django.db.models import F, Q
 
-from apps.executions.models import ActionReport, Execution, ExecutionAction, ExecutionStep
+from apps.executions.models import (
+    ActionReport,
+    Execution,
+    ExecutionAction,
+    ExecutionStep,
+    Setting,
+)
 from apps.executions.services.documents import action_view
 from apps.executions.services.settings import asks_of, failure, shows
 from apps.telemetry.selectors import agents_of, removed_brokers
 from weir import actions as kinds
+from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.coordination.views import ActionView, Direction, ExecutionView, Protocol, StepView
 from weir.coordination.wire import Observed, Report, ReportPhase, observed_from_dict
 from weir.lifecycle.executions import ExecutionState
@@ -29,9 +35,14 @@ class Loaded:
     """Action -> broker -> what it said of the running attempt."""
     view: ExecutionView
 
+    def view_of(self, action: str) -> ActionView:
+        """Return the action as it was loaded."""
+        return next(a for step in self.view.steps for a in step.actions if a.id == action)
+
 
 def load(execution: Execution, now: datetime) -> Loaded:
-    """Read everything that bears on what follows; five queries."""
+    """Read everything that bears on what follows; five queries, and one more while a broker gets
+    its first list of publishers."""
     steps = list(ExecutionStep.objects.filter(execution=execution).order_by("index"))
     actions: dict[int, list[ExecutionAction]] = {step.pk: [] for step in steps}
     for row in ExecutionAction.objects.filter(step__execution=execution).order_by("index"):
@@ -40,6 +51,13 @@ def load(execution: Execution, now: datetime) -> Loaded:
         row["broker__name"]: row
         for row in agents_of(execution.system).values("broker__name", "lease_until", "observed")
     }
+    # Read once: what an agent observes may hold thousands of entries.
+    seen: dict[str, Observed] = {
+        name: observed_from_dict(row["observed"])
+        for name, row in agents.items()
+        if row["observed"] is not None
+    }
+    releasing = _releasing(execution, [row for rows in actions.values() for row in rows])
     reports = _reports(execution)
     names = {row.pk: str(row.public_id) for rows in actions.values() for row in rows}
     return Loaded(
@@ -64,7 +82,7 @@ def load(execution: Execution, now: datetime) -> Loaded:
                     direction=Direction(step.direction),
                     ended_at=_seconds(step.ended_at),
                     actions=tuple(
-                        _action(row, reports.get(row.pk, {}), names, agents)
+                        _action(row, reports.get(row.pk, {}), names, agents, seen, releasing)
                         for row in actions[step.pk]
                     ),
                 )
@@ -103,11 +121,38 @@ def _reports(execution: Execution) -> dict[int, dict[str, tuple[Report, ...]]]:
     return found
 
 
+def _releasing(execution: Execution, rows: Iterable[ExecutionAction]) -> dict[int, frozenset[str]]:
+    """Return, for each action that gives a broker its first list, the brokers with lists of the
+    flow.
+
+    All that these have let publishers send before has to pass the new one, too, before anybody
+    goes on there.
+    """
+    first = [
+        row
+        for row in rows
+        if row.kind == PUBLISHERS and row.state == ActionState.PREPARING and row.before is None
+    ]
+    if not first:
+        return {}
+    by_flow: dict[str, set[str]] = {}
+    lists = Setting.objects.filter(
+        Q(in_force__isnull=False) | Q(desired__isnull=False),
+        system=execution.system,
+        kind=PUBLISHERS,
+    )
+    for target in lists.values_list("target", flat=True):
+        by_flow.setdefault(target["flow"], set()).add(target["broker"])
+    return {row.pk: frozenset(by_flow.get(row.target["flow"], ())) for row in first}
+
+
 def _action(
     row: ExecutionAction,
     reports: Mapping[str, tuple[Report, ...]],
     names: Mapping[int, str],
-    agents: Mapping[str, Mapping[str, Any]],
+    agents: Collection[str],
+    seen: Mapping[str, Observed],
+    releasing: Mapping[int, frozenset[str]],
 ) -> ActionView:
     view = action_view(row)
     awaited: frozenset[str] = frozenset()
@@ -119,26 +164,21 @@ def _action(
             for broker in kinds.brokers(row.action)
             if broker in agents or asks_of(row.action, wanted, broker)
         )
-    observations = {broker: _seen(row, agents[broker]) for broker in awaited if broker in agents}
+        awaited |= releasing.get(row.pk, frozenset()) & set(agents)
+    # What an agent saw by an older document proves nothing, whenever it arrives: meanwhile it may
+    # have been told otherwise. Of several observations the row holds the newest (`agent_report`).
+    observations = {
+        broker: seen[broker]
+        for broker in awaited & seen.keys()
+        if row.asked_number is not None and seen[broker].number >= row.asked_number
+    }
     return replace(
         view,
         awaited=awaited,
         confirmed_by=frozenset(
-            b for b, o in observations.items() if o and shows(o, row.action, wanted, b)
+            b for b, o in observations.items() if shows(o, row.action, wanted, b)
         ),
-        failures={b: why for b, o in observations.items() if o and (why := failure(o, row.action))},
+        failures={b: why for b, o in observations.items() if (why := failure(o, row.action))},
         reports=reports,
         inverts=None if row.inverts_id is None else names[row.inverts_id],
     )
-
-
-def _seen(row: ExecutionAction, agent: Mapping[str, Any]) -> Observed | None:
-    """Return what the agent has seen in force since the action was asked for; None while nothing.
-
-    What it saw by an older document proves nothing, whenever it arrives: meanwhile it may have
-    been told otherwise. Of several observations the row holds the newest (`agent_report`).
-    """
-    if agent["observed"] is None or row.asked_number is None:
-        return None
-    observed: Observed = observed_from_dict(agent["observed"])
-    return None if observed.number < row.asked_number else observed

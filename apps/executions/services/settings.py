@@ -14,9 +14,12 @@ from apps.executions.models import ExecutionAction, Setting
 from apps.executions.services.documents import bucket_of, revision_bump
 from apps.systems.models import System
 from weir.actions import SettingKey, setting_key
+from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.actions.carry_flow import NOWHERE
-from weir.coordination.wire import Observed
+from weir.coordination.wire import Observed, publishers_digest
 from weir.model.plan import Action, Value
+
+NOBODY: Value = {"publishers": []}
 
 
 class Settings:
@@ -55,6 +58,14 @@ class Settings:
         """Ask for what was in force before."""
         row = self._row(action)
         row.desired = row.in_force
+
+    def doubt(self, action: Action) -> None:
+        """Count publishers that were asked for as let in, after what was asked for was given up and
+        the agent did not confirm that: no other broker lets them in until it has released them."""
+        row = self._row(action)
+        if action.kind == PUBLISHERS and action.after is not None:
+            names = {*action.after["publishers"], *(row.in_force or NOBODY)["publishers"]}
+            row.in_force = {"publishers": sorted(names)}
 
     def save(self) -> None:
         """Write what changed in one statement."""
@@ -139,6 +150,15 @@ def shows(observed: Observed, action: Action, value: Value | None, broker: str) 
                 # A flow's source without a part is closed as long as others have one.
                 return part is None or part.rate_per_s == 0
             return part == bucket_of(value)
+        case "assign_publishers":
+            digest = observed.publishers.get(target["flow"])
+            if broker != target["broker"]:
+                # It waits for a new place of its publishers: all that those it has released had
+                # sent has passed there, too.
+                return digest is not None
+            if value is None:
+                return digest in (None, publishers_digest(()))
+            return digest == publishers_digest(value["publishers"])
         case "serve_class":
             if observed.served is None:
                 return False

@@ -232,7 +232,15 @@ class PlacementMoveSerializer(serializers.ModelSerializer[Move]):
 
     class Meta:
         model = Move
-        fields = ["publisher", "group", "rate_per_s", "from_broker", "to_broker"]
+        fields = [
+            "publisher",
+            "group",
+            "rate_per_s",
+            "from_broker",
+            "to_broker",
+            "must_move",
+            "p99_without_s",
+        ]
         read_only_fields = fields
 
 

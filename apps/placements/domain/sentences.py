@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apps.common.formatting import counted, figure
+from weir.actions.assign_publishers import MOST_PUBLISHERS
 from weir.actions.set_bucket import COUNT
-from weir.placement.handover import Part
+from weir.placement.handover import NOBODY, Names, Part
 
 LISTED = 3
 """The number of names that a sentence lists before it counts the others."""
@@ -120,48 +121,104 @@ def plan_effect(flow: str, broker: str, before: Part | None, after: Part | None)
     return f"What exceeds the new part at {broker} waits there."
 
 
+def list_effect(flow: str, broker: str, before: Names | None, after: Names | None) -> str:
+    """Return what a broker's new list of publishers does, in a sentence."""
+    if after is None:
+        return f"{broker} is no place for publishers of {flow} any more."
+    gone, come = (before or NOBODY) - after, after - (before or NOBODY)
+    if before is None:
+        others = f"Publishers of {flow} that do not stay at {broker} leave it"
+        if not after:
+            others = f"No publisher sends {flow} to {broker} meanwhile"
+        return f"{others}; all that was sent before passes first."
+    if gone and not come:
+        who = counted(len(gone), "publisher leaves", "publishers leave")
+        return f"{who} {broker}; the step ends once all that was sent there has passed."
+    return f"{counted(len(come), 'publisher goes', 'publishers go')} on at {broker}."
+
+
 def plan_reasons(
     *,
     flow: str,
     outcome: Mapping[str, Any],
     moves: Mapping[str, int],
     mode: str,
+    assigned: bool,
+    closes: bool,
+    opens: bool,
     closing: Sequence[str],
     reliable: bool,
 ) -> tuple[str, ...]:
-    """Return what a reviewer has to know: why these parts, who connects elsewhere, what may wait.
+    """Return what a reviewer has to know: why these parts, who moves and how, what may wait.
 
-    `moves`: broker -> publishers that have to connect to it anew. `closing`: brokers at which the
-    flow enters no more.
+    `moves`: broker -> publishers that go there. `assigned`: brokers get lists of publishers;
+    `closes`: for the first time; `opens`: such lists end. `closing`: brokers at which the flow
+    enters no more.
     """
     sentences = [_why_parts(flow, outcome)]
-    if moves:
-        where = ", ".join(f"{count:,} to {broker}" for broker, count in moves.items())
-        total = sum(moves.values())
+    where = ", ".join(f"{count:,} to {broker}" for broker, count in moves.items())
+    total = sum(moves.values())
+    if assigned and moves:
+        them = "it" if total == 1 else "they"
         sentences.append(
-            f"{counted(total, 'publisher has', 'publishers have')} to connect elsewhere: {where}. "
-            "Their names are on the page of the placement; until they do, what exceeds the part of "
-            "their former broker waits there."
+            f"{counted(total, 'publisher moves', 'publishers move')}: {where}. Today's brokers "
+            f"release {'it' if total == 1 else 'them'} first; all that {them} sent passes every "
+            f"broker of {flow}, then parts change, then {them} "
+            f"{'is' if total == 1 else 'are'} let in elsewhere. Until then {them} "
+            f"{'waits' if total == 1 else 'wait'}."
+        )
+    elif assigned:
+        sentences.append("Every publisher keeps its broker.")
+    if closes:
+        sentences.append(
+            f"From the first step on brokers let in the publishers of {flow} that the model names, "
+            "each at one broker and known by the name of its connection, and nobody else. Rights "
+            "are of the login, so all publishers of these brokers connect anew once, those of "
+            "other topics too."
         )
     if mode == COUNT:
+        if moves:
+            sentences.append(
+                f"Nobody is moved by counting: {counted(total, 'publisher', 'publishers')} would "
+                f"go elsewhere, {where}."
+            )
         sentences.append(
             "Nothing is held: each broker counts what its part would hold and how long, on the "
             "page of the placement. Plan it again to enforce it."
         )
-    elif not reliable:
+    elif not assigned:
+        sentences.append(
+            f"Some broker would get more than {MOST_PUBLISHERS:,} publishers, too many to assign "
+            "by name: the plan sets parts alone, and any publisher may send to any of these "
+            "brokers."
+        )
+        if opens:
+            sentences.append(f"The lists of publishers of {flow} that are in force end with it.")
+        if moves:
+            sentences.append(
+                f"{counted(total, 'publisher has', 'publishers have')} to connect elsewhere: "
+                f"{where}. Their names are on the page of the placement; until they do, what "
+                "exceeds the part of their former broker waits there."
+            )
+    if mode != COUNT and not reliable:
         sentences.append(
             f"{flow} is best effort: what waits for its part beyond a short queue is shed, and "
             "counted as such."
         )
     if closing:
-        refused = f"{flow} enters at {named(closing)} no more"
-        sentences.append(
-            f"{refused}: reliable messages that were acknowledged there and not handed on wait "
-            "there. Let its publishers leave and let it drain first."
-            if reliable
-            else f"{refused}: what waits there is lost."
-        )
+        sentences.append(_closing(f"{flow} enters at {named(closing)} no more", assigned, reliable))
     return tuple(sentences)
+
+
+def _closing(closes: str, assigned: bool, reliable: bool) -> str:
+    if assigned:
+        return f"{closes}, once all that its publishers had sent there has passed."
+    if reliable:
+        return (
+            f"{closes}: reliable messages that were acknowledged there and not handed on wait "
+            "there. Let its publishers leave and let it drain first."
+        )
+    return f"{closes}: what waits there is lost."
 
 
 def _why_parts(flow: str, outcome: Mapping[str, Any]) -> str:

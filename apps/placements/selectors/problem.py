@@ -1,27 +1,32 @@
 """Read the placement problem of a topic from the catalogue, with what other topics send.
 
 Publishers without a rate send nothing: they take no part and keep their broker. A broker without a
-publish rate takes no part either: whoever is there today counts as placed nowhere.
+publish rate takes no part either: whoever is there today counts as placed nowhere. Where lists of
+publishers are in force they say who is where, and not the catalogue.
 """
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
-from django.db.models import F, FloatField, Func, Min, Sum
+from django.db.models import DecimalField, F, Func, Min, Sum
 
 from apps.catalog.models import Publisher, Quantity, Slo, Topic
 from apps.common.errors import ApplicationError, FieldError
+from apps.executions.models import Setting
 from apps.placements.domain.sentences import named
 from apps.systems.models import System
 from apps.topology.models import Broker
+from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.codec.placement import placement_from_dict
 from weir.errors import InvalidProblem
 from weir.model.placement import PlacementProblem
 
 CODE = "nothing_to_place"
 MOST_ERRORS = 20
+DECIMAL = DecimalField(max_digits=1000, decimal_places=400)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,7 @@ def placement_problem(
     """
     topic = _now(system, topic)
     contract = _contract(topic)
+    lists = _lists(system)
     senders = _senders(topic)
     brokers = _brokers(system)
     rates = {
@@ -59,7 +65,7 @@ def placement_problem(
         )
     drained = _drained({broker.pk for broker in drained_brokers}, brokers)
     _check_pins(senders, rates, drained)
-    allocated = _allocated(system, topic)
+    allocated = _allocated(system, topic, lists)
     plain = {
         "topic": {
             "id": topic.name,
@@ -81,7 +87,7 @@ def placement_problem(
             for sender in senders
         ],
         "pins": {sender.name: sender.broker for sender in senders if sender.pinned},
-        "previous": {sender.name: sender.broker for sender in senders if sender.broker},
+        "previous": _today(senders, lists.get(topic.name, {})),
     }
     try:
         return placement_from_dict(plain)
@@ -129,6 +135,26 @@ def _contract(topic: Topic) -> dict[str, Any]:
             f"Give {topic} a burst of at least 1 message, not {bucket:g}: no message ever passes.",
         )
     return {"token_rate": rate, "bucket": bucket, "batch": topic.batch}
+
+
+def _lists(system: System) -> dict[str, dict[str, str]]:
+    """Return, for each topic whose publishers have a broker each by lists in force, publisher ->
+    broker."""
+    lists: dict[str, dict[str, str]] = {}
+    rows = Setting.objects.filter(system=system, kind=PUBLISHERS, in_force__isnull=False)
+    for target, value in rows.order_by("-target_key").values_list("target", "in_force"):
+        at = lists.setdefault(target["flow"], {})
+        at.update(dict.fromkeys(value["publishers"], target["broker"]))
+    return lists
+
+
+def _today(senders: Iterable[Sender], listed: Mapping[str, str]) -> dict[str, str]:
+    """Return the broker of each sender that has one: the one whose list in force names it, where
+    the topic has lists."""
+    places = (
+        (sender.name, listed.get(sender.name) if listed else sender.broker) for sender in senders
+    )
+    return {name: broker for name, broker in places if broker}
 
 
 def _senders(topic: Topic) -> list[Sender]:
@@ -193,20 +219,29 @@ def _check_pins(
         )
 
 
-def _allocated(system: System, topic: Topic) -> dict[str, float]:
-    """Return what publishers of other topics send at each broker.
+def _allocated(
+    system: System, topic: Topic, lists: Mapping[str, Mapping[str, str]]
+) -> dict[str, float]:
+    """Return what publishers of other topics send at each broker, where lists in force or else the
+    catalogue have them.
 
     Added up as decimal numbers: a sum of floats would depend on the order of the rows.
     """
-    exact = Func(F("rate_per_s"), template="(%(expressions)s)::numeric", output_field=FloatField())
-    rows = (
-        Publisher.objects.filter(system=system, broker__publish_rate_max_per_s__isnull=False)
-        .exclude(topic=topic)
-        .order_by()
+    others = Publisher.objects.filter(system=system).exclude(topic=topic).order_by()
+    exact = Func(F("rate_per_s"), template="(%(expressions)s)::numeric", output_field=DECIMAL)
+    sums = (
+        others.exclude(topic__name__in=lists)
+        .filter(broker__publish_rate_max_per_s__isnull=False)
         .values_list("broker__name")
         .annotate(rate=Sum(exact))
     )
-    return {name: float(rate) for name, rate in rows}
+    rates: dict[str, Decimal] = dict(sums)
+    listed = others.filter(topic__name__in=lists, rate_per_s__gt=0)
+    for name, flow, rate in listed.values_list("name", "topic__name", exact).iterator():
+        broker = lists[flow].get(name)
+        if broker is not None:
+            rates[broker] = rates.get(broker, Decimal(0)) + rate
+    return {name: float(rate) for name, rate in rates.items()}
 
 
 def _target(topic: Topic) -> float | None:

@@ -1,5 +1,8 @@
-"""Make a plan of a placement: each broker's part of the topic's bucket, what shrinks first."""
+"""Make a plan of a placement: each broker's part of the topic's bucket and its publishers, what
+shrinks first."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
@@ -7,18 +10,25 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.common.errors import Conflict
 from apps.executions.selectors import in_force
-from apps.placements.domain.sentences import plan_effect, plan_reasons
+from apps.placements.domain.sentences import list_effect, plan_effect, plan_reasons
 from apps.placements.models import Placement
+from apps.placements.selectors.lists import (
+    lists_in_force,
+    lists_of_catalogue,
+    lists_of_placement,
+)
 from apps.placements.selectors.parts import parts_in_force
 from apps.plans.models import Plan
 from apps.plans.services import plan_create
 from apps.systems.models import System
-from weir.actions import target_key
+from weir.actions import SettingKey, target_key
+from weir.actions.assign_publishers import KIND as PUBLISHERS
+from weir.actions.assign_publishers import MOST_PUBLISHERS
 from weir.actions.set_bucket import COUNT, ENFORCE
 from weir.actions.set_bucket import KIND as BUCKET
 from weir.model.plan import Action, Promise, Source, Step, Value
 from weir.model.plan import Plan as Document
-from weir.placement.handover import Part, part_steps
+from weir.placement.handover import HandoverStep, Names, Part, handover_steps, part_steps
 
 KIND = "placement"
 FLOW = "carry_flow"
@@ -34,8 +44,8 @@ def placement_plan(
     title: str = "",
     answerable: User | None = None,
 ) -> Plan:
-    """Make a draft of the plan after which brokers enforce the placement's parts of the bucket, or
-    only count (`mode`) what those would hold.
+    """Make a draft of the plan after which brokers enforce the placement's parts of the bucket and
+    let in its publishers, or only count (`mode`) what the parts would hold.
 
     Raises Conflict: `plan_is_stale` (the model moved), `not_carried` (agents do not know the
     topic), `enforced_already` (counting would lift parts in force), `nothing_to_change`, and what
@@ -73,11 +83,24 @@ def placement_plan(
         for share in placement.outcome["shares"]
         if share["publishers"]
     }
-    steps = part_steps(before, after, source=carried["broker"])
+    enters = _open(before, carried)
+    lists = _lists(placement, settings, enters) if mode == ENFORCE else Assigned()
+    if mode == ENFORCE:
+        steps = handover_steps(
+            (before, after),
+            (lists.before, lists.after),
+            staying=lists.present,
+            source=carried["broker"],
+        )
+    else:
+        steps = [
+            HandoverStep(parts=changes)
+            for changes in part_steps(before, after, source=carried["broker"])
+        ]
     if not steps:
         raise Conflict(
             "nothing_to_change",
-            f"The parts of {placement} are in force already; there is nothing to change.",
+            f"What {placement} asks for is in force already; there is nothing to change.",
         )
     document = Document(
         kind=KIND,
@@ -89,33 +112,84 @@ def placement_plan(
         why=plan_reasons(
             flow=flow,
             outcome=placement.outcome,
-            moves=_moves(placement),
+            moves=lists.moves if lists.after else _moves(placement),
             mode=mode,
-            closing=[]
-            if mode == COUNT
-            else [broker for broker in _open(before, carried) if broker not in after],
+            assigned=bool(lists.after),
+            closes=bool(lists.after and not lists.before),
+            opens=bool(lists.before and not lists.after),
+            closing=[] if mode == COUNT else [broker for broker in enters if broker not in after],
             reliable=carried["delivery"] == "reliable",
         ),
-        steps=tuple(
-            Step(
-                actions=tuple(
-                    Action(
-                        kind=BUCKET,
-                        target={"flow": flow, "broker": broker},
-                        before=_value(now),
-                        after=_value(then),
-                        effect=plan_effect(flow, broker, now, then),
-                    )
-                    for broker, (now, then) in changes.items()
-                )
-            )
-            for changes in steps
-        ),
+        steps=tuple(Step(actions=tuple(_actions(flow, step))) for step in steps),
         promise=_promise(placement, mode),
     )
     return plan_create(
         system=system, actor=actor, document=document, run=placement.run, answerable=answerable
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assigned:
+    """Publishers by the broker that lets them in; without lists after, a plan sets parts alone."""
+
+    before: Mapping[str, Names] = field(default_factory=dict)
+    after: Mapping[str, Names] = field(default_factory=dict)
+    present: Mapping[str, Names] = field(default_factory=dict)
+    """Who publishes where today, by lists or else by the catalogue."""
+
+    @property
+    def moves(self) -> dict[str, int]:
+        """Return how many publishers each broker lets in that are not there today."""
+        here: Names = frozenset()
+        counts = {b: len(names - self.present.get(b, here)) for b, names in self.after.items()}
+        return {broker: count for broker, count in sorted(counts.items()) if count}
+
+
+def _lists(
+    placement: Placement, settings: Mapping[SettingKey, Value], enters: list[str]
+) -> Assigned:
+    before = lists_in_force(placement.topic_name, settings)
+    catalogue = lists_of_catalogue(placement)
+    after = lists_of_placement(placement, before or catalogue)
+    if before:
+        present = before
+    elif len(enters) == 1:
+        # Whatever the catalogue says, there is no other place where anybody could publish.
+        present = {enters[0]: frozenset[str]().union(*after.values())}
+    else:
+        present = {broker: catalogue[broker] for broker in enters if broker in catalogue}
+    if any(len(names) > MOST_PUBLISHERS for names in after.values()):
+        after = {}
+    return Assigned(before=before, after=after, present=present)
+
+
+def _actions(flow: str, step: HandoverStep) -> list[Action]:
+    return [
+        *(
+            Action(
+                kind=PUBLISHERS,
+                target={"flow": flow, "broker": broker},
+                before=_names(now),
+                after=_names(then),
+                effect=list_effect(flow, broker, now, then),
+            )
+            for broker, (now, then) in step.lists.items()
+        ),
+        *(
+            Action(
+                kind=BUCKET,
+                target={"flow": flow, "broker": broker},
+                before=_value(before),
+                after=_value(after),
+                effect=plan_effect(flow, broker, before, after),
+            )
+            for broker, (before, after) in step.parts.items()
+        ),
+    ]
+
+
+def _names(publishers: Names | None) -> dict[str, Any] | None:
+    return None if publishers is None else {"publishers": sorted(publishers)}
 
 
 def _open(before: dict[str, Part], carried: Value) -> list[str]:

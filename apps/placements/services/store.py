@@ -12,6 +12,8 @@ from apps.runs.models import Run
 from apps.runs.selectors import run_note
 from apps.runs.services.computations import next_number
 from weir.model.placement import NOWHERE, PlacementProblem
+from weir.model.placement import Placement as Answer
+from weir.placement.moves import price_of_moves
 
 BATCH = 2000
 
@@ -95,15 +97,18 @@ def _moves(
 ) -> list[Move]:
     publishers = problem.publishers
     brokers = [broker.broker for broker in problem.brokers]
+    must_move, p99_without_s = _prices(problem, placement.method, assignments)
     rows = zip(
         publishers.names,
         publishers.rates_per_s.tolist(),
         publishers.groups.tolist(),
         publishers.today.tolist(),
+        must_move,
+        p99_without_s,
         strict=True,
     )
     moves = []
-    for name, rate, group, today in rows:
+    for name, rate, group, today, must, price in rows:
         former = "" if today == NOWHERE else brokers[today]
         if assignments[name] != former:
             moves.append(
@@ -114,6 +119,24 @@ def _moves(
                     rate_per_s=rate,
                     from_broker=former,
                     to_broker=assignments[name],
+                    must_move=must,
+                    p99_without_s=price,
                 )
             )
     return moves
+
+
+def _prices(
+    problem: PlacementProblem, method: str, assignments: Mapping[str, str]
+) -> tuple[list[bool], list[float | None]]:
+    """Return, for each publisher, whether it must move and the percentile if it stayed; what does
+    not move, or has no broker today, has no price."""
+    at = {broker.broker: index for index, broker in enumerate(problem.brokers)}
+    names = problem.publishers.names
+    places = np.array([at[assignments[name]] for name in names], dtype=np.int64)
+    must_move = (problem.publishers.today == NOWHERE).tolist()
+    p99_without_s: list[float | None] = [None] * len(names)
+    for price in price_of_moves(problem, Answer(method=method, broker_of=places)).moves:
+        for index in price.publishers.tolist():
+            must_move[index], p99_without_s[index] = price.must_move, price.p99_without_s
+    return must_move, p99_without_s

@@ -92,6 +92,18 @@ class PlanSerializer(serializers.Serializer[Any]):
     allowed_commands = command_list(PLAN_COMMANDS)
 
 
+class PublishersChangedSerializer(serializers.Serializer[dict[str, Any]]):
+    """Say how many publishers a broker releases and lets in, and name the first of them."""
+
+    released = serializers.IntegerField()
+    released_names = serializers.ListField(child=serializers.CharField())
+    let_in = serializers.IntegerField()
+    let_in_names = serializers.ListField(child=serializers.CharField())
+    is_first = serializers.BooleanField(
+        help_text="The broker has had no list: until now it let every publisher in."
+    )
+
+
 class PlanActionSerializer(serializers.Serializer[dict[str, Any]]):
     """Describe one action: what it changes, from what to what."""
 
@@ -104,6 +116,9 @@ class PlanActionSerializer(serializers.Serializer[dict[str, Any]]):
     before = serializers.DictField(child=SettingMemberField(), allow_null=True)
     after = serializers.DictField(child=SettingMemberField(), allow_null=True)
     effect = serializers.CharField()
+    publishers = PublishersChangedSerializer(
+        allow_null=True, help_text="Of lists of publishers; the exported plan has all names."
+    )
 
 
 class PlanStepSerializer(serializers.Serializer[dict[str, Any]]):

@@ -5,18 +5,23 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from apps.common.formatting import counted
+from apps.executions.selectors import value_shown
 from apps.executions.selectors.modelled import STRUCTURE
 from apps.plans.selectors.model_state import structure_words
 from weir import actions
 from weir.actions import SettingKey
+from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.actions.set_bucket import COUNT, ENFORCE
 from weir.actions.set_bucket import KIND as BUCKET
-from weir.model.plan import Action
+from weir.model.plan import Action, Value
 from weir.model.plan import Plan as Document
 
 UNITS = {"rate_per_s": "msg/s", "burst": "msg", "size": "msg", "limit": "consumers"}
 MEASURED_UNITS = ("msg/s", "consumers")
 LINK = "link"
+NAMES_SHOWN = 50
+"""The names of publishers that a page shows of one change; the exported plan has all."""
 MODES = {ENFORCE: "enforced", COUNT: "only counted"}
 
 Subject = tuple[str, str, str]
@@ -57,15 +62,33 @@ def step_rows(document: Document) -> list[dict[str, Any]]:
                     "undo_title": actions.undo_title(action),
                     "brokers": list(actions.brokers(action)),
                     "target": dict(action.target),
-                    "before": None if action.before is None else dict(action.before),
-                    "after": None if action.after is None else dict(action.after),
+                    "before": value_shown(action.before),
+                    "after": value_shown(action.after),
                     "effect": action.effect,
+                    "publishers": publishers_changed(action),
                 }
                 for a, action in enumerate(step.actions)
             ],
         }
         for s, step in enumerate(document.steps)
     ]
+
+
+def publishers_changed(action: Action) -> dict[str, Any] | None:
+    """Return how many publishers a changed list releases and lets in, and the first of their names;
+    None for other actions, and where a list ends."""
+    if action.kind != PUBLISHERS or action.after is None:
+        return None
+    before = set(() if action.before is None else action.before["publishers"])
+    after = set(action.after["publishers"])
+    released, let_in = sorted(before - after), sorted(after - before)
+    return {
+        "released": len(released),
+        "released_names": released[:NAMES_SHOWN],
+        "let_in": len(let_in),
+        "let_in_names": let_in[:NAMES_SHOWN],
+        "is_first": action.before is None,
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +195,8 @@ def _changes(action: Action, step: int) -> list[Change]:
         return [_structural(action, step)]
     if action.kind == BUCKET:
         return _part(action, step)
+    if action.kind == PUBLISHERS:
+        return [_list(action, step)]
     before, after = action.before or {}, action.after or {}
     label = _label(action.target, actions.title(action))
     return [
@@ -203,6 +228,26 @@ def _structural(action: Action, step: int) -> Change:
         was=structure_words(action.kind, action.before),
         becomes=structure_words(action.kind, action.after),
     )
+
+
+def _list(action: Action, step: int) -> Change:
+    """Return a change of a list of publishers as how many it names; the titles of actions say how
+    many come and go."""
+    return Change(
+        kind=action.kind,
+        label=_label(action.target, actions.title(action)),
+        unit="",
+        before=None,
+        after=None,
+        step=step,
+        reason=action.effect,
+        was=_publishers(action.before),
+        becomes=_publishers(action.after),
+    )
+
+
+def _publishers(value: Value | None) -> str:
+    return "no list" if value is None else counted(len(value["publishers"]), "publisher")
 
 
 def _part(action: Action, step: int) -> list[Change]:

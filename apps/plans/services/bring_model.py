@@ -2,11 +2,11 @@
 
 Rates and limits in force stay with what they limit. A flow whose ingress moves is limited at the
 new one as at the old one, a class that moves keeps its limit, and what limits nothing any more is
-lifted. Parts of a token bucket end with the topic, or when it has no token bucket any more. New
-values are an allocation's or a placement's to propose.
+lifted. Parts of a token bucket and lists of publishers end with the topic, or when it has no token
+bucket any more. New values are an allocation's or a placement's to propose.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from django.db import transaction
 
@@ -21,13 +21,15 @@ from apps.plans.models import Plan
 from apps.plans.services.create import LENGTHS, plan_create
 from apps.systems.models import System
 from weir.actions import SettingKey, target_key, target_of
+from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.actions.set_bucket import ENFORCE
 from weir.actions.set_bucket import KIND as BUCKET
-from weir.model.plan import Action, Source, Value
+from weir.model.plan import Action, Source, Step, Value
 from weir.model.plan import Plan as Document
 
 KIND = "model"
 RATE, LIMIT = "set_flow_rate", "set_population"
+NOBODY: Value = {"publishers": []}
 
 
 @transaction.atomic
@@ -39,7 +41,13 @@ def plan_of_model(*, system: System, actor: User | None, title: str = "") -> Pla
     locked = System.objects.select_for_update().get(pk=system.pk)
     asked, settings = asked_by_model(locked), in_force(locked).settings
     found = difference(asked, settings)
-    ended = ended_parts(locked, settings)
+    split = set(
+        Topic.objects.filter(system=locked, token_rate_per_s__isnull=False).values_list(
+            "name", flat=True
+        )
+    )
+    released, lifted = ended_lists(asked, settings, split)
+    ended = [*ended_parts(settings, split), *lifted]
     if not found and not ended:
         raise Conflict(
             "nothing_to_change",
@@ -59,7 +67,7 @@ def plan_of_model(*, system: System, actor: User | None, title: str = "") -> Pla
             *_about_parts(found, ended, settings),
             *_unlimited(asked, settings, moved),
         ),
-        steps=arranged(found, moved),
+        steps=(*([Step(actions=tuple(released))] if released else []), *arranged(found, moved)),
     )
     return plan_create(system=locked, actor=actor, document=document)
 
@@ -73,13 +81,9 @@ def _title(found: Difference, ended: list[Action]) -> str:
     return f"Bring the model into force: {', '.join(filter(None, texts))}"
 
 
-def ended_parts(system: System, settings: Mapping[SettingKey, Value]) -> list[Action]:
-    """Return what ends the parts of buckets that the model has no longer."""
-    targets = {key: target_of(key) for key in sorted(settings) if key[0] == BUCKET}
-    if not targets:
-        return []
-    split = Topic.objects.filter(system=system, token_rate_per_s__isnull=False)
-    names = set(split.values_list("name", flat=True))
+def ended_parts(settings: Mapping[SettingKey, Value], split: Collection[str]) -> list[Action]:
+    """Return what ends the parts of buckets of topics that are not in `split`, those to which the
+    model gives a token bucket."""
     return [
         Action(
             kind=BUCKET,
@@ -88,16 +92,78 @@ def ended_parts(system: System, settings: Mapping[SettingKey, Value]) -> list[Ac
             after=None,
             effect=f"The model has no token bucket for {target['flow']} any more.",
         )
-        for key, target in targets.items()
-        if target["flow"] not in names
+        for key, target in _targets(BUCKET, settings)
+        if target["flow"] not in split
     ]
+
+
+def ended_lists(
+    asked: Mapping[SettingKey, Asked],
+    settings: Mapping[SettingKey, Value],
+    split: Collection[str],
+) -> tuple[list[Action], list[Action]]:
+    """Return what ends the lists of publishers of topics that are not in `split`: whom brokers
+    release first, and the lists that end last.
+
+    Before a topic enters at its source alone, those that publish elsewhere are released: what they
+    had sent passes the source, then parts end, then all are let in there. Of a topic that is gone
+    nothing is delivered, so its lists only end.
+    """
+    lists: dict[str, dict[str, Value]] = {}
+    for key, target in _targets(PUBLISHERS, settings):
+        if target["flow"] not in split:
+            lists.setdefault(target["flow"], {})[target["broker"]] = settings[key]
+    released, lifted = [], []
+    for flow, present in lists.items():
+        row = asked.get((FLOW, target_key({"flow": flow})))
+        now: dict[str, Value] = dict(present)
+        if row is not None:
+            source = row.value["broker"]
+            leaving = [b for b, value in present.items() if b != source and value["publishers"]]
+            # The source has to have a list to be one of those that a release waits for.
+            opened = [source] if leaving and source and source not in present else []
+            for broker in sorted({*leaving, *opened}):
+                now[broker] = NOBODY
+                effect = (
+                    f"Publishers of {flow} leave {broker}, and wait until all that they had sent "
+                    "has passed and the topic enters at its source."
+                    if broker in present
+                    else f"Publishers of {flow} wait until they are let in at {broker}."
+                )
+                released.append(_listing(flow, broker, present.get(broker), NOBODY, effect))
+        lifted += [
+            _listing(
+                flow,
+                broker,
+                value,
+                None,
+                f"Every publisher of {flow} may send to its source."
+                if row is not None
+                else f"{flow} is gone.",
+            )
+            for broker, value in sorted(now.items())
+        ]
+    return released, lifted
+
+
+def _listing(
+    flow: str, broker: str, before: Value | None, after: Value | None, effect: str
+) -> Action:
+    target = {"flow": flow, "broker": broker}
+    return Action(kind=PUBLISHERS, target=target, before=before, after=after, effect=effect)
+
+
+def _targets(
+    kind: str, settings: Mapping[SettingKey, Value]
+) -> list[tuple[SettingKey, dict[str, str]]]:
+    return [(key, target_of(key)) for key in sorted(settings) if key[0] == kind]
 
 
 def _about_parts(
     found: Difference, ended: list[Action], settings: Mapping[SettingKey, Value]
 ) -> list[str]:
     """Say of which flows the parts end, and which enter by their parts whatever their source."""
-    ending = {action.target["flow"] for action in ended}
+    ending = {action.target["flow"] for action in ended if action.kind == BUCKET}
     enforced = {
         target_of(key)["flow"]
         for key, value in settings.items()
@@ -108,6 +174,12 @@ def _about_parts(
         sentences.append(
             f"The bucket of {listed(tuple(sorted(ending)))} is split no longer: it enters at its "
             "source alone, and publishers elsewhere are refused."
+        )
+    if opening := {a.target["flow"] for a in ended if a.kind == PUBLISHERS}:
+        sentences.append(
+            f"Publishers of {listed(tuple(sorted(opening)))} are assigned to brokers no longer: "
+            "those elsewhere are released before its parts end, and every publisher is let in "
+            "where it enters."
         )
     moving = {action.target["flow"] for action in found.flows if action.after is not None}
     if staying := sorted((moving & enforced) - ending):

@@ -14,6 +14,7 @@ from weir.lifecycle.executions import ACTIVE
 from weir.lifecycle.plans import PlanState
 
 KINDS = {
+    "assign_publishers": "publishers of {flow} are let in at {broker} by a list",
     "carry_flow": "{flow} is carried",
     "serve_class": "{class} is served at {broker}",
     "set_bucket": "{flow} has a part of its bucket at {broker}",
@@ -25,9 +26,12 @@ NEXT = {
     "this one.",
     "class": "Add a class with the new name, carry out its plan and move the clients; then delete "
     "this one.",
+    "publisher": "Add a publisher with the new name, place its topic, carry out that plan and move "
+    "the client; then delete this one.",
     "broker": "Revoke its agent, move its topics and classes, and carry out the plan of the model "
     "first.",
 }
+LISTED = "{flow} takes it at {broker}"
 UNDER_WAY = frozenset({PlanState.PENDING_REVIEW, PlanState.APPROVED, PlanState.EXECUTING})
 SHOWN = 3
 
@@ -44,7 +48,8 @@ def refuse_rename(row: Entity, name: str) -> None:
 def refuse_delete(row: Entity) -> None:
     """Raise Conflict `in_force` for a broker that has an agent or enforces something.
 
-    Topics and classes may go: what agents carry and serve of them ends with the next plan.
+    Topics, classes and publishers may go: what agents carry, serve and let in of them ends with the
+    next plan.
     """
     if row.enforced_as == "broker":
         what = _in_force(row)
@@ -66,6 +71,12 @@ def _in_force(row: Entity) -> str:
         tree = row.system.overlay_set.filter(in_force=True)
         if tree.filter(Q(edges__a=row.pk) | Q(edges__b=row.pk)).exists():
             sentences.append("the agents of its neighbours know it by this name")
+    if member == "publisher":
+        named = Q(in_force__publishers__contains=[name]) | Q(desired__publishers__contains=[name])
+        lists = row.system.settings.filter(named).order_by("id")
+        return ", ".join(
+            LISTED.format(**target) for target in lists.values_list("target", flat=True)
+        )
     for setting in row.system.settings.exclude(in_force=None, desired=None).order_by("kind", "id"):
         values = (setting.target, setting.in_force or {}, setting.desired or {})
         if any(value.get(member) == name for value in values):

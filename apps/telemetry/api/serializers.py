@@ -47,6 +47,11 @@ class ObservedSerializer(serializers.Serializer[dict[str, Any]]):
     buckets = serializers.DictField(
         child=BucketSerializer(), default=dict, help_text="By topic: parts of buckets in force."
     )
+    publishers = serializers.DictField(
+        child=serializers.CharField(),
+        default=dict,
+        help_text="By topic: digest of the publishers that are let in, once all others have left.",
+    )
     limits = serializers.DictField(child=serializers.IntegerField())
     admitted = serializers.DictField(child=serializers.IntegerField())
     waiting = serializers.DictField(child=serializers.IntegerField())

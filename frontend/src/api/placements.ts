@@ -15,12 +15,7 @@ export type SplitOption = Schemas["PlacementOption"];
 export type BrokerShare = Schemas["PlacementShare"];
 export type PublisherGroup = Schemas["PlacementGroup"];
 /** A publisher that moves, and the price of leaving it where it is. */
-export type Move = Schemas["PlacementMove"] & {
-  /** Its broker has no room for it: there is no placement in which it stays. */
-  readonly must_move: boolean;
-  /** What 1 % of the messages would wait longer than if it stayed, s; null: no bound, or it cannot. */
-  readonly p99_without_s: number | null;
-};
+export type Move = Schemas["PlacementMove"];
 /** What is left out stays as it was frozen. */
 export type WhatIf = Partial<Schemas["PlacementWhatIfRequest"]>;
 /** A broker's part of the topic's bucket that is in force, with what is measured. */
@@ -52,13 +47,13 @@ export const placementQuery = (id: string) =>
 export const movesQuery = (id: string, query: ListQuery) =>
   queryOptions({
     queryKey: keys.placements.moves(id, query),
-    queryFn: async ({ signal }): Promise<Page<Move>> =>
-      (await take(
+    queryFn: ({ signal }): Promise<Page<Move>> =>
+      take(
         client.GET("/api/v1/placements/{placement_id}/moves", {
           params: { path: { placement_id: id }, query },
           signal,
         }),
-      )) as Page<Move>,
+      ),
     ...FOREVER,
   });
 

@@ -6827,6 +6827,10 @@ export interface components {
             buckets?: {
                 [key: string]: components["schemas"]["Bucket"];
             };
+            /** @description By topic: digest of the publishers that are let in, once all others have left. */
+            publishers?: {
+                [key: string]: string;
+            };
             limits: {
                 [key: string]: number;
             };
@@ -8301,6 +8305,13 @@ export interface components {
             /** @description Null: it has no broker today, or one without a publish rate. */
             readonly from_broker: string | null;
             readonly to_broker: string;
+            /** @description It cannot stay: its broker is drained or full, a pin names another, or it has none. */
+            readonly must_move: boolean;
+            /**
+             * Format: double
+             * @description What 1 % of the messages would wait longer than if it stayed and all others moved, s; null: without bound, or it cannot stay.
+             */
+            readonly p99_without_s: number | null;
         };
         /** @description What this number of brokers would bring. */
         PlacementOption: {
@@ -8585,6 +8596,8 @@ export interface components {
                 [key: string]: number | string;
             } | null;
             effect: string;
+            /** @description Of lists of publishers; the exported plan has all names. */
+            publishers: components["schemas"]["PublishersChanged"] | null;
         };
         /** @description One decision and whether it still holds. */
         PlanApproval: {
@@ -9240,6 +9253,15 @@ export interface components {
             rate_per_s?: number;
             /** @description Whether it stays at its broker, whatever a placement finds. */
             pinned?: boolean;
+        };
+        /** @description Say how many publishers a broker releases and lets in, and name the first of them. */
+        PublishersChanged: {
+            released: number;
+            released_names: string[];
+            let_in: number;
+            let_in_names: string[];
+            /** @description The broker has had no list: until now it let every publisher in. */
+            is_first: boolean;
         };
         /**
          * @description - `overlay`: Carries messages, when it is in force.

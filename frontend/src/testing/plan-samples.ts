@@ -71,6 +71,7 @@ export const planDetail = (change: Partial<PlanDetail> = {}): PlanDetail => ({
           before: { limit: 500 },
           after: { limit: 300 },
           effect: "c1 costs 56.44 and brings 24.03.",
+          publishers: null,
         },
         {
           index: 1,
@@ -82,6 +83,7 @@ export const planDetail = (change: Partial<PlanDetail> = {}): PlanDetail => ({
           before: { rate_per_s: 120, burst: 12 },
           after: { rate_per_s: 80, burst: 8 },
           effect: "S1 is full.",
+          publishers: null,
         },
       ],
     },
@@ -98,6 +100,7 @@ export const planDetail = (change: Partial<PlanDetail> = {}): PlanDetail => ({
           before: null,
           after: { rate_per_s: 10, burst: 2 },
           effect: "",
+          publishers: null,
         },
       ],
     },

@@ -91,7 +91,7 @@ def path_of_refusal(read, plain) -> str | None:
 
 @given(
     members=st.dictionaries(
-        st.sampled_from(["buckets", "gates", "limits", "links", "version"]), ANYTHING
+        st.sampled_from(["buckets", "gates", "limits", "links", "publishers", "version"]), ANYTHING
     )
 )
 def test_what_is_taken_of_an_observation_can_be_stored(members):

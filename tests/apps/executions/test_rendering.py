@@ -78,6 +78,10 @@ some_facts = st.builds(
         st.sampled_from(BROKERS),
         st.just({"tides": wire.Bucket(rate_per_s=1.0, size=0.5)}),
     ),
+    publishers=st.dictionaries(
+        st.just("tides"),
+        st.dictionaries(st.sampled_from(BROKERS), st.frozensets(st.sampled_from(["p", "q"]))),
+    ),
     neighbours=st.dictionaries(st.sampled_from(BROKERS), st.frozensets(st.sampled_from(BROKERS))),
     orders=st.sampled_from([(), orders("a")]),
     number=st.integers(1, 3),

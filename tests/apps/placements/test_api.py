@@ -133,6 +133,8 @@ def test_moves_are_paged_filtered_and_searched(api, placement):
         "rate_per_s": 50.0,
         "from_broker": "b2",
         "to_broker": mine["to_broker"],
+        "must_move": True,
+        "p99_without_s": None,
     }
     (new,) = [row for row in rows if row["publisher"] == "s12"]
     assert new["from_broker"] is None

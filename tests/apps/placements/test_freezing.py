@@ -10,12 +10,14 @@ from django.test.utils import CaptureQueriesContext
 from apps.audit.models import AuditEntry
 from apps.catalog.models import Publisher, Slo, Topic
 from apps.common.errors import ApplicationError
+from apps.executions.models import Setting
 from apps.placements.services import placement_request
 from apps.runs.models import OPENED, Run
 from apps.runs.services.computations import run_again
 from apps.systems.services import entity_create
 from apps.topology.models import Broker
 from tests.factories.streets import Streets, make_streets, placed
+from weir.actions import target_key
 
 pytestmark = pytest.mark.django_db
 
@@ -47,6 +49,31 @@ def test_contract_is_that_of_the_topic_and_its_tightest_p99_target(streets):
         "batch": 1,
         "slo_p99_s": 0.05,
     }
+
+
+def listed(streets: Streets, flow: str, **lists: list[str]) -> None:
+    """Brokers let in these publishers, as lists in force say."""
+    for broker, names in lists.items():
+        target = {"flow": flow, "broker": broker}
+        Setting.objects.create(
+            system=streets.system,
+            kind="assign_publishers",
+            target=target,
+            target_key=target_key(target),
+            in_force={"publishers": names},
+            desired={"publishers": []},
+        )
+
+
+def test_publishers_are_where_lists_in_force_have_them(streets):
+    Publisher.objects.filter(system=streets.system, name="s01").update(pinned=True)
+    listed(streets, "sensors", b2=["s01", "s02"], b3=["s12"])
+    plain = frozen(streets)
+    assert plain["previous"] == {"s01": "b2", "s02": "b2", "s12": "b3"}
+    assert plain["pins"] == {"s01": "b1"}, "where it shall be, not where it is"
+    listed(streets, "other", b3=["o1"])
+    brokers = {row["id"]: row["allocated_rate"] for row in frozen(streets)["brokers"]}
+    assert brokers == {"b1": 0.0, "b2": 0.0, "b3": 300.0}
 
 
 def test_topic_without_a_p99_target_promises_nothing(streets):

@@ -10,6 +10,7 @@ from apps.catalog.models import Publisher, Topic
 from apps.executions.models import Setting
 from apps.executions.services.adopt_model import model_adopt
 from apps.placements.models import Placement
+from apps.placements.services import propose
 from apps.plans.models import Plan
 from apps.systems.services import entity_update
 from apps.telemetry.models import Sample
@@ -61,13 +62,28 @@ def changes(plan: Plan) -> list[dict[str, tuple[Any, Any]]]:
     return [
         {action.target["broker"]: (part(action.before), part(action.after)) for action in s.actions}
         for s in plan.content.steps
+        if all(action.kind == "set_bucket" for action in s.actions)
     ]
 
 
-def enforce(
-    streets: Streets, parts: dict[str, dict[str, Any]], *, kind: str = "set_bucket"
-) -> None:
-    """These parts of the bucket are in force."""
+def lists(plan: Plan) -> list[dict[str, tuple[Any, Any]]]:
+    """Publishers before and after, by broker, of the steps that change lists."""
+
+    def names(value: Any) -> Any:
+        return value and value["publishers"]
+
+    return [
+        {
+            action.target["broker"]: (names(action.before), names(action.after))
+            for action in s.actions
+        }
+        for s in plan.content.steps
+        if all(action.kind == "assign_publishers" for action in s.actions)
+    ]
+
+
+def enforce(streets: Streets, parts: dict[str, dict[str, Any]], kind: str = "set_bucket") -> None:
+    """These parts of the bucket, or lists of publishers, are in force."""
     for broker, value in parts.items():
         target = {"flow": streets.topic.name, "broker": broker}
         Setting.objects.update_or_create(
@@ -78,13 +94,26 @@ def enforce(
         )
 
 
-def values(plan: Plan) -> dict[str, dict[str, Any]]:
+def values(plan: Plan, kind: str = "set_bucket") -> dict[str, dict[str, Any]]:
     return {
         action.target["broker"]: dict(action.after)
         for step in plan.content.steps
         for action in step.actions
-        if action.after is not None
+        if action.kind == kind and action.after is not None
     }
+
+
+def carry_out(streets: Streets, plan: Plan) -> None:
+    """All that the plan leads to is in force."""
+    for kind in ("set_bucket", "assign_publishers"):
+        every = [a for step in plan.content.steps for a in step.actions if a.kind == kind]
+        end = {action.target["broker"]: action.after for action in every}
+        enforce(streets, {broker: value for broker, value in end.items() if value}, kind)
+        for broker, value in end.items():
+            if value is None:
+                Setting.objects.filter(
+                    system=streets.system, kind=kind, target__broker=broker
+                ).delete()
 
 
 def test_the_source_is_bounded_before_others_open(api, streets):
@@ -104,11 +133,69 @@ def test_the_source_is_bounded_before_others_open(api, streets):
     assert sum(part[1] for part in parts.values()) == pytest.approx(40.0)
 
 
-def test_who_has_to_connect_elsewhere_is_said(api, streets):
-    placement = place(streets)
-    text = " ".join(plan_of(api, placement).content.why)
-    assert f"{placement.moved} publishers have to connect elsewhere" in text
+def test_publishers_leave_before_parts_change_and_are_let_in_after(api, streets):
+    placement = place(streets, drained_brokers=[streets.brokers["b3"]])
+    plan = plan_of(api, placement)
+    kinds = [{action.kind for action in step.actions} for step in plan.content.steps]
+    assert kinds == [{"assign_publishers"}, {"set_bucket"}, {"set_bucket"}, {"assign_publishers"}]
+    first, last = lists(plan)
+    stay, go = first["b1"][1], last["b2"][1]
+    assert first == {"b1": (None, stay), "b2": (None, [])}
+    assert last["b2"] == ([], go)
+    assert last.keys() == {"b2"}, "who stays at b1 is in its list from the beginning"
+    assert sorted([*stay, *go]) == sorted([*(f"s{n:02}" for n in range(1, 13)), "silent"])
+    assert {"s01", "silent"} <= set(stay), "a pin, and one without a rate"
+    assert "s09" in go
+    assert plan.content.steps[0].actions[0].effect == (
+        "Publishers of sensors that do not stay at b1 leave it; all that was sent before passes "
+        "first."
+    )
+    assert plan.content.steps[3].actions[0].effect == f"{len(go)} publishers go on at b2."
+    text = " ".join(plan.content.why)
+    assert f"{len(go)} publishers move: {len(go)} to b2." in text
+    assert "known by the name of its connection, and nobody else." in text
+    assert "have to connect elsewhere" not in text
     assert "The bucket of sensors, 700 tokens/s and 40 tokens, is split over" in text
+
+
+def test_rows_count_publishers_and_name_none(api, streets):
+    answer = ask(api, place(streets, drained_brokers=[streets.brokers["b3"]])).json()
+    rows = [row for row in answer["changes"] if row["kind"] == "assign_publishers"]
+    stay, go = (
+        len(names["publishers"])
+        for names in values(Plan.objects.get(), "assign_publishers").values()
+    )
+    assert [(row["label"], row["was"], row["becomes"]) for row in rows] == [
+        ("sensors at b1", "no list", f"{stay} publishers"),
+        ("sensors at b2", "no list", "0 publishers"),
+        ("sensors at b2", "0 publishers", f"{go} publishers"),
+    ]
+    assert "s09" not in str(answer["steps"])
+    assert answer["steps"][3]["actions"][0]["after"] == {"publishers": go}
+
+
+def test_another_placement_releases_publishers_of_lists_in_force(api, streets):
+    carry_out(streets, plan_of(api, place(streets, drained_brokers=[streets.brokers["b3"]])))
+    Publisher.objects.filter(system=streets.system, topic=streets.topic).update(pinned=False)
+    placement = place(streets, drained_brokers=[streets.brokers["b1"]])
+    assert not placement.moves.exclude(from_broker="b1").exists(), "the lists say who is where"
+    plan = plan_of(api, placement)
+    first, last = lists(plan)
+    assert first["b1"][1] == []
+    assert last["b1"] == ([], None)
+    assert "moves" in " ".join(plan.content.why) or "move:" in " ".join(plan.content.why)
+    carry_out(streets, plan)
+    answer = ask(api, placement)
+    assert (answer.status_code, answer.json()["code"]) == (409, "nothing_to_change")
+
+
+def test_more_publishers_than_a_list_takes_get_parts_alone(api, streets, monkeypatch):
+    monkeypatch.setattr(propose, "MOST_PUBLISHERS", 3)
+    plan = plan_of(api, place(streets))
+    assert lists(plan) == []
+    text = " ".join(plan.content.why)
+    assert "the plan sets parts alone" in text
+    assert "have to connect elsewhere" in text
 
 
 def test_the_promise_is_the_percentile(api, streets):
@@ -123,10 +210,14 @@ def test_a_source_that_is_not_used_is_closed_first(api, streets):
     placement = place(streets)
     plan = plan_of(api, placement)
     assert changes(plan)[0] == {"b4": (None, (0.0, 0.0, "enforce"))}
-    assert plan.content.steps[0].actions[0].effect == (
+    assert lists(plan)[0]["b4"] == (None, [])
+    assert lists(plan)[-1]["b4"] == ([], None)
+    assert plan.content.steps[1].actions[0].effect == (
         "Nothing of sensors enters at b4 any more; its publishers are refused."
     )
-    assert "Let its publishers leave and let it drain first." in plan.content.why[-1]
+    assert plan.content.why[-1] == (
+        "sensors enters at b4 no more, once all that its publishers had sent there has passed."
+    )
 
 
 def test_counting_first_and_enforcing_then(api, streets):
@@ -136,6 +227,8 @@ def test_counting_first_and_enforcing_then(api, streets):
     (step,) = changes(counted)
     assert {row[1][2] for row in step.values()} == {"count"}
     assert counted.content.promise == ()
+    assert lists(counted) == []
+    assert "Nobody is moved by counting" in " ".join(counted.content.why)
     enforce(streets, values(counted))
     (step,) = changes(plan_of(api, placement))
     assert step.keys() == {"b1", "b2"}, "what is only counted bounds nothing"
@@ -150,7 +243,7 @@ def test_what_is_enforced_is_not_lifted_to_be_counted(api, streets):
 
 def test_what_is_in_force_already_makes_no_plan(api, streets):
     placement = place(streets)
-    enforce(streets, values(plan_of(api, placement)))
+    carry_out(streets, plan_of(api, placement))
     answer = ask(api, placement)
     assert (answer.status_code, answer.json()["code"]) == (409, "nothing_to_change")
 
@@ -271,8 +364,8 @@ def test_an_unused_source_stays_closed_however_often_it_is_planned(api, streets)
     placement = place(streets, drained_brokers=[streets.brokers["b1"]])
     plan = plan_of(api, placement)
     closed = {"rate_per_s": 0.0, "size": 0.0, "mode": "enforce"}
-    assert dict(plan.content.steps[0].actions[0].after) == closed
-    enforce(streets, values(plan))
+    assert dict(plan.content.steps[1].actions[0].after) == closed
+    carry_out(streets, plan)
     answer = ask(api, placement)
     assert (answer.status_code, answer.json()["code"]) == (409, "nothing_to_change")
 

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 
 from apps.catalog.models import Publisher, Topic
@@ -14,6 +15,8 @@ from apps.runs.services.computations import run_again, run_store
 from apps.topology.models import Broker
 from tests.factories.runs import claim
 from tests.factories.streets import Streets, kernel_answer, make_streets, place, placed
+from weir.codec.placement import placement_from_json
+from weir.placement._prediction import predicted
 
 pytestmark = pytest.mark.django_db
 
@@ -63,6 +66,33 @@ def test_moves_are_the_publishers_that_change_their_broker_or_get_one(streets):
             assert today is not None
             assert today.name == broker
     assert not Move.objects.filter(to_broker="b2").exists()
+
+
+def test_each_move_has_its_price(streets):
+    placement = place(streets, parameters={"stay": False})
+    problem = placement_from_json(bytes(placement.run.snapshot.payload))
+    assignments = result(placement.run)["assignments"]
+    names = [broker.broker for broker in problem.brokers]
+    moves = {move.publisher: move for move in placement.moves.all()}
+    priced = [move for move in moves.values() if not move.must_move]
+    assert priced
+    for move in priced:
+        places = np.array(
+            [
+                names.index(move.from_broker if name == move.publisher else assignments[name])
+                for name in problem.publishers.names
+            ]
+        )
+        stays = predicted(problem, places, method="srtm")
+        assert move.p99_without_s == pytest.approx(stays.p99_s, rel=1e-6)
+    # Nobody can stay nowhere.
+    assert (moves["s12"].must_move, moves["s12"].p99_without_s) == (True, None)
+
+
+def test_whoever_is_drained_must_move(streets):
+    placement = place(streets, drained_brokers=[streets.brokers["b2"]])
+    drained = placement.moves.filter(from_broker="b2")
+    assert set(drained.values_list("must_move", "p99_without_s")) == {(True, None)}
 
 
 def test_group_of_a_move_is_its_correlation_key(streets):

@@ -333,6 +333,50 @@ def test_parts_of_a_bucket_end_when_the_topic_has_none(harbour, agents, ines, jo
     assert [told(harbour, name).flows["tides"].ingress for name in "ab"] == [True, False]
 
 
+def listed(at: str, *publishers: str) -> Action:
+    return Action(
+        kind="assign_publishers",
+        target={"flow": "tides", "broker": at},
+        after={"publishers": list(publishers)},
+    )
+
+
+def test_publishers_elsewhere_are_released_before_the_parts_end(harbour, agents, ines, jon, olga):
+    split_over_b(harbour, agents, ines, jon, olga)
+    plan = make_plan(harbour.system, ines, [listed("b", "p", "q")])
+    carried_out(harbour, agents, approved(plan, ines, jon), olga)
+    edit(harbour.topic, token_rate_per_s=None, token_bucket=None)
+    plan = bring(harbour, agents, ines, jon, olga)
+    assert titles(plan) == [
+        [
+            "Let no publisher of tides in at a",
+            "Release all 2 publishers of tides from b",
+        ],
+        ["End the part of the bucket of tides at b (was 50 tokens/s, bucket 5)"],
+        [
+            "End the part of the bucket of tides at a (was closed)",
+            "End the list of publishers of tides at a (named 0)",
+            "End the list of publishers of tides at b (named 0)",
+        ],
+    ]
+    assert any("are assigned to brokers no longer" in sentence for sentence in plan.content.why)
+    assert [told(harbour, name).publishers for name in "ab"] == [{}, {}]
+
+
+def test_lists_of_publishers_end_with_their_topic(harbour, agents, ines, jon, olga):
+    split_over_b(harbour, agents, ines, jon, olga)
+    plan = make_plan(harbour.system, ines, [listed("b", "p", "q")])
+    carried_out(harbour, agents, approved(plan, ines, jon), olga)
+    drop(harbour.consumers)
+    drop(harbour.topic)
+    plan = bring(harbour, agents, ines, jon, olga)
+    assert titles(plan)[-1] == [
+        "End the part of the bucket of tides at a (was closed)",
+        "End the list of publishers of tides at b (named 2)",
+    ]
+    assert told(harbour, "b").publishers == {}
+
+
 def test_a_topic_whose_bucket_is_split_enters_by_its_parts(harbour, agents, ines, jon, olga):
     split_over_b(harbour, agents, ines, jon, olga)
     edit(harbour.topic, source=harbour.brokers["d"])

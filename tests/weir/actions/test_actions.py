@@ -34,7 +34,15 @@ RATE = {"rate_per_s": 10.0, "burst": 5.0}
 PART = {"rate_per_s": 36_740.0, "size": 16.03, "mode": "enforce"}
 CLOSED = {"rate_per_s": 0.0, "size": 0.0, "mode": "enforce"}
 COUNTED = {**PART, "mode": "count"}
+NAMED = {"publishers": ["p1", "p2", "p3"]}
+NOBODY: dict[str, Any] = {"publishers": []}
 SAMPLES: dict[str, Action] = {
+    "assign_publishers": Action(
+        kind="assign_publishers",
+        target={"flow": "orders", "broker": "b1"},
+        before=NAMED,
+        after={"publishers": ["p1", "p3"]},
+    ),
     "set_flow_rate": Action(
         kind="set_flow_rate",
         target={"flow": "orders", "broker": "b1"},
@@ -150,6 +158,27 @@ def _with(name: str, **fields: Any) -> Action:
         (_with("set_bucket", after={**PART, "mode": 1}), "after.mode", "enforce or count"),
         (_with("set_bucket", after={**CLOSED, "mode": "count"}), "after.mode", "enforced"),
         (_with("set_bucket", after=RATE), "after", 'unknown key "burst"'),
+        (_with("assign_publishers", after=NAMED), "after", "equals before"),
+        (_with("assign_publishers", after={"publishers": ("p1", "p2", "p3")}), "after", "equals"),
+        (_with("assign_publishers", after={"publishers": "p1"}), "after.publishers", "a list"),
+        (_with("assign_publishers", after={"publishers": [""]}), "after.publishers[0]", "1 to"),
+        (_with("assign_publishers", after={"publishers": ["\ud800"]}), "after.publishers[0]", ""),
+        (
+            _with("assign_publishers", after={"publishers": ["b", "a"]}),
+            "after.publishers[1]",
+            "sort the names",
+        ),
+        (
+            _with("assign_publishers", after={"publishers": ["a", "a"]}),
+            "after.publishers[1]",
+            "each once",
+        ),
+        (
+            _with("assign_publishers", before={"publishers": [f"{n:05}" for n in range(20_001)]}),
+            "before.publishers",
+            "has 20,001 names; a broker takes 20,000 at most",
+        ),
+        (_with("assign_publishers", after={}), "after", 'missing key "publishers"'),
         (_with("set_population", after={"limit": 1.5}), "after.limit", "whole number"),
         (_with("set_population", after={"limit": True}), "after.limit", "must be a number"),
         (_with("set_population", before={"limit": 2**60}), "before.limit", "more than"),
@@ -214,6 +243,59 @@ def test_titles_read_like_sentences_with_units() -> None:
     )
     assert actions.title(SAMPLES["shift_link"]) == "Shift link b1-b2 to b1-b3"
     assert actions.undo_title(SAMPLES["shift_link"]) == "Shift link b1-b3 to b1-b2"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "title"),
+    [
+        (None, NAMED, "Let only 3 publishers of orders in at b1"),
+        (None, {"publishers": ["p1"]}, "Let only 1 publisher of orders in at b1"),
+        (None, NOBODY, "Let no publisher of orders in at b1"),
+        (NAMED, None, "End the list of publishers of orders at b1 (named 3)"),
+        (NOBODY, None, "End the list of publishers of orders at b1 (named 0)"),
+        (NOBODY, NAMED, "Let 3 publishers of orders in at b1"),
+        (NAMED, NOBODY, "Release all 3 publishers of orders from b1"),
+        ({"publishers": ["p1"]}, NOBODY, "Release the 1 publisher of orders from b1"),
+        ({"publishers": ["p1"]}, NAMED, "Let 2 more publishers of orders in at b1 (3 then)"),
+        (NAMED, {"publishers": ["p1"]}, "Release 2 publishers of orders from b1 (1 then)"),
+        (
+            NAMED,
+            {"publishers": ["p2", "p9"]},
+            "Let 1 publisher of orders in at b1 instead of 2 (2 then)",
+        ),
+    ],
+)
+def test_titles_count_publishers(before: Any, after: Any, title: str) -> None:
+    changed = _with("assign_publishers", before=before, after=after)
+    assert actions.title(changed) == title
+    assert actions.undo_title(inverse(changed)) == title
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "takes"),
+    [
+        (None, NAMED, True),
+        (NAMED, None, False),
+        (NAMED, NOBODY, True),
+        (NOBODY, NAMED, False),
+        (NAMED, {"publishers": ["p2", "p9"]}, False),
+    ],
+)
+def test_a_list_takes_away_who_is_let_in_no_more(before: Any, after: Any, takes: bool) -> None:
+    assert actions.is_takeaway(_with("assign_publishers", before=before, after=after)) is takes
+
+
+def test_a_list_of_names_equals_a_tuple_of_them() -> None:
+    action = SAMPLES["assign_publishers"]
+    names = action.before and tuple(action.before["publishers"])
+    start = InForce(settings={setting_key(action): {"publishers": names}})
+    assert replay(start, [Step(actions=(action,))]).settings == {setting_key(action): action.after}
+    with pytest.raises(InvalidProblem) as caught:
+        replay(start, [Step(actions=(replace(action, before={"publishers": ["p7", "p8", "p9"]}),))])
+    assert caught.value.message == (
+        "is a list of 3 publishers, but a list of 3 publishers with other names is in force; "
+        "plan again"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Parts of a bucket change hands: in whatever order brokers follow, the whole is never exceeded."""
+"""Parts of a bucket and publishers change hands: in whatever order brokers follow, the whole is
+never exceeded and nobody is let in at two brokers."""
 
 from __future__ import annotations
 
@@ -8,7 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weir.placement.handover import NOTHING, Change, Part, part_steps
+from weir.placement.handover import (
+    NOBODY,
+    NOTHING,
+    Change,
+    HandoverStep,
+    Names,
+    Part,
+    handover_steps,
+    part_steps,
+)
 
 BROKERS = "abcd"
 SLACK = 1e-9
@@ -139,3 +149,148 @@ def test_planning_what_is_in_force_changes_nothing(
     parts = {broker: part for broker, part in state.items() if part is not None}
     assert any(parts.values()), "without a part the source would be open"
     assert part_steps(parts, after, source=source) == []
+
+
+assignments = st.dictionaries(st.sampled_from("pqrstu"), st.sampled_from(BROKERS), min_size=1)
+
+
+def lists_of(assigned: dict[str, str]) -> dict[str, Names]:
+    return {
+        broker: frozenset(name for name, at in assigned.items() if at == broker)
+        for broker in sorted(set(assigned.values()))
+    }
+
+
+def parts_of(whole: Part, lists: dict[str, Names]) -> dict[str, Part]:
+    """Every broker that lets publishers in has a part."""
+    return split(whole, {broker: float(len(names)) for broker, names in lists.items()})
+
+
+def every_state(
+    steps: list[HandoverStep], parts: dict[str, Part], lists: dict[str, Names]
+) -> list[tuple[dict[str, Part | None], dict[str, Names | None]]]:
+    """Return what brokers may have in force, whoever of a step has followed; and the same where
+    the step is given up and the steps before it are taken back."""
+    now: tuple[dict[str, Part | None], dict[str, Names | None]] = (dict(parts), dict(lists))
+    states = [now]
+    for step in steps:
+        for kind, changes in enumerate((step.parts, step.lists)):
+            for broker, (before, _) in changes.items():
+                assert now[kind].get(broker) == before, "an action finds what it expects"
+        parts_after = _some_of({broker: after for broker, (_, after) in step.parts.items()})
+        lists_after = _some_of({broker: after for broker, (_, after) in step.lists.items()})
+        states += [({**now[0], **p}, {**now[1], **n}) for p in parts_after for n in lists_after]
+        now = states[-1]
+    return states
+
+
+def _some_of(changes: dict) -> list[dict]:
+    """Return every choice of the changes, the whole last."""
+    return [
+        {broker: changes[broker] for broker, does in zip(changes, chosen, strict=True) if does}
+        for chosen in product([False, True], repeat=len(changes))
+    ]
+
+
+def taken_back(steps: list[HandoverStep]) -> list[HandoverStep]:
+    def swap(changes):
+        return {broker: (after, before) for broker, (before, after) in changes.items()}
+
+    return [
+        HandoverStep(parts=swap(step.parts), lists=swap(step.lists)) for step in reversed(steps)
+    ]
+
+
+@given(wholes, assignments, assignments)
+@settings(deadline=None)
+def test_nobody_is_in_two_lists_and_the_bucket_is_kept(
+    whole: Part, was: dict[str, str], shall: dict[str, str]
+) -> None:
+    before, after = lists_of(was), lists_of(shall)
+    parts = parts_of(whole, before), parts_of(whole, after)
+    steps = handover_steps(parts, (before, after), staying={})
+    ways = [(steps, parts[0], before), (taken_back(steps), parts[1], after)]
+    for broken in range(1, len(steps)):
+        # A rollback from the middle begins where the steps so far have led.
+        reached = every_state(steps[:broken], parts[0], before)[-1]
+        there = [{b: v for b, v in kind.items() if v is not None} for kind in reached]
+        ways.append((taken_back(steps[:broken]), there[0], there[1]))
+    for way, start_parts, start_lists in ways:
+        for some_parts, some_lists in every_state(way, start_parts, start_lists):
+            held = [part for part in some_parts.values() if part is not None]
+            assert sum(part.rate_per_s for part in held) <= whole.rate_per_s * (1 + SLACK)
+            assert sum(part.size for part in held) <= whole.size * (1 + SLACK)
+            names = [name for let_in in some_lists.values() for name in let_in or ()]
+            assert len(names) == len(set(names))
+    end_parts, end_lists = every_state(steps, parts[0], before)[-1]
+    assert {b: names for b, names in end_lists.items() if names is not None} == after
+    assert {b: part for b, part in end_parts.items() if part is not None} == parts[1]
+
+
+@given(wholes, assignments, assignments)
+@settings(deadline=None)
+def test_who_moves_is_released_before_parts_change_and_let_in_after(
+    whole: Part, was: dict[str, str], shall: dict[str, str]
+) -> None:
+    before, after = lists_of(was), lists_of(shall)
+    parts = parts_of(whole, before), parts_of(whole, after)
+    steps = handover_steps(parts, (before, after), staying={})
+    at_parts = [index for index, step in enumerate(steps) if step.parts]
+    for index, step in enumerate(steps):
+        assert bool(step.lists) != bool(step.parts)
+        for old, new in step.lists.values():
+            gone, come = (old or NOBODY) - (new or NOBODY), (new or NOBODY) - (old or NOBODY)
+            assert not gone or all(index < at for at in at_parts)
+            assert not come or all(index > at for at in at_parts)
+            assert not (gone and come)
+    moving = {name for name in was if shall.get(name) != was[name]}
+    released = {
+        name
+        for step in steps
+        for old, new in step.lists.values()
+        for name in (old or NOBODY) - (new or NOBODY)
+    }
+    assert released == moving
+
+
+def test_an_open_topic_is_closed_to_those_who_stay() -> None:
+    whole = Part(rate_per_s=10.0, size=4.0)
+    after = {"a": frozenset("p"), "b": frozenset("qr")}
+    steps = handover_steps(
+        ({}, parts_of(whole, after)),
+        ({}, after),
+        staying={"a": frozenset("pqz"), "c": frozenset("r")},
+        source="a",
+    )
+    assert [dict(step.lists) for step in steps] == [
+        {"a": (None, frozenset("p")), "b": (None, NOBODY)},
+        {},
+        {},
+        {"b": (NOBODY, frozenset("qr"))},
+    ]
+    assert [set(step.parts) for step in steps] == [set(), {"a"}, {"b"}, set()]
+
+
+def test_a_broker_that_serves_nobody_any_more_loses_its_list_last() -> None:
+    whole = Part(rate_per_s=10.0, size=4.0)
+    before, after = {"a": frozenset("p"), "b": frozenset("q")}, {"b": frozenset("pq")}
+    first, *_, last = handover_steps(
+        (parts_of(whole, before), parts_of(whole, after)), (before, after), staying={}
+    )
+    assert first.lists == {"a": (frozenset("p"), NOBODY)}
+    assert last.lists == {"a": (NOBODY, None), "b": (frozenset("q"), frozenset("pq"))}
+
+
+def test_where_nobody_moves_lists_stay() -> None:
+    lists = {"a": frozenset("p"), "b": frozenset("q")}
+    parts = parts_of(Part(rate_per_s=10.0, size=4.0), lists)
+    assert handover_steps((parts, parts), (lists, lists), staying={}, source="a") == []
+
+
+def test_lists_that_end_release_whoever_is_where_the_topic_enters_no_more() -> None:
+    lists = {"a": frozenset("p"), "b": frozenset("q")}
+    parts = parts_of(Part(rate_per_s=10.0, size=4.0), lists)
+    after = {"b": Part(rate_per_s=10.0, size=4.0)}
+    first, *_, last = handover_steps((parts, after), (lists, {}), staying={})
+    assert first.lists == {"a": (frozenset("p"), NOBODY)}
+    assert last.lists == {"a": (NOBODY, None), "b": (frozenset("q"), None)}

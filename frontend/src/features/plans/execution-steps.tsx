@@ -12,7 +12,6 @@ import {
   stepName,
   tookText,
 } from "./phases";
-import { PublisherNames } from "./publisher-names";
 import { waitText } from "./waits";
 
 import type { Execution, ExecutionAction, ExecutionStep } from "@/api/plans";
@@ -64,7 +63,6 @@ function ActionRow({
         ) : null}
       </span>
       {action.detail ? <span className="why2">{action.detail}</span> : null}
-      <PublisherNames action={action} />
       {action.waiting_for.length > 0 || action.decisions.length > 0 ? (
         <span className="why2 waits">
           {waits ? <span>{waits}</span> : null}

@@ -1,63 +1,30 @@
 /** Whom a changed list of publishers releases and lets in: on demand, as it may name thousands. */
 import { useState } from "react";
 
+import type { PlanAction } from "@/api/plans";
 import { countText, fixed } from "@/lib/numbers";
 
-/** More names than this are counted. */
-const NAMES = 50;
-
-type Values = Readonly<Record<string, unknown>> | null;
-type Listing = { kind: string; before: Values; after: Values };
-
-/** The names of a list; null where there is none, so that every publisher is let in. */
-export function publishersOf(values: Values): readonly string[] | null {
-  const names = values?.publishers;
-  return Array.isArray(names)
-    ? names.filter((name): name is string => typeof name === "string")
-    : null;
-}
-
-/** Who has to leave and who may come, by name; null where the action is about something else, or a
- * list ends. */
-export function listChange({
-  kind,
-  before,
-  after,
-}: Listing): { released: readonly string[]; letIn: readonly string[]; isFirst: boolean } | null {
-  const names = publishersOf(after);
-  if (kind !== "assign_publishers" || names === null) return null;
-  const former = publishersOf(before);
-  const [was, is] = [new Set(former), new Set(names)];
-  return {
-    released: (former ?? []).filter((name) => !is.has(name)),
-    letIn: names.filter((name) => !was.has(name)),
-    isFirst: former === null,
-  };
-}
-
-function Names({ what, names }: { what: string; names: readonly string[] }) {
-  if (names.length === 0) return null;
-  const more = names.length - NAMES;
+function Names({ what, names, of }: { what: string; names: readonly string[]; of: number }) {
+  if (of === 0) return null;
+  const more = of - names.length;
   return (
     <div>
       <dt>
-        {what}, {fixed(names.length)}
+        {what}, {fixed(of)}
       </dt>
       <dd>
-        {names.slice(0, NAMES).join(", ")}
+        {names.join(", ")}
         {more > 0 ? ` and ${fixed(more)} more` : ""}
       </dd>
     </div>
   );
 }
 
-export function PublisherNames({ action }: { action: Listing }) {
+export function PublisherNames({ action }: { action: Pick<PlanAction, "publishers"> }) {
   const [shown, setShown] = useState(false);
-  const change = listChange(action);
-  if (!change) return null;
-  const { released, letIn, isFirst } = change;
-  const count = released.length + letIn.length;
-  if (count === 0) return null;
+  const change = action.publishers;
+  const count = change ? change.released + change.let_in : 0;
+  if (!change || count === 0) return null;
   return (
     <div className="publishers">
       <button
@@ -70,9 +37,9 @@ export function PublisherNames({ action }: { action: Listing }) {
       </button>
       {shown ? (
         <dl>
-          <Names what="Released" names={released} />
-          <Names what="Let in" names={letIn} />
-          {isFirst ? (
+          <Names what="Released" names={change.released_names} of={change.released} />
+          <Names what="Let in" names={change.let_in_names} of={change.let_in} />
+          {change.is_first ? (
             <div>
               <dt>Released</dt>
               <dd>everybody else: until now every publisher was let in</dd>

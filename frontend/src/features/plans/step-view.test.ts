@@ -79,6 +79,7 @@ const shift = (i: string, j: string, k: string): PlanAction => ({
   before: null,
   after: null,
   effect: "",
+  publishers: null,
 });
 
 describe("the tree at a stop", () => {
@@ -186,6 +187,7 @@ describe("a limit of what is not there", () => {
     before: { limit: 500 },
     after: { limit: 300 },
     effect: "",
+    publishers: null,
     ...change,
   });
   const class1 = { class: "c1", broker: "S1" };

@@ -1,6 +1,4 @@
 /** What is in force at each stop of the scrubber: settings, loads and links, before and after every step. */
-import { publishersOf } from "./publisher-names";
-
 import type { Execution, PlanAction, PlanDetail, PlanLevels } from "@/api/plans";
 import type { Move } from "@/components/map/timeline";
 
@@ -205,7 +203,7 @@ export function settingsAt(
       if (earlier && !passed) continue;
       const values = passed ? action.after : action.before;
       if (action.kind === "assign_publishers") {
-        const value = publishersOf(values)?.length ?? null;
+        const value = typeof values?.publishers === "number" ? values.publishers : null;
         const absent = "every publisher";
         found.set(key, {
           key,

@@ -24,6 +24,7 @@ const shift = (index: number, j: string, k: string): PlanDetail["steps"][number]
       before: null,
       after: null,
       effect: "",
+      publishers: null,
     },
   ],
 });
