@@ -51,9 +51,10 @@ def parts_of(fleet: Fleet) -> dict[str, Any]:
     }
 
 
-def lists_of(plan: Any) -> dict[str, list[str]]:
+def lists_of(fleet: Fleet, plan: Any) -> dict[str, list[str]]:
     """Broker -> the publishers that it lets in once the plan has been carried out."""
-    actions = [action for step in plan["steps"] for action in step["actions"]]
+    exported = fleet.everybody.get(f"/api/v1/plans/{plan['id']}/export")
+    actions = [action for step in exported["steps"] for action in step["actions"]]
     return {
         action["target"]["broker"]: action["after"]["publishers"]
         for action in actions
@@ -128,7 +129,7 @@ def test_a_topic_is_split_over_brokers_and_put_back(
     assert sum(part["size"] for part in enforced.values()) == pytest.approx(6.0)
     expect(in_force.get_by_text("enforced").first).to_be_visible()
     # Publishers have gone where they belong, and what waits there is measured.
-    lists = lists_of(plan)
+    lists = lists_of(split, plan)
     assert len([names for names in lists.values() if names]) == placement["brokers"]
     split.wait_publishers(lists)
     split.everybody.wait(

@@ -12,12 +12,14 @@ from apps.executions.services.adopt_model import model_adopt
 from apps.placements.models import Placement
 from apps.placements.services import propose
 from apps.plans.models import Plan
+from apps.plans.selectors.presentation import publishers_changed
 from apps.systems.services import entity_update
 from apps.telemetry.models import Sample
 from tests.conftest import client_of
 from tests.factories import make_user
 from tests.factories.streets import Streets, make_streets, place
 from weir.actions import target_key
+from weir.model.plan import Action
 
 pytestmark = pytest.mark.django_db
 
@@ -158,7 +160,7 @@ def test_publishers_leave_before_parts_change_and_are_let_in_after(api, streets)
     assert "The bucket of sensors, 700 tokens/s and 40 tokens, is split over" in text
 
 
-def test_rows_count_publishers_and_name_none(api, streets):
+def test_rows_count_publishers_and_steps_name_the_first(api, streets):
     answer = ask(api, place(streets, drained_brokers=[streets.brokers["b3"]])).json()
     rows = [row for row in answer["changes"] if row["kind"] == "assign_publishers"]
     stay, go = (
@@ -170,8 +172,28 @@ def test_rows_count_publishers_and_name_none(api, streets):
         ("sensors at b2", "no list", "0 publishers"),
         ("sensors at b2", "0 publishers", f"{go} publishers"),
     ]
-    assert "s09" not in str(answer["steps"])
-    assert answer["steps"][3]["actions"][0]["after"] == {"publishers": go}
+    last = answer["steps"][3]["actions"][0]
+    assert last["after"] == {"publishers": go}
+    assert (last["publishers"]["let_in"], last["publishers"]["released"]) == (go, 0)
+    assert last["publishers"]["let_in_names"] == sorted(last["publishers"]["let_in_names"])
+    assert "s09" in last["publishers"]["let_in_names"]
+    first = answer["steps"][0]["actions"][0]["publishers"]
+    assert (first["let_in"], first["is_first"]) == (stay, True)
+    assert all(action["publishers"] is None for action in answer["steps"][1]["actions"])
+
+
+def test_a_step_names_fifty_publishers_and_counts_the_others():
+    action = Action(
+        kind="assign_publishers",
+        target={"flow": "f", "broker": "b"},
+        before={"publishers": [f"p{n:03}" for n in range(80)]},
+        after={"publishers": ["p000", "q"]},
+    )
+    changed = publishers_changed(action)
+    assert changed is not None
+    assert (changed["released"], changed["let_in"], changed["is_first"]) == (79, 1, False)
+    assert changed["released_names"] == [f"p{n:03}" for n in range(1, 51)]
+    assert changed["let_in_names"] == ["q"]
 
 
 def test_another_placement_releases_publishers_of_lists_in_force(api, streets):
