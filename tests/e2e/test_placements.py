@@ -54,7 +54,7 @@ def parts_of(fleet: Fleet) -> dict[str, Any]:
 def lists_of(fleet: Fleet, plan: Any) -> dict[str, list[str]]:
     """Broker -> the publishers that it lets in once the plan has been carried out."""
     exported = fleet.everybody.get(f"/api/v1/plans/{plan['id']}/export")
-    actions = [action for step in exported["steps"] for action in step["actions"]]
+    actions = [action for step in exported["plan"]["steps"] for action in step["actions"]]
     return {
         action["target"]["broker"]: action["after"]["publishers"]
         for action in actions
