@@ -49,6 +49,14 @@ def _record(denied: frozenset[str]) -> str:
     return hashlib.sha256(text).hexdigest()[:32]
 
 
+def _elsewhere(broker: str, one: Publishers) -> dict[str, str]:
+    return {
+        "state": "elsewhere",
+        "broker": broker,
+        "address": one.addresses.get(broker, ""),
+    }
+
+
 class PublisherBook:
     """Keep the lists of flows' publishers at one broker, and all publishers' connections."""
 
@@ -105,9 +113,8 @@ class PublisherBook:
             return {"state": "here"}
         for broker, names in one.elsewhere.items():
             if name in names:
-                address = one.addresses.get(broker, "")
-                return {"state": "elsewhere", "broker": broker, "address": address}
-        return {"state": "wait"}
+                return _elsewhere(broker, one)
+        return _elsewhere(one.everyone[0], one) if one.everyone else {"state": "wait"}
 
     # --- connections
 

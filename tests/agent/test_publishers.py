@@ -151,6 +151,17 @@ def test_says_where_a_publisher_belongs(book: PublisherBook) -> None:
     assert book.where("g", "s", enters=False) == {"state": "wait"}
 
 
+def test_shows_everybody_where_a_flow_enters_that_left_this_broker(book: PublisherBook) -> None:
+    book.rule({"f": Publishers(everyone=("b", "c"), addresses={"b": "nats://b:1"})})
+    for name in ("p", ""):
+        assert book.denied(name) == {"f"}
+        assert book.where("f", name, enters=False) == {
+            "state": "elsewhere",
+            "broker": "b",
+            "address": "nats://b:1",
+        }
+
+
 @dataclass
 class Known:
     """What really is: the broker's view of a connection."""

@@ -25,10 +25,13 @@ class Lists:
         self.claims: dict[str, dict[str, set[str]]] = {}
         """Flow -> broker -> whom it may let in now: by what is asked for, by what is in force, by
         what an action under way begins with or leads to."""
+        self.brokers: dict[str, set[str]] = {}
+        """Flow -> brokers that have, or have had, a list."""
 
     def add(self, flow: str, broker: str, in_force: Listed, desired: Listed) -> None:
         """Add the setting of a flow at a broker."""
         self.claim(flow, broker, in_force, desired)
+        self.brokers.setdefault(flow, set()).add(broker)
         for value, lists in ((in_force, self.present), (desired, self.desired)):
             if value is not None:
                 lists.setdefault(flow, {})[broker] = frozenset(value["publishers"])
@@ -72,3 +75,20 @@ def let_in(
                 if counts[name] == (name in claimed) or (name in kept and proved[name] == 1)
             )
     return found
+
+
+def left_behind(
+    lists: Lists, carried: Collection[str], ingress: Mapping[str, Collection[str]]
+) -> dict[str, tuple[frozenset[str], tuple[str, ...]]]:
+    """Return, of each flow whose lists have all ended, the brokers with former lists where it does
+    not enter any more, and those where it does.
+
+    Publishers may still be at the former: they are shown where to go on.
+    """
+    left = {}
+    for flow in sorted((lists.brokers.keys() - lists.desired.keys()) & set(carried)):
+        enters = {broker for broker, flows in ingress.items() if flow in flows}
+        former = frozenset(lists.brokers[flow] - enters)
+        if enters and former:
+            left[flow] = former, tuple(sorted(enters))
+    return left

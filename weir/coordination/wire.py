@@ -111,10 +111,14 @@ class Publishers:
 
     here: tuple[str, ...] = ()
     """Names of those that are let in here, sorted."""
+    everyone: tuple[str, ...] = ()
+    """Other brokers that let every publisher in: the lists of the flow have ended, and it does not
+    enter here any more."""
     elsewhere: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Broker -> names of those that it lets in, sorted. Who is in neither has to wait."""
     addresses: Mapping[str, str] = field(default_factory=dict)
-    """Broker of `elsewhere` -> where it is reached; absent where that is not known."""
+    """Broker of `everyone` or `elsewhere` -> where it is reached; absent where that is not known.
+    """
     next: tuple[str, ...] = ()
     """The other brokers at which publishers of the flow may be let in, sorted. Whoever was let in
     here has left once all that it published here has passed each of them: then it may go on there.

@@ -27,7 +27,7 @@ from weir import actions as kinds
 from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.actions.set_bucket import COUNT
 from weir.coordination import wire
-from weir.coordination.publishers import Lists, let_in
+from weir.coordination.publishers import Lists, left_behind, let_in
 from weir.coordination.views import ActionView, Protocol, orders_of
 from weir.lifecycle.steps import ActionState
 
@@ -64,6 +64,9 @@ class Facts:
     """Broker -> its parts of the buckets of flows that enter at several brokers."""
     publishers: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
     """Flow -> broker -> whom it lets in, of the flows whose publishers have a broker each."""
+    left: Mapping[str, tuple[frozenset[str], tuple[str, ...]]] = field(default_factory=dict)
+    """Flow whose lists have ended -> brokers where its publishers may still be, and those that let
+    them in."""
     neighbours: Mapping[str, frozenset[str]]
     sessions: Mapping[str, int]
     """Broker -> incarnation of the session that speaks for it; without revoked agents."""
@@ -204,6 +207,12 @@ def _publishers(facts: Facts, broker: str) -> dict[str, wire.Publishers]:
             },
             next=tuple(other for other in brokers if other != broker),
         )
+    for flow, (former, enters) in facts.left.items():
+        if broker in former:
+            addresses = {
+                other: facts.addresses[other] for other in enters if other in facts.addresses
+            }
+            entries[flow] = wire.Publishers(everyone=enters, addresses=addresses)
     return entries
 
 
@@ -289,6 +298,7 @@ def _read(system: System) -> Facts:
         gates=gates,
         buckets=buckets,
         publishers=let_in(lists, deliveries, ingress, buckets),
+        left=left_behind(lists, deliveries, ingress),
         neighbours={broker: frozenset(names) for broker, names in neighbours.items()},
         sessions={a.broker.name: a.incarnation for a in agents if a.revoked_at is None},
         addresses=addresses,

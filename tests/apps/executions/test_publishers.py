@@ -222,6 +222,28 @@ def test_lists_of_a_flow_that_is_carried_no_more_are_left_out(harbour, split):
     assert split["a"].poll_now().publishers == {}
 
 
+def test_publishers_left_behind_are_shown_where_the_topic_enters(harbour, split):
+    none = {"rate_per_s": 0.0, "size": 0.0, "mode": "enforce"}
+    execution = start(
+        harbour.system,
+        [assign("b", names("r"), names())],
+        [part("b", PART, None), part("a", PART, none)],
+        [part("a", none, None)],
+        [assign("a", names("p", "q"), None), assign("b", names(), None)],
+    )
+    for _ in range(5):
+        for agent in ("a", "b"):
+            split[agent].obey()
+    assert state(execution) == "succeeded"
+    entry = split["b"].poll_now().publishers["tides"]
+    assert entry == Publishers(everyone=("a",), addresses={"a": "sim://a"})
+    assert split["a"].poll_now().publishers == {}, "it takes every publisher"
+    assert split["c"].poll_now().publishers == {}
+    # Where it enters again there is nothing to be shown.
+    enforce(harbour, "set_bucket", a=PART, b=PART)
+    assert split["b"].poll_now().publishers == {}
+
+
 def test_publishers_of_a_broker_that_is_gone_may_go_on_elsewhere(harbour, split):
     with transaction.atomic():
         forgotten = settings_forget(harbour.system, "b")
