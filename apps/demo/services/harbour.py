@@ -19,9 +19,9 @@ from apps.topology.models import Broker, Link, Overlay
 NAME = "Harbour"
 # name, region, place on the map, CPU units per second, messages per second of publishers
 BROKERS = (
-    ("rot-1", "Rotterdam", 0.46, 0.46, 400.0, 30.0),
-    ("ham-1", "Hamburg", 0.78, 0.24, 230.0, 45.0),
-    ("ant-1", "Antwerp", 0.42, 0.68, 220.0, 40.0),
+    ("rot-1", "Rotterdam", 0.46, 0.46, 400.0, 32.0),
+    ("ham-1", "Hamburg", 0.78, 0.24, 230.0, 46.0),
+    ("ant-1", "Antwerp", 0.42, 0.68, 220.0, 41.0),
     ("fel-1", "Felixstowe", 0.20, 0.44, 120.0, 25.0),
     ("leh-1", "Le Havre", 0.16, 0.84, 125.0, 20.0),
     ("bre-1", "Bremerhaven", 0.66, 0.18, 150.0, 20.0),
@@ -84,8 +84,8 @@ FLOWS = {
             ("ham-1", "bronze", 6),
         ),
         # Its publishers leave Rotterdam's broker hardly any room.
-        token_rate=26.0,
-        bucket=9.0,
+        token_rate=28.0,
+        bucket=18.0,
     ),
     "vessels.felixstowe": Flow(
         title="Vessel positions (AIS)",

@@ -5,7 +5,15 @@ import type { PlanDetail, Promised } from "@/api/plans";
 import { FigureStrip, type Figure } from "@/components/ui/figure-strip";
 import { Panel } from "@/components/ui/panel";
 import { Delta } from "@/components/ui/unit-number";
-import { countText, decimalsFor, durationText, fixed, rateText, UNKNOWN } from "@/lib/numbers";
+import {
+  countText,
+  decimalsFor,
+  delayScale,
+  durationText,
+  fixed,
+  rateText,
+  UNKNOWN,
+} from "@/lib/numbers";
 
 export const WhyPanel = memo(function WhyPanel({ plan }: { plan: PlanDetail }) {
   const actions = plan.blast_radius.actions;
@@ -33,7 +41,7 @@ export const WhyPanel = memo(function WhyPanel({ plan }: { plan: PlanDetail }) {
 /** Where more (or less) is better for the user; every other quantity is neutral. */
 function betterOf(name: string): "up" | "down" | undefined {
   if (/utility|admitted|consumers|delivered/i.test(name)) return "up";
-  if (/load|traffic|in flight|pause|latency|backlog|refused/i.test(name)) return "down";
+  if (/load|traffic|in flight|pause|latency|percentile|backlog|refused/i.test(name)) return "down";
   return undefined;
 }
 
@@ -55,6 +63,11 @@ export function promiseDigits(promised: Pick<Promised, "unit" | "before" | "afte
     };
   }
   if (unit === "s") {
+    if (before !== null && largest < 10) {
+      // Before and after stand together, so they share a unit.
+      const { text, unit: one, decimals, perSecond } = delayScale([before, after]);
+      return { show: text, unit: one, decimals, scale: perSecond };
+    }
     const of = (value: number | null) => durationText(value);
     return { show: (value) => of(value).text, unit: of(after).unit, decimals: 2, scale: 1 };
   }
