@@ -1,4 +1,5 @@
-"""Price the moves of a placement: what each one does to the wait of the topic.
+"""Price the moves of a placement: what each one does to the delays of the topic, wait for tokens
+and processing together (`weir.queueing.broker_delay`).
 
 The price of a move is read off two predictions: that with all moves done, and that in which the
 publisher stays where it is today and all others move. Publishers that send alike share a price:
@@ -12,8 +13,8 @@ at last all that leave the same one.
 A move cannot be left out where the broker of today is drained, a pin names another, or those that
 are placed there leave no room: such a move has no price, it must be.
 
-Cost: a few sorts of the publishers that move; a kind costs two set-ups of `PoissonWork` and a
-percentile over all parts.
+Cost: a few sorts of the publishers that move; a kind costs the tails of two brokers and a
+percentile over those of all.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ import numpy as np
 from weir.model.placement import NOWHERE
 from weir.placement._prediction import NEARLY_ONE, PERCENTILE, coarse_enough, part_of
 from weir.placement._quotas import ROUNDING
-from weir.queueing.bucket_delay import split_quantile_s
+from weir.queueing.broker_delay import BrokerDelay, mixed_quantile_s, processing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from weir.model.placement import Placement, PlacementProblem
-    from weir.queueing.bucket_delay import SubBucket
+    from weir.queueing.broker_delay import Tail
 
     Floats = NDArray[np.float64]
     Places = NDArray[np.int64]
@@ -60,7 +61,7 @@ class MovePrice:
     load_per_s: float
     """Of the one that was left out for the price: the largest of them."""
     must_move: bool
-    """They cannot stay; then there is no wait without the move."""
+    """They cannot stay; then there is no delay without the move."""
     p99_without_s: float | None
     """Over all messages, where one of them stays and all others move; None: no bound."""
     largest_p99_without_s: float | None
@@ -69,7 +70,7 @@ class MovePrice:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MovePrices:
-    """The waits with all moves done, and the price of each."""
+    """The delays with all moves done, and the price of each."""
 
     p99_s: float | None
     """Over all messages; None: no bound."""
@@ -120,7 +121,7 @@ def price_of_moves(problem: PlacementProblem, placement: Placement) -> MovePrice
         load = float(loads[who[at]])
         price: tuple[float | None, float | None] = (None, None)
         if free[at]:
-            price = senders.waits_where_one_stays(
+            price = senders.delays_where_one_stays(
                 load,
                 today=(int(today[at]), int(here[at]), float(here_load[at])),
                 to=(int(to[at]), int(there[at]), float(there_load[at])),
@@ -136,7 +137,7 @@ def price_of_moves(problem: PlacementProblem, placement: Placement) -> MovePrice
                 largest_p99_without_s=price[1],
             )
         )
-    p99_s, largest_p99_s = _waits(list(senders.parts.values()))
+    p99_s, largest_p99_s = _delays(senders.parts)
     return MovePrices(p99_s=p99_s, largest_p99_s=largest_p99_s, moves=tuple(prices))
 
 
@@ -172,11 +173,24 @@ def _kinds(columns: Sequence[NDArray[np.generic]]) -> Places:
     return kinds
 
 
-def _waits(parts: Sequence[SubBucket]) -> tuple[float | None, float | None]:
+def _delays(parts: Mapping[int, _Part]) -> tuple[float | None, float | None]:
     """Return the 99th percentile over all messages and that of the slowest broker."""
-    if not parts:
+    tails = [part.tail for part in parts.values() if part.tail is not None]
+    if not parts or len(tails) < len(parts):
         return None, None
-    return split_quantile_s(parts, PERCENTILE), max(part.quantile_s(PERCENTILE) for part in parts)
+    rates = [part.messages_per_s for part in parts.values()]
+    each = [part.p99_s or 0.0 for part in parts.values()]
+    return mixed_quantile_s(tails, rates, PERCENTILE), max(each)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Part:
+    """What one broker serves of the topic."""
+
+    messages_per_s: float
+    tail: Tail | None
+    """Of its delays; None: they have no bound."""
+    p99_s: float | None
 
 
 class _Senders:
@@ -188,6 +202,7 @@ class _Senders:
 
     def __init__(self, problem: PlacementProblem, places: Places, loads: Floats) -> None:
         self._contract, self._groups = problem.contract, problem.publishers.groups
+        self._rooms = problem.brokers
         self._brokers = len(problem.brokers)
         served = places != NOWHERE
         self.carried = np.bincount(places[served], loads[served], self._brokers).astype(float)
@@ -214,7 +229,7 @@ class _Senders:
             self._by_size.append(sizes)
         whole = float(self.carried.sum())
         self.parts = {
-            broker: self._part(float(self.carried[broker]), whole, sizes)
+            broker: self._part(broker, float(self.carried[broker]), whole, sizes)
             for broker, sizes in enumerate(self._by_size)
             if sizes and self._bounded(whole)
         }
@@ -233,10 +248,10 @@ class _Senders:
             members[known], rates[known] = self._members[at[known]], self._pair_loads[at[known]]
         return members, rates
 
-    def waits_where_one_stays(
+    def delays_where_one_stays(
         self, load: float, *, today: tuple[int, int, float], to: tuple[int, int, float]
     ) -> tuple[float | None, float | None]:
-        """Return `_waits` where a publisher of this load stays.
+        """Return `_delays` where a publisher of this load stays.
 
         `today`, `to`: the broker, and of its group there how many and with what load, once all
         moves are done; (0, 0) for a publisher without a group.
@@ -248,7 +263,7 @@ class _Senders:
         parts = dict(self.parts)
         if to[0] == NOWHERE:
             parts = {
-                at: self._part(float(self.carried[at]), whole, self._by_size[at])
+                at: self._part(at, float(self.carried[at]), whole, self._by_size[at])
                 for at in self.parts
             }
         at, members, rate = today
@@ -256,7 +271,7 @@ class _Senders:
         if members:
             _take(sizes, members, rate)
         _add(sizes, members + 1, rate + load)
-        parts[at] = self._part(float(self.carried[at]) + load, whole, sizes)
+        parts[at] = self._part(at, float(self.carried[at]) + load, whole, sizes)
         at, members, rate = to
         if at != NOWHERE:
             sizes = dict(self._by_size[at])
@@ -264,20 +279,32 @@ class _Senders:
             if members > 1:
                 _add(sizes, members - 1, rate - load)
             if sizes:
-                parts[at] = self._part(float(self.carried[at]) - load, whole, sizes)
+                parts[at] = self._part(at, float(self.carried[at]) - load, whole, sizes)
             else:
                 del parts[at]
-        return _waits(list(parts.values()))
+        return _delays(parts)
 
     def _bounded(self, whole: float) -> bool:
         return 0.0 < whole / self._contract.token_rate_per_s < 1 - NEARLY_ONE
 
-    def _part(self, rate: float, whole: float, sizes: dict[int, tuple[int, float]]) -> SubBucket:
-        batch = self._contract.batch
-        batches = {
-            members * batch: carried / (members * batch) for members, (_, carried) in sizes.items()
-        }
-        return part_of(self._contract, rate, whole, coarse_enough(batches))
+    def _part(
+        self, broker: int, rate: float, whole: float, sizes: dict[int, tuple[int, float]]
+    ) -> _Part:
+        room, batch = self._rooms[broker], self._contract.batch
+        if rate + room.allocated_rate_per_s >= room.max_rate_per_s * (1 - NEARLY_ONE):
+            return _Part(messages_per_s=rate, tail=None, p99_s=None)
+        batches = coarse_enough(
+            {members * batch: each / (members * batch) for members, (_, each) in sizes.items()}
+        )
+        tail = BrokerDelay(
+            bucket=part_of(self._contract, rate, whole, batches),
+            processing=processing(
+                max_rate_per_s=room.max_rate_per_s,
+                others_per_s=room.allocated_rate_per_s,
+                batches_per_s=batches,
+            ),
+        ).late(PERCENTILE)
+        return _Part(messages_per_s=rate, tail=tail, p99_s=tail.quantile_s(PERCENTILE))
 
 
 def _take(sizes: dict[int, tuple[int, float]], members: int, rate: float) -> None:

@@ -13,8 +13,8 @@ from tests.weir.placement.problems import plain, problem
 from weir.codec.placement import placement_from_dict
 from weir.model.placement import NOWHERE, Placement, PlacementProblem
 from weir.placement import moves, placer
-from weir.placement._prediction import predicted
 from weir.placement.moves import moved, price_of_moves
+from weir.placement.options import Option, option
 
 
 def anew(given_: PlacementProblem) -> Placement:
@@ -23,16 +23,21 @@ def anew(given_: PlacementProblem) -> Placement:
     return chosen.place(given_, chosen.Params(stay=False), seed=0)
 
 
-def without(given_: PlacementProblem, placement: Placement, publisher: int) -> Placement:
-    """Return the prediction where this one stays and all others move."""
+def with_all_moves(given_: PlacementProblem, placement: Placement) -> Option:
+    """Return the delays once all have moved."""
+    return option(given_, (), placement.broker_of)
+
+
+def without(given_: PlacementProblem, placement: Placement, publisher: int) -> Option:
+    """Return the delays where this one stays and all others move."""
     places = placement.broker_of.copy()
     places[publisher] = given_.publishers.today[publisher]
-    return predicted(given_, places, method="srtm")
+    return option(given_, (), places)
 
 
-def largest(placement: Placement) -> Any:
-    waits = [share.p99_s for share in placement.shares.values()]
-    return None if None in waits else max(waits, default=None)
+def largest(delays: Option) -> Any:
+    each = [broker.p99_s for broker in delays.by_broker.values()]
+    return None if None in each else max(each, default=None)
 
 
 def near(wait_s: float | None) -> Any:
@@ -72,7 +77,7 @@ def problems(draw: st.DrawFn) -> PlacementProblem:
 def test_the_price_of_every_move_is_the_prediction_without_it(given_: PlacementProblem) -> None:
     placement = anew(given_)
     prices = price_of_moves(given_, placement)
-    assert prices.p99_s == near(placement.p99_s)
+    assert prices.p99_s == near(with_all_moves(given_, placement).whole.p99_s)
     priced = [at for price in prices.moves for at in price.publishers.tolist()]
     assert sorted(priced) == moved(given_, placement).tolist()
     for price in prices.moves:
@@ -82,7 +87,7 @@ def test_the_price_of_every_move_is_the_prediction_without_it(given_: PlacementP
             if price.must_move:
                 continue
             alone = without(given_, placement, at)
-            assert price.p99_without_s == near(alone.p99_s)
+            assert price.p99_without_s == near(alone.whole.p99_s)
             assert price.largest_p99_without_s == near(largest(alone))
 
 
@@ -151,7 +156,7 @@ def test_many_kinds_are_priced_by_the_largest_of_nearly_the_same_load(
         top = int(price.publishers[np.argmax(loads[price.publishers])])
         assert loads[top] == price.load_per_s <= loads[price.publishers].min() * 2 ** (1 / 8)
         alone = without(given_, placement, top)
-        assert price.p99_without_s == near(alone.p99_s)
+        assert price.p99_without_s == near(alone.whole.p99_s)
 
 
 def test_nobody_moves_where_nobody_was() -> None:
