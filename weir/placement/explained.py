@@ -206,6 +206,7 @@ def _shares(
                 "rate_today_per_s": float(carried_today[at]),
                 "token_rate_per_s": contract.token_rate_per_s * share if share else None,
                 "bucket": contract.bucket * share if share else None,
+                "wait_p99_s": delays.wait_p99_s,
                 "below_one_token": bool(share) and contract.bucket * share < 1.0,
                 **_delays(delays),
             }

@@ -54,6 +54,8 @@ class Delays:
     """Wait for tokens and processing together."""
     processing_p99_s: float | None = None
     """Processing alone, had the topic no bucket."""
+    wait_p99_s: float | None = None
+    """The wait for tokens alone; of one broker's messages only."""
 
     @property
     def penalty_s(self) -> float | None:
@@ -139,6 +141,7 @@ def option(problem: PlacementProblem, brokers: tuple[int, ...], places: Places) 
         by_broker[at] = Delays(
             p99_s=totals[-1].quantile_s(PERCENTILE),
             processing_p99_s=part.processing.quantile_s(PERCENTILE),
+            wait_p99_s=part.bucket.quantile_s(PERCENTILE),
         )
     delays = UNBOUNDED
     if serving and len(totals) == len(serving):

@@ -82,6 +82,12 @@ class PlacementShareSerializer(DelaysSerializer):
     bucket = serializers.FloatField(
         allow_null=True, help_text="Its part of the bucket, messages; null: none of the topic."
     )
+    wait_p99_s = serializers.FloatField(
+        allow_null=True,
+        default=None,
+        help_text="What 1 % of its messages wait longer than for tokens alone, s; null: it has "
+        "none of the topic, it grows without bound, or the placement is older than this figure.",
+    )
     below_one_token = serializers.BooleanField(
         help_text="Its bucket is below one token: every message waits for a whole one."
     )

@@ -8465,6 +8465,11 @@ export interface components {
              * @description Its part of the bucket, messages; null: none of the topic.
              */
             bucket: number | null;
+            /**
+             * Format: double
+             * @description What 1 % of its messages wait longer than for tokens alone, s; null: it has none of the topic, it grows without bound, or the placement is older than this figure.
+             */
+            wait_p99_s?: number | null;
             /** @description Its bucket is below one token: every message waits for a whole one. */
             below_one_token: boolean;
         };

@@ -81,6 +81,7 @@ export const share = (change: Partial<BrokerShare> = {}): BrokerShare => ({
   p99_s: null,
   processing_p99_s: null,
   penalty_s: null,
+  wait_p99_s: null,
   below_one_token: false,
   ...change,
 });
@@ -93,6 +94,7 @@ const used = (publishers: number, p99_ms: number): Partial<BrokerShare> => ({
   p99_s: p99_ms / 1e3,
   processing_p99_s: (p99_ms - 0.24) / 1e3,
   penalty_s: 0.00024,
+  wait_p99_s: 0.00031,
 });
 const TODAY = { publishers_today: 500, rate_today_per_s: 50_000 };
 const SHARES: Readonly<Record<string, Partial<BrokerShare>>> = {

@@ -15,6 +15,7 @@ from tests.weir.placement.problems import plain, problem
 from weir.codec.placement import placement_from_dict
 from weir.errors import InvalidProblem
 from weir.model.placement import NOWHERE, PlacementProblem
+from weir.placement._prediction import predicted
 from weir.placement.explained import explained_of
 from weir.placement.options import (
     best,
@@ -45,6 +46,13 @@ def solved(problem_: PlacementProblem, method: str = "srtm", **parameters: Any) 
     return explained_of(problem_, method, parameters, seed=0)
 
 
+def places_of(problem_: PlacementProblem, answer: dict[str, Any]) -> Any:
+    names = [broker.broker for broker in problem_.brokers]
+    return np.array(
+        [names.index(answer["assignments"][name]) for name in problem_.publishers.names]
+    )
+
+
 def test_few_brokers_wait_for_processing_and_many_for_tokens() -> None:
     found = [each for each in options(topic(bucket=48)) if each.fits]
     processing = [each.whole.processing_p99_s or 0.0 for each in found]
@@ -52,6 +60,16 @@ def test_few_brokers_wait_for_processing_and_many_for_tokens() -> None:
     assert [len(each.brokers) for each in found] == [2, 3, 4]
     assert processing == sorted(processing, reverse=True)
     assert penalty == sorted(penalty)
+
+
+def test_the_wait_for_tokens_alone_is_that_of_the_part() -> None:
+    answer = solved(topic(bucket=48))
+    used = [share for share in answer["shares"] if share["publishers"]]
+    placed = predicted(topic(bucket=48), places_of(topic(bucket=48), answer), method="srtm")
+    waits = {topic().brokers[at].broker: share.p99_s for at, share in placed.shares.items()}
+    assert {share["broker"]: share["wait_p99_s"] for share in used} == pytest.approx(waits)
+    assert all(share["wait_p99_s"] < share["p99_s"] for share in used)
+    assert all(share["wait_p99_s"] is None for share in answer["shares"] if share not in used)
 
 
 def test_numbers_of_brokers_without_room_are_named_and_cost_nothing() -> None:

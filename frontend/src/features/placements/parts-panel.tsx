@@ -68,7 +68,7 @@ const isPartOf = (share: BrokerShare, part: Part) =>
     ([one, other]) => one !== null && Math.abs(one - other) <= 1e-6 * one,
   );
 
-/** What the bucket adds to the 99th percentile, as the placement predicts it for this very part. */
+/** The wait for tokens, as the placement predicts it for this very part. */
 function Predicted({ part, shares }: { part: Part; shares: readonly BrokerShare[] }) {
   const share = shares.find(({ broker }) => broker === part.broker);
   if (!share || !isPartOf(share, part))
@@ -78,8 +78,8 @@ function Predicted({ part, shares }: { part: Part; shares: readonly BrokerShare[
       </span>
     );
   return (
-    <span title="What the bucket adds to the 99th percentile of the delay. What is measured at a gate includes what the agent itself takes.">
-      {delay(share.penalty_s)}
+    <span title="For messages that come at random as the model says. What is measured at a gate includes what the agent itself takes.">
+      {delay(share.wait_p99_s ?? null)}
     </span>
   );
 }
@@ -149,7 +149,7 @@ function columnsOf(parts: readonly Part[], shares: readonly BrokerShare[]): Colu
     },
     {
       key: "predicted",
-      title: "Predicted penalty",
+      title: "Predicted",
       number: true,
       cell: (row) => (isEnforced(row) ? <Predicted part={row} shares={shares} /> : unknown),
     },

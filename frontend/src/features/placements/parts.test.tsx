@@ -68,7 +68,7 @@ describe("parts in force", () => {
     expect(screen.queryByText(/add up to/)).toBeNull();
   });
 
-  it("lays the measured wait beside the predicted penalty, and what it rests on", async () => {
+  it("lays the measured wait beside the predicted one, and what it rests on", async () => {
     const [first, second] = L4.outcome.shares;
     if (!first || !second) throw new Error("the sample has shares");
     const of = ({ broker, token_rate_per_s: rate, bucket }: typeof first) =>
@@ -91,7 +91,7 @@ describe("parts in force", () => {
     const measured = "p99 wait, measured";
     expect(cells(/q-6/)).toMatchObject({
       [measured]: "0.30 ms",
-      "Predicted penalty": "0.24 ms",
+      Predicted: "0.31 ms",
       "Ofmsg, last minute": "1,980,000",
       Publishers: "333",
     });
@@ -100,7 +100,7 @@ describe("parts in force", () => {
     // Its part is another than this placement's, which predicts nothing of it.
     expect(cells(/q-8/)).toMatchObject({
       [measured]: "not measured yet",
-      "Predicted penalty": "\u2013",
+      Predicted: "\u2013",
     });
     expect(cells(/q-1/)).toMatchObject({ [measured]: "\u2013", Publishers: "0" });
     expect(table.queryByRole("columnheader", { name: /would/i })).toBeNull();
