@@ -193,6 +193,29 @@ def test_who_may_be_at_a_silent_broker_is_let_in_nowhere_else(harbour, split):
     assert here(split["a"]) == ("p", "q"), "b has read that it lets s in, and not said that it left"
 
 
+def test_who_was_kept_out_is_let_in_once_the_silent_broker_is_back(harbour, split):
+    execution = start(
+        harbour.system,
+        [assign("a", names("p", "q"), names("q"))],
+        [assign("b", names("r"), names("p", "r"))],
+    )
+    split["a"].obey()
+    split["b"].poll_now()
+    Agent.objects.filter(broker__name="b").update(lease_until=timezone.now())
+    execution_advance(execution.pk, now=timezone.now() + timedelta(minutes=1))
+    assert state(execution) == "failed"
+    setting = Setting.objects.get(kind="assign_publishers", target__broker="b")
+    assert setting.in_force == names("p", "r"), "b may let p in"
+    split["b"].come().obey(publishers={})
+    setting.refresh_from_db()
+    assert setting.in_force == names("p", "r"), "b has not released p yet"
+    split["b"].obey()
+    setting.refresh_from_db()
+    assert setting.in_force == names("r")
+    start(harbour.system, [assign("a", names("q"), names("p", "q"))])
+    assert here(split["a"]) == ("p", "q")
+
+
 def test_a_publisher_in_a_list_keeps_its_name(harbour, split):
     publisher = entity_create(
         model=Publisher,
