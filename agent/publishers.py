@@ -65,6 +65,8 @@ class PublisherBook:
         self._clock = clock
         self._lists: Mapping[str, Publishers] = {}
         self._here: dict[str, frozenset[str]] = {}
+        self._elsewhere: dict[str, dict[str, str]] = {}
+        """Flow -> publisher -> the broker that lets it in: all of them ask at once."""
         self._connections: dict[int, _Connection] = {}
         self._leaving: dict[int, _Connection] = {}
         """Connections whose rights differ from what their publisher would get now."""
@@ -83,6 +85,10 @@ class PublisherBook:
             return
         self._lists = dict(lists)
         self._here = {flow: frozenset(one.here) for flow, one in lists.items()}
+        self._elsewhere = {
+            flow: {name: broker for broker, names in one.elsewhere.items() for name in names}
+            for flow, one in lists.items()
+        }
         self._leaving = {n: c for n, c in self._connections.items() if self._differs(c)}
         for number, connection in self._connections.items():
             if number not in self._leaving:
@@ -103,11 +109,10 @@ class PublisherBook:
             return {"state": "here" if enters else "wait"}
         if name in self._here[flow]:
             return {"state": "here"}
-        for broker, names in one.elsewhere.items():
-            if name in names:
-                address = one.addresses.get(broker, "")
-                return {"state": "elsewhere", "broker": broker, "address": address}
-        return {"state": "wait"}
+        broker = self._elsewhere[flow].get(name)
+        if broker is None:
+            return {"state": "wait"}
+        return {"state": "elsewhere", "broker": broker, "address": one.addresses.get(broker, "")}
 
     # --- connections
 
