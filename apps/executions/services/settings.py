@@ -216,7 +216,10 @@ def failure(observed: Observed, action: Action) -> str:
     flow, consumer_class = action.target.get("flow", ""), action.target.get("class", "")
     if action.kind == "serve_class" and action.after is not None:
         flow = action.after["flow"]
-    reasons = (observed.flow_failures.get(flow), observed.class_failures.get(consumer_class))
+    reasons = [observed.flow_failures.get(flow), observed.class_failures.get(consumer_class)]
+    if action.kind == PUBLISHERS:
+        # The agent knows for whom a release waits.
+        reasons += [text for text in observed.problems if text.startswith(f"publishers of {flow} ")]
     return "; ".join(filter(None, reasons))
 
 

@@ -101,6 +101,16 @@ def test_a_list_that_no_agent_shows_is_not_in_force(harbour, split):
     assert state(execution) == "succeeded"
 
 
+def test_a_release_that_takes_too_long_says_for_what_it_waited(harbour, split):
+    execution = start(harbour.system, [assign("a", names("p", "q"), names("q"))])
+    problem = "publishers of tides that left a cannot go on elsewhere: messages wait at a"
+    split["a"].obey(publishers={}, problems=[problem, "publishers of tidesmen wait"])
+    Agent.objects.update(lease_until=timezone.now() + timedelta(hours=1))
+    execution_advance(execution.pk, now=timezone.now() + timedelta(seconds=16))
+    detail = f"a did not show the new value within 15 s; a reports: {problem}"
+    assert execution.steps.get().actions.get().detail == detail
+
+
 def test_nobody_is_let_in_before_the_other_broker_has_released_it(harbour, split):
     execution = start(
         harbour.system,
