@@ -6,7 +6,7 @@ and when it hears that somebody has to leave, and never in between:
 
 | answer | what the publisher does |
 |---|---|
-| `here` | it publishes; on a new connection if this one was kept out: it has the rights of then |
+| `here` | it publishes; on a new connection if this one was kept out, or the answer has `again` |
 | `elsewhere` | it connects to the broker that is named, and asks there |
 | `wait` | it asks again after a moment: what it sent before is still on its way |
 | none | it publishes: an agent of an older version answers nobody |
@@ -259,7 +259,8 @@ class Publisher:
         async def on_moved(_: Msg) -> None:
             moved.set()
 
-        await client.subscribe(names.moved_subject(self._own.flow), cb=on_moved)
+        # Of every flow: the first list of another one may ask for a new login, too.
+        await client.subscribe(f"{names.MOVED}.*", cb=on_moved)
         kept_out = False
         while True:
             moved.clear()
@@ -270,8 +271,8 @@ class Publisher:
                 case "elsewhere" | "wait":
                     kept_out = True
                     await _happens(moved, self._waits.next())
-                case _ if kept_out:
-                    # It may publish now, but a connection has the rights of its login.
+                case _ if kept_out or answer.get("again"):
+                    # It may publish, but a connection has the rights of its login.
                     return
                 case _:
                     await self._publish(client, moved)

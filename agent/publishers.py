@@ -7,8 +7,10 @@ from the moment its login is granted until the broker is known to have closed it
 longer: a broker may still handle what it had read of a connection that it closes. A connection
 whose rights this book does not know may publish everything.
 
-Rights are given at login and hold as long as the connection, so whoever has others than it would
-get now is notified, has `grace_s` to leave by itself, and is then to be disconnected.
+Rights are given at login and hold as long as the connection, so whoever may publish what it should
+not, or may not publish where it is listed, is notified, has `grace_s` to leave by itself, and is
+then to be disconnected. The first list of a flow concerns all publishers of the broker: nobody
+knows which of them publish that flow.
 """
 
 from __future__ import annotations
@@ -49,14 +51,6 @@ def _record(denied: frozenset[str]) -> str:
     return hashlib.sha256(text).hexdigest()[:32]
 
 
-def _elsewhere(broker: str, one: Publishers) -> dict[str, str]:
-    return {
-        "state": "elsewhere",
-        "broker": broker,
-        "address": one.addresses.get(broker, ""),
-    }
-
-
 class PublisherBook:
     """Keep the lists of flows' publishers at one broker, and all publishers' connections."""
 
@@ -73,9 +67,11 @@ class PublisherBook:
         self._clock = clock
         self._lists: Mapping[str, Publishers] = {}
         self._here: dict[str, frozenset[str]] = {}
+        self._elsewhere: dict[str, dict[str, str]] = {}
+        """Flow -> publisher -> the broker that lets it in: all of them ask at once."""
         self._connections: dict[int, _Connection] = {}
         self._leaving: dict[int, _Connection] = {}
-        """Connections whose rights differ from what their publisher would get now."""
+        """Connections whose publisher has to log in anew."""
         self._ended: dict[int, tuple[float, _Connection]] = {}
         """Connections that have just ended, and when."""
         self._order: dict[int, int] = {}
@@ -91,6 +87,10 @@ class PublisherBook:
             return
         self._lists = dict(lists)
         self._here = {flow: frozenset(one.here) for flow, one in lists.items()}
+        self._elsewhere = {
+            flow: {name: broker for broker, names in one.elsewhere.items() for name in names}
+            for flow, one in lists.items()
+        }
         self._leaving = {n: c for n, c in self._connections.items() if self._differs(c)}
         for number, connection in self._connections.items():
             if number not in self._leaving:
@@ -103,18 +103,22 @@ class PublisherBook:
         """Return the flows that this publisher may not publish here."""
         return frozenset(flow for flow, here in self._here.items() if name not in here)
 
-    def where(self, flow: str, name: str, *, enters: bool) -> dict[str, str]:
+    def where(self, flow: str, name: str, *, enters: bool) -> dict[str, str | bool]:
         """Return where a publisher of a flow belongs, as it is answered; `enters`: whether the flow
-        enters at this broker."""
+        enters at this broker. `again`: a connection of its has other rights than it would get now,
+        and is about to be closed."""
         one = self._lists.get(flow)
+        if name in self._here[flow] if one is not None else enters:
+            leaves = any(each.name == name for each in self._leaving.values())
+            return {"state": "here", "again": True} if leaves else {"state": "here"}
         if one is None:
-            return {"state": "here" if enters else "wait"}
-        if name in self._here[flow]:
-            return {"state": "here"}
-        for broker, names in one.elsewhere.items():
-            if name in names:
-                return _elsewhere(broker, one)
-        return _elsewhere(one.everyone[0], one) if one.everyone else {"state": "wait"}
+            return {"state": "wait"}
+        broker = self._elsewhere[flow].get(name)
+        if broker is None and one.everyone:
+            broker = one.everyone[0]
+        if broker is None:
+            return {"state": "wait"}
+        return {"state": "elsewhere", "broker": broker, "address": one.addresses.get(broker, "")}
 
     # --- connections
 
@@ -208,7 +212,15 @@ class PublisherBook:
             self._leaving.pop(number, None)
 
     def _differs(self, connection: _Connection) -> bool:
-        return self._write(self.denied(connection.name)) != connection.record
+        """Return whether a publisher may publish what it should not, or is kept out where it is
+        listed. Who is kept out of what everybody may publish now finds that out by itself."""
+        denied = self.denied(connection.name)
+        if self._write(denied) == connection.record:
+            return False
+        may_not = self._records.get(connection.record)
+        if may_not is None or not denied <= may_not:
+            return True
+        return any(connection.name in self._here.get(flow, ()) for flow in may_not - denied)
 
     def _write(self, denied: frozenset[str]) -> str:
         record = self._known.get(denied)

@@ -549,7 +549,7 @@ class NatsDriver:
             )
         return frozenset()
 
-    def _where(self, flow: str, name: str) -> dict[str, str]:
+    def _where(self, flow: str, name: str) -> dict[str, str | bool]:
         """Return where a publisher of a flow belongs."""
         enters = flow in self._entering
         if self._admission is None:

@@ -21,7 +21,7 @@ LONGEST_NAME_BYTES = 4_096
 """The longest name of a publisher; a longer one is in no list."""
 _INBOX = b"_INBOX."
 
-Where = Callable[[str, str], Mapping[str, str]]
+Where = Callable[[str, str], Mapping[str, str | bool]]
 """A function that returns the answer for a flow and a publisher's name."""
 
 

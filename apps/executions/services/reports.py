@@ -18,6 +18,7 @@ from apps.executions.models import (
 from apps.executions.services.advance import execution_advance
 from apps.executions.services.documents import revision_bump
 from apps.executions.services.restored import restored_text
+from apps.executions.services.settings import lists_settle
 from apps.executions.services.transitions import tell
 from apps.telemetry.models import Agent
 from apps.telemetry.services import (
@@ -28,7 +29,7 @@ from apps.telemetry.services import (
     agent_session,
 )
 from weir.actions import absent, brokers
-from weir.coordination.wire import Report, ReportPhase
+from weir.coordination.wire import Report, ReportPhase, observed_from_dict
 from weir.errors import InvalidProblem
 
 logger = logging.getLogger(__name__)
@@ -116,7 +117,10 @@ def agent_heard(
         )
         reported = _keep(agent, incarnation, reports)
     concerned = set(reported)
-    if changed:
+    if changed and observed is not None:
+        lists_settle(
+            system=agent.system, broker=agent.broker.name, seen=observed_from_dict(observed)
+        )
         active = Execution.objects.filter(system_id=agent.system_id, state__in=ACTIVE_NAMES)
         concerned |= set(active.values_list("pk", flat=True))
     for execution_id in sorted(concerned):

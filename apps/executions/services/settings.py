@@ -6,11 +6,11 @@ from operator import or_
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 from apps.common.events import publish
-from apps.executions.models import ExecutionAction, Setting
+from apps.executions.models import UNDER_WAY_NAMES, ExecutionAction, Setting
 from apps.executions.services.documents import bucket_of, revision_bump
 from apps.systems.models import System
 from weir.actions import SettingKey, setting_key
@@ -90,6 +90,36 @@ def settings_asked(system: System, asked: Mapping[int, SettingKey], number: int)
     if which:
         rows = Setting.objects.filter(system=system).filter(reduce(or_, which))
         rows.update(asked_number=number)
+
+
+@transaction.atomic
+def lists_settle(*, system: System, broker: str, seen: Observed) -> None:
+    """End the doubt about lists that were given up while the broker's agent was silent: it shows
+    now that it lets in whom it is asked to let in, so others may be let in elsewhere."""
+    differs = ~Q(in_force=F("desired")) | Q(desired__isnull=True)
+    rows = Setting.objects.select_for_update().filter(
+        differs, system=system, kind=PUBLISHERS, in_force__isnull=False, target__broker=broker
+    )
+    settled = []
+    for row in rows:
+        under_way = ExecutionAction.objects.filter(
+            step__execution__system=system,
+            kind=PUBLISHERS,
+            target=row.target,
+            state__in=UNDER_WAY_NAMES,
+        )
+        # Without a list of its own the broker lets nobody in, as long as others have one.
+        wanted = publishers_digest((row.desired or NOBODY)["publishers"])
+        shows_it = seen.publishers.get(row.target["flow"]) == wanted
+        if shows_it and seen.number >= row.asked_number and not under_way.exists():
+            row.previous, row.in_force = row.in_force, row.desired
+            row.changed_at = timezone.now()
+            settled.append(row)
+    if settled:
+        columns = ["in_force", "previous", "changed_at", "updated_at"]
+        Setting.objects.bulk_update(settled, columns)
+        revision_bump(system)
+        publish("document", system=system.public_id)
 
 
 def settings_forget(system: System, broker: str) -> list[str]:
@@ -186,7 +216,10 @@ def failure(observed: Observed, action: Action) -> str:
     flow, consumer_class = action.target.get("flow", ""), action.target.get("class", "")
     if action.kind == "serve_class" and action.after is not None:
         flow = action.after["flow"]
-    reasons = (observed.flow_failures.get(flow), observed.class_failures.get(consumer_class))
+    reasons = [observed.flow_failures.get(flow), observed.class_failures.get(consumer_class)]
+    if action.kind == PUBLISHERS:
+        # The agent knows for whom a release waits.
+        reasons += [text for text in observed.problems if text.startswith(f"publishers of {flow} ")]
     return "; ".join(filter(None, reasons))
 
 

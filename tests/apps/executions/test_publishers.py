@@ -101,6 +101,16 @@ def test_a_list_that_no_agent_shows_is_not_in_force(harbour, split):
     assert state(execution) == "succeeded"
 
 
+def test_a_release_that_takes_too_long_says_for_what_it_waited(harbour, split):
+    execution = start(harbour.system, [assign("a", names("p", "q"), names("q"))])
+    problem = "publishers of tides that left a cannot go on elsewhere: messages wait at a"
+    split["a"].obey(publishers={}, problems=[problem, "publishers of tidesmen wait"])
+    Agent.objects.update(lease_until=timezone.now() + timedelta(hours=1))
+    execution_advance(execution.pk, now=timezone.now() + timedelta(seconds=16))
+    detail = f"a did not show the new value within 15 s; a reports: {problem}"
+    assert execution.steps.get().actions.get().detail == detail
+
+
 def test_nobody_is_let_in_before_the_other_broker_has_released_it(harbour, split):
     execution = start(
         harbour.system,
@@ -191,6 +201,29 @@ def test_who_may_be_at_a_silent_broker_is_let_in_nowhere_else(harbour, split):
     assert state(execution) == "failed"
     start(harbour.system, [assign("a", names("p", "q"), names("p", "q", "s"))])
     assert here(split["a"]) == ("p", "q"), "b has read that it lets s in, and not said that it left"
+
+
+def test_who_was_kept_out_is_let_in_once_the_silent_broker_is_back(harbour, split):
+    execution = start(
+        harbour.system,
+        [assign("a", names("p", "q"), names("q"))],
+        [assign("b", names("r"), names("p", "r"))],
+    )
+    split["a"].obey()
+    split["b"].poll_now()
+    Agent.objects.filter(broker__name="b").update(lease_until=timezone.now())
+    execution_advance(execution.pk, now=timezone.now() + timedelta(minutes=1))
+    assert state(execution) == "failed"
+    setting = Setting.objects.get(kind="assign_publishers", target__broker="b")
+    assert setting.in_force == names("p", "r"), "b may let p in"
+    split["b"].come().obey(publishers={})
+    setting.refresh_from_db()
+    assert setting.in_force == names("p", "r"), "b has not released p yet"
+    split["b"].obey()
+    setting.refresh_from_db()
+    assert setting.in_force == names("r")
+    start(harbour.system, [assign("a", names("q"), names("p", "q"))])
+    assert here(split["a"]) == ("p", "q")
 
 
 def test_a_publisher_in_a_list_keeps_its_name(harbour, split):
