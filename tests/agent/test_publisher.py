@@ -60,7 +60,7 @@ class Broker:
     def __init__(self, name: str, server: NatsServer, agent: Client, system: Client) -> None:
         self.name, self.url = name, server.url
         self.agent, self._system = agent, system
-        self.answers: Callable[[int], dict[str, str] | None] = lambda _: HERE
+        self.answers: Callable[[int], dict[str, Any] | None] = lambda _: HERE
         """The answer to the question of this number; None: nobody answers."""
         self.asked: list[str] = []
         """The connections that have asked, by their inboxes, a connection as often as it asked."""
@@ -95,8 +95,8 @@ class Broker:
                 await message.respond(b'{"stream":"WEIR_IN","seq":1}')
         self._lacking.clear()
 
-    async def moved(self) -> None:
-        await self.agent.publish(names.moved_subject(FLOW))
+    async def moved(self, flow: str = FLOW) -> None:
+        await self.agent.publish(names.moved_subject(flow))
         await self.agent.flush()
 
     async def connections(self) -> list[int]:
@@ -235,6 +235,25 @@ async def test_who_may_stay_keeps_its_connection(
         sent = len(home.received)
         await eventually(lambda: len(home.received) > sent + 20)
         assert await home.connections() == before
+        assert follow_each_other(numbers(home))
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("kind", [Demo, Documented])
+async def test_logs_in_again_where_its_rights_are_about_to_end(
+    tmp_path: Path, kind: type[Demo | Documented]
+) -> None:
+    """Another flow has got its first list, and its own notice."""
+    again = {"state": "here", "again": True}
+    async with brokers(tmp_path, "rot-1") as (home,), running(kind(home)):
+        await eventually(lambda: len(home.received) > 5)
+        (before,) = await home.connections()
+        home.answers = lambda question: again if question == 2 else HERE
+        await home.moved("other")
+        await eventually(lambda: len(home.asked) == 3)
+        sent = len(home.received)
+        await eventually(lambda: len(home.received) > sent + 20)
+        assert before not in await home.connections()
         assert follow_each_other(numbers(home))
 
 

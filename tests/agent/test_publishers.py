@@ -75,6 +75,32 @@ def test_who_may_publish_more_now_logs_in_anew_and_holds_up_nothing(book: Publis
     assert (book.leaving, book.held()) == (1, frozenset())
 
 
+def test_who_is_about_to_be_cut_off_is_asked_to_log_in_again(
+    book: PublisherBook, clock: Clock
+) -> None:
+    book.log_in(name="p", connection=1)
+    assert book.where("g", "p", enters=True) == {"state": "here"}
+    book.rule({"f": only("q")})
+    # It may publish f with this login, and nobody knows that it only publishes g.
+    assert book.where("g", "p", enters=True) == {"state": "here", "again": True}
+    assert book.where("g", "r", enters=True) == {"state": "here"}
+    book.gone(1)
+    book.log_in(name="p", connection=2)
+    clock.now = 9.0
+    assert book.where("g", "p", enters=True) == {"state": "here"}
+    assert (book.leaving, book.due()) == (0, ())
+
+
+def test_a_list_that_ends_cuts_nobody_off(book: PublisherBook, clock: Clock) -> None:
+    book.rule({"f": only("q")})
+    book.log_in(name="p", connection=1)
+    book.log_in(name="q", connection=2)
+    book.rule({})
+    assert (book.leaving, book.notices(), book.held()) == (0, frozenset(), frozenset())
+    book.rule({"f": only("p", "q")})
+    assert book.leaving == 1, "p is kept out where it is listed"
+
+
 def test_a_list_that_is_as_before_lets_everybody_stay(book: PublisherBook, clock: Clock) -> None:
     book.rule({"f": only()})
     book.log_in(name="p", connection=1)
@@ -243,14 +269,16 @@ class Books(RuleBasedStateMachine):
                     assert flow in held
 
     def teardown(self) -> None:
-        """In the end everybody has the rights that it should have, and nothing is held."""
+        """In the end nobody may publish what it should not, or is kept out where it is listed."""
         for _ in range(3):
             self.wait()
             self.close()
         self.look()
         self.wait()
         for known in self.real.values():
-            assert known.may_not == self.book.denied(known.name)
+            denied = self.book.denied(known.name)
+            assert denied <= known.may_not
+            assert not any(known.name in self.lists[f].here for f in known.may_not & {*self.lists})
         assert self.book.held() == frozenset()
 
 

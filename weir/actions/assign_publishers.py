@@ -121,6 +121,14 @@ def is_takeaway(action: Action) -> bool:
     return set(action.after["publishers"]) < set(action.before["publishers"])
 
 
+def releases(action: Action) -> bool:
+    """Return whether somebody has to leave, and all that it has sent has to pass."""
+    if action.before is None:
+        return True
+    after = () if action.after is None else action.after["publishers"]
+    return not set(action.before["publishers"]) <= set(after)
+
+
 def apply_edges(edges: Set[Edge], action: Action) -> frozenset[Edge]:
     """A setting leaves the overlay as it is."""
     return frozenset(edges)

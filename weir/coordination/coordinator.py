@@ -76,6 +76,8 @@ class Limits:
     carry_timeout_s: float = 20.0
     """Of the first attempt at removing a broker: what waits for it is copied to other outboxes."""
     setting_timeout_s: float = 15.0
+    release_timeout_s: float = 120.0
+    """Of a list of publishers: whom it releases waits until all they had sent has passed."""
     bury_after_s: float = 600.0
     """Silence after a commit before a person is asked to look."""
     max_attempts: int = 3
@@ -293,6 +295,8 @@ class Coordinator:
         return "; ".join(parts)
 
     def _patience(self, action: ActionView, attempt: int) -> float:
+        if action.releases:
+            return self.limits.release_timeout_s
         if action.protocol is Protocol.SETTING:
             return self.limits.setting_timeout_s
         if action.gone:

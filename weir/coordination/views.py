@@ -64,6 +64,8 @@ class ActionView:
     """Why it was aborted or buried last."""
     by_hand: str = ""
     """Why a person ended it; it is not tried again."""
+    releases: bool = False
+    """Setting: clients have to leave first, and what they have sent has to pass."""
 
     @property
     def brokers(self) -> frozenset[str]:

@@ -11,6 +11,7 @@ from apps.executions.selectors.executions import (
     measured_pauses,
     observed_of,
     overtaken_by,
+    publishers_left_out,
     value_shown,
     waiting_for,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "measured_pauses",
     "observed_of",
     "overtaken_by",
+    "publishers_left_out",
     "value_shown",
     "waiting_for",
 ]

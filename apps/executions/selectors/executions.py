@@ -20,6 +20,7 @@ from apps.systems.models import System
 from apps.telemetry.models import Agent
 from apps.topology.models import OverlayEdge
 from weir.actions import InForce, absent, brokers, edge, protocol
+from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.coordination.coordinator import IN_FORCE
 from weir.coordination.wire import Observed, ReportPhase, observed_from_dict
 from weir.lifecycle.executions import PERSON_COMMANDS, ExecutionState
@@ -141,6 +142,29 @@ def commands_given(execution: Execution) -> QuerySet[AuditEntry]:
     return AuditEntry.objects.filter(
         object_id=execution.public_id, action__in=[command.value for command in PERSON_COMMANDS]
     ).order_by("id")
+
+
+def publishers_left_out(execution: Execution) -> dict[str, list[str]]:
+    """Return, by flow, the publishers that lists of the execution name before or after, and that no
+    list asked for names now, where the flow has lists."""
+    rows = ExecutionAction.objects.filter(step__execution=execution, kind=PUBLISHERS)
+    named: dict[str, set[str]] = {}
+    for target, *values in rows.values_list("target", "before", "after"):
+        for value in filter(None, values):
+            named.setdefault(target["flow"], set()).update(value["publishers"])
+    if not named:
+        return {}
+    listed: dict[str, set[str]] = {}
+    lists = Setting.objects.filter(
+        system=execution.system_id, kind=PUBLISHERS, desired__isnull=False
+    )
+    for target, value in lists.values_list("target", "desired"):
+        listed.setdefault(target["flow"], set()).update(value["publishers"])
+    return {
+        flow: sorted(names - listed[flow])
+        for flow, names in sorted(named.items())
+        if flow in listed and names - listed[flow]
+    }
 
 
 def value_shown(value: Value | None) -> dict[str, Any] | None:

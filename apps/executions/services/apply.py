@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 from django.db import transaction
 
 from apps.common.errors import ApplicationError
+from apps.common.formatting import counted
 from apps.executions.models import Direction, ExecutionAction, ExecutionStep
+from apps.executions.selectors import publishers_left_out
 from apps.executions.services.loading import Loaded
 from apps.executions.services.settings import Settings, settings_forget
 from apps.executions.services.transitions import execution_move, record_execution, steps_append
@@ -32,10 +34,13 @@ from weir.coordination.decisions import (
 )
 from weir.coordination.wire import ReportPhase
 from weir.errors import InvalidProblem
+from weir.lifecycle.executions import ExecutionCommand
 from weir.lifecycle.steps import ACTIONS, STEPS, ActionState, StepCommand, StepState
 from weir.model.plan import Step
 
 ENDED_STEPS = STEPS.ended
+LISTED_NAMES = 3
+"""The names of publishers that a sentence lists before it counts the others."""
 ENDED_STEPS_SAID = {"completed": "was completed", "aborted": "was aborted", "dead": "is dead"}
 ENDED_ACTIONS = frozenset({ActionState.DONE, ActionState.ABORTED, ActionState.DEAD})
 TOLD_BY_SETTINGS = (PrepareAction, AbortAction)
@@ -71,7 +76,9 @@ class Applier:
     def apply(self, decision: Decision) -> None:
         """Carry one decision out. Raises EffectRefused before anything of it was done."""
         if isinstance(decision, MoveExecution):
-            execution_move(self.execution, decision.command, actor=None, reason=decision.reason)
+            sentences = (decision.reason, self._left_out(decision.command))
+            reason = " ".join(filter(None, sentences))
+            execution_move(self.execution, decision.command, actor=None, reason=reason)
         elif isinstance(decision, AppendUndoSteps):
             self._append(decision)
         elif isinstance(decision, StepDecision):
@@ -159,6 +166,24 @@ class Applier:
             self.asked[row.pk] = kinds.setting_key(action)
         # A list that was proved, or given up, no longer keeps its publishers from other brokers.
         self.documents_changed |= not setting or row.pk in self.asked or row.kind == PUBLISHERS
+
+    def _left_out(self, command: ExecutionCommand) -> str:
+        """Say who is let in nowhere where an execution ends between releasing publishers and
+        letting them in; empty where that is nobody."""
+        stopped = command is ExecutionCommand.SETTLE and self.execution.state == "stopping"
+        if command is not ExecutionCommand.FAIL and not stopped:
+            return ""
+        self._settings.save()
+        sentences = []
+        for flow, names in publishers_left_out(self.execution).items():
+            first = ", ".join(names[:LISTED_NAMES])
+            more = f" and {len(names) - LISTED_NAMES:,} more" if len(names) > LISTED_NAMES else ""
+            are = "is" if len(names) == 1 else "are"
+            sentences.append(
+                f"{counted(len(names), 'publisher')} of {flow} {are} let in nowhere now ({first}"
+                f"{more}): roll this back, or carry out another plan of the placement."
+            )
+        return " ".join(sentences)
 
     def _swap(self, row: ExecutionAction, decision: CommitAction) -> None:
         """Change the overlay's edges, in the transaction in which the action is committed."""

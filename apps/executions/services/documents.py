@@ -25,6 +25,7 @@ from apps.telemetry.models import Agent
 from apps.telemetry.services import is_size
 from weir import actions as kinds
 from weir.actions.assign_publishers import KIND as PUBLISHERS
+from weir.actions.assign_publishers import releases
 from weir.actions.set_bucket import COUNT
 from weir.coordination import wire
 from weir.coordination.publishers import Lists, left_behind, let_in
@@ -374,4 +375,5 @@ def action_view(row: ExecutionAction) -> ActionView:
         title=kinds.title(action),
         detail=row.detail,
         by_hand=row.by_hand,
+        releases=row.kind == PUBLISHERS and releases(action),
     )

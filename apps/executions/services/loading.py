@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db.models import F, Q
 
 from apps.executions.models import (
+    UNDER_WAY_NAMES,
     ActionReport,
     Execution,
     ExecutionAction,
@@ -57,7 +58,7 @@ def load(execution: Execution, now: datetime) -> Loaded:
         for name, row in agents.items()
         if row["observed"] is not None
     }
-    releasing = _releasing(execution, [row for rows in actions.values() for row in rows])
+    lists = _lists(execution, [row for rows in actions.values() for row in rows])
     reports = _reports(execution)
     names = {row.pk: str(row.public_id) for rows in actions.values() for row in rows}
     return Loaded(
@@ -82,7 +83,7 @@ def load(execution: Execution, now: datetime) -> Loaded:
                     direction=Direction(step.direction),
                     ended_at=_seconds(step.ended_at),
                     actions=tuple(
-                        _action(row, reports.get(row.pk, {}), names, agents, seen, releasing)
+                        _action(row, reports.get(row.pk, {}), names, agents, seen, lists)
                         for row in actions[step.pk]
                     ),
                 )
@@ -121,29 +122,47 @@ def _reports(execution: Execution) -> dict[int, dict[str, tuple[Report, ...]]]:
     return found
 
 
-def _releasing(execution: Execution, rows: Iterable[ExecutionAction]) -> dict[int, frozenset[str]]:
-    """Return, for each action that gives a broker its first list, the brokers with lists of the
-    flow.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lists:
+    """What other brokers' lists of publishers mean for actions that begin or end one."""
 
-    All that these have let publishers send before has to pass the new one, too, before anybody
-    goes on there.
-    """
-    first = [
+    others: Mapping[int, frozenset[str]]
+    """Action that gives a broker its first list -> the brokers with lists of the flow: all that
+    these have let publishers send before has to pass the new one, too, before anybody goes on
+    there."""
+    ends_among_others: frozenset[int]
+    """Actions that end a list while other brokers keep theirs: the agent has to show that it lets
+    nobody in. It shows nothing before whom it let in has left."""
+
+
+def _lists(execution: Execution, rows: Iterable[ExecutionAction]) -> _Lists:
+    """Read the lists that actions under way depend on; no query where there are none."""
+    running = [row for row in rows if row.kind == PUBLISHERS and row.state in UNDER_WAY_NAMES]
+    first = [row for row in running if row.state == ActionState.PREPARING and row.before is None]
+    ending = [
         row
-        for row in rows
-        if row.kind == PUBLISHERS and row.state == ActionState.PREPARING and row.before is None
+        for row in running
+        if (row.before if row.state == ActionState.ABORTING else row.after) is None
     ]
-    if not first:
-        return {}
+    if not first and not ending:
+        return _Lists(others={}, ends_among_others=frozenset())
     by_flow: dict[str, set[str]] = {}
+    asked_for: dict[str, set[str]] = {}
     lists = Setting.objects.filter(
         Q(in_force__isnull=False) | Q(desired__isnull=False),
         system=execution.system,
         kind=PUBLISHERS,
     )
-    for target in lists.values_list("target", flat=True):
+    for target, desired in lists.values_list("target", "desired"):
         by_flow.setdefault(target["flow"], set()).add(target["broker"])
-    return {row.pk: frozenset(by_flow.get(row.target["flow"], ())) for row in first}
+        if desired is not None:
+            asked_for.setdefault(target["flow"], set()).add(target["broker"])
+    return _Lists(
+        others={row.pk: frozenset(by_flow.get(row.target["flow"], ())) for row in first},
+        ends_among_others=frozenset(
+            row.pk for row in ending if asked_for.get(row.target["flow"], set())
+        ),
+    )
 
 
 def _action(
@@ -152,7 +171,7 @@ def _action(
     names: Mapping[int, str],
     agents: Collection[str],
     seen: Mapping[str, Observed],
-    releasing: Mapping[int, frozenset[str]],
+    lists: _Lists,
 ) -> ActionView:
     view = action_view(row)
     awaited: frozenset[str] = frozenset()
@@ -164,7 +183,7 @@ def _action(
             for broker in kinds.brokers(row.action)
             if broker in agents or asks_of(row.action, wanted, broker)
         )
-        awaited |= releasing.get(row.pk, frozenset()) & set(agents)
+        awaited |= lists.others.get(row.pk, frozenset()) & set(agents)
     # What an agent saw by an older document proves nothing, whenever it arrives: meanwhile it may
     # have been told otherwise. Of several observations the row holds the newest (`agent_report`).
     observations = {
@@ -176,7 +195,10 @@ def _action(
         view,
         awaited=awaited,
         confirmed_by=frozenset(
-            b for b, o in observations.items() if shows(o, row.action, wanted, b)
+            b
+            for b, o in observations.items()
+            if shows(o, row.action, wanted, b)
+            and (row.pk not in lists.ends_among_others or row.target["flow"] in o.publishers)
         ),
         failures={b: why for b, o in observations.items() if (why := failure(o, row.action))},
         reports=reports,

@@ -27,8 +27,9 @@ from apps.placements.api.serializers import (
     PlacementSerializer,
     PlacementWhatIfSerializer,
 )
+from apps.placements.domain.sentences import LISTED
 from apps.placements.models import Move, Placement
-from apps.placements.selectors.parts import measured_parts, measured_whole
+from apps.placements.selectors.parts import measured_parts, measured_whole, publishers_unlisted
 from apps.placements.services import placement_request
 from apps.placements.services.propose import placement_plan
 from apps.placements.services.what_if import placement_what_if
@@ -129,6 +130,14 @@ class PlacementViewSet(
                     help_text="The largest 99th percentile of the wait at one broker: that of all "
                     "messages together is no longer. Null: nothing is measured.",
                 ),
+                "unlisted": serializers.IntegerField(
+                    allow_null=True,
+                    help_text="Publishers of the topic that no list in force names: they are let "
+                    "in nowhere. Null: the topic has no lists.",
+                ),
+                "unlisted_names": serializers.ListField(
+                    child=serializers.CharField(), help_text="The first of them."
+                ),
             },
         )
     )
@@ -139,11 +148,14 @@ class PlacementViewSet(
         rows: Any = measured_parts(placement.system, placement.topic_name)
         whole = measured_whole(rows)
         topic = placement.topic
+        unlisted = None if topic is None else publishers_unlisted(topic)
         return Response(
             {
                 "results": PartSerializer(rows, many=True).data,
                 "wait_messages": whole.wait_messages,
                 "largest_wait_p99_s": whole.largest_wait_p99_s,
+                "unlisted": None if unlisted is None else len(unlisted),
+                "unlisted_names": (unlisted or [])[:LISTED],
                 "token_rate_per_s": topic and topic.token_rate_per_s,
                 "bucket": topic and topic.token_bucket,
             }

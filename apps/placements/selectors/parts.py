@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from apps.catalog.models import Publisher, Topic
 from apps.executions.selectors import in_force
 from apps.systems.models import System
 from apps.telemetry.selectors import latest_samples
@@ -94,6 +95,17 @@ def measured_parts(system: System, flow: str) -> list[MeasuredPart]:
             )
         )
     return rows
+
+
+def publishers_unlisted(topic: Topic) -> list[str] | None:
+    """Return the topic's publishers of the catalogue that no list in force names, so that they are
+    let in nowhere; None where the topic has no lists."""
+    lists = _values(topic.name, in_force(topic.system).settings, kind=PUBLISHERS)
+    if not lists:
+        return None
+    listed = {name for value in lists.values() for name in value["publishers"]}
+    names = Publisher.objects.filter(topic=topic).order_by("name").values_list("name", flat=True)
+    return [name for name in names if name not in listed]
 
 
 def measured_whole(parts: Iterable[MeasuredPart]) -> MeasuredWhole:

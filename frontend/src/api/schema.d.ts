@@ -7625,6 +7625,10 @@ export interface components {
              * @description The largest 99th percentile of the wait at one broker: that of all messages together is no longer. Null: nothing is measured.
              */
             largest_wait_p99_s: number | null;
+            /** @description Publishers of the topic that no list in force names: they are let in nowhere. Null: the topic has no lists. */
+            unlisted: number | null;
+            /** @description The first of them. */
+            unlisted_names: string[];
         };
         /** @description The present password and the new one. */
         PasswordRequest: {

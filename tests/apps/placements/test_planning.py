@@ -335,6 +335,7 @@ def test_what_is_in_force_stands_beside_what_is_measured(api, streets):
     address = f"/api/v1/placements/{placement.public_id}/parts"
     whole = {"token_rate_per_s": 700.0, "bucket": 40.0}
     unmeasured = {"wait_messages": 0, "largest_wait_p99_s": None}
+    unmeasured |= {"unlisted": None, "unlisted_names": []}
     assert api.get(address).json() == {"results": [], **whole, **unmeasured}
     part = {"rate_per_s": 350.0, "size": 20.0}
     enforce(streets, {"b1": {**part, "mode": "count"}, "b2": {**part, "mode": "enforce"}})
@@ -377,6 +378,9 @@ def test_measured_waits_are_those_of_enforced_parts(api, streets):
     }
     assert rows == {"b1": (5_000, 0.02, 2), "b2": (70, 0.5, 0), "b3": (None, None, None)}
     assert (answer["wait_messages"], answer["largest_wait_p99_s"]) == (5_070, 0.5)
+    publishers = Publisher.objects.filter(topic=streets.topic)
+    assert answer["unlisted"] == publishers.count() - 2
+    assert answer["unlisted_names"] == ["s03", "s04", "s05"]
 
 
 def test_an_unused_source_stays_closed_however_often_it_is_planned(api, streets):

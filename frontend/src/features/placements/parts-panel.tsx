@@ -230,14 +230,30 @@ function Objective({ parts, slo }: { parts: Parts; slo: number }) {
   );
 }
 
+/** Whoever is in no list is refused everywhere, which nobody else would notice. */
+function Unlisted({ count, names }: { count: number; names: readonly string[] }) {
+  const more = count - names.length;
+  return (
+    <span className="worse">
+      <Icon name="alert" small /> {countText(count, "publisher")} of the topic{" "}
+      {count === 1 ? "is" : "are"} in no list and let in nowhere: {names.join(", ")}
+      {more > 0 ? ` and ${fixed(more)} more` : ""}. Place the topic again, or roll back the plan
+      that released them.
+    </span>
+  );
+}
+
 function footerOf(parts: Parts | undefined, slo: number | null) {
   if (!parts) return undefined;
   const above = isAbove(parts) ? <Above parts={parts} /> : null;
+  const unlisted = parts.unlisted ? (
+    <Unlisted count={parts.unlisted} names={parts.unlisted_names} />
+  ) : null;
   const objective =
     slo !== null && parts.results.some(isEnforced) ? <Objective parts={parts} slo={slo} /> : null;
-  return above || objective ? (
+  return above || unlisted || objective ? (
     <>
-      {above} {objective}
+      {above} {unlisted} {objective}
     </>
   ) : undefined;
 }

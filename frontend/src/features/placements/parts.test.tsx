@@ -41,6 +41,7 @@ const answers = (parts: readonly Part[], rate = 110_000) => ({
       (most, { wait_p99_s: one }) => (one === null ? most : Math.max(most ?? 0, one)),
       null,
     ),
+    ...{ unlisted: null, unlisted_names: [] as string[] },
   }),
 });
 const open = () =>
@@ -106,6 +107,17 @@ describe("parts in force", () => {
     expect(table.queryByRole("columnheader", { name: /would/i })).toBeNull();
     expect(screen.getByText(/SLO: 99 % within 1.00 ms/)).toHaveTextContent(
       /99 % of 1,980,099 messages waited at most 2.10 ms.*the wait alone exceeds the SLO/,
+    );
+  });
+
+  it("names the publishers that are let in nowhere", async () => {
+    const some = answers([part({ publishers: 331 })]);
+    const address = `GET /api/v1/placements/${L4.id}/parts` as const;
+    const { body } = some[address] as { body: object };
+    serve({ ...some, [address]: ok({ ...body, unlisted: 5, unlisted_names: ["a", "b", "c"] }) });
+    open();
+    expect(await screen.findByText(/5 publishers of the topic/)).toHaveTextContent(
+      "5 publishers of the topic are in no list and let in nowhere: a, b, c and 2 more. Place the topic again, or roll back the plan that released them.",
     );
   });
 
