@@ -24,7 +24,7 @@ from tests.factories.plans import (
     make_policy,
 )
 from weir import actions
-from weir.coordination.wire import ClassSpec, Delivery, Document, FlowSpec, Gate
+from weir.coordination.wire import ClassSpec, Delivery, Document, FlowSpec, Gate, Publishers
 from weir.model.plan import Action
 
 pytestmark = pytest.mark.django_db
@@ -360,7 +360,10 @@ def test_publishers_elsewhere_are_released_before_the_parts_end(harbour, agents,
         ],
     ]
     assert any("are assigned to brokers no longer" in sentence for sentence in plan.content.why)
-    assert [told(harbour, name).publishers for name in "ab"] == [{}, {}]
+    assert told(harbour, "a").publishers == {}
+    # Who may still be at b is shown where tides enter.
+    left = Publishers(everyone=("a",), addresses={"a": "sim://a"})
+    assert told(harbour, "b").publishers == {"tides": left}
 
 
 def test_lists_of_publishers_end_with_their_topic(harbour, agents, ines, jon, olga):
