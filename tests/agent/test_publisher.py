@@ -62,7 +62,7 @@ class Broker:
         self.agent, self._system = agent, system
         self.answers: Callable[[int], dict[str, Any] | None] = lambda _: HERE
         """The answer to the question of this number; None: nobody answers."""
-        self.asked: list[str] = []
+        self.questions: list[str] = []
         """The connections that have asked, by their inboxes, a connection as often as it asked."""
         self.received: list[tuple[str, bytes]] = []
         """Ids and payloads of what publishers have sent here, retries too."""
@@ -77,8 +77,8 @@ class Broker:
 
     async def _where(self, question: Msg) -> None:
         assert question.data.decode() == NAME
-        self.asked.append(question.reply.rsplit(".", 1)[0])
-        answer = self.answers(len(self.asked))
+        self.questions.append(question.reply.rsplit(".", 1)[0])
+        answer = self.answers(len(self.questions))
         if answer is not None:
             await question.respond(json.dumps(answer).encode())
 
@@ -100,8 +100,8 @@ class Broker:
         await self.agent.flush()
 
     async def connections(self) -> list[int]:
-        asked = json.dumps({"auth": True}).encode()
-        answer = await self._system.request("$SYS.REQ.SERVER.PING.CONNZ", asked, timeout=5)
+        body = json.dumps({"auth": True}).encode()
+        answer = await self._system.request("$SYS.REQ.SERVER.PING.CONNZ", body, timeout=5)
         rows = json.loads(answer.data)["data"]["connections"]
         return [row["cid"] for row in rows if row.get("name") == NAME]
 
@@ -191,8 +191,8 @@ def numbers(*at: Broker) -> list[int]:
     return [int(payload.split()[2]) for broker in at for _, payload in broker.received]
 
 
-def follow_each_other(found: list[int]) -> bool:
-    return found == list(range(1, len(found) + 1))
+def follow_each_other(received: list[int]) -> bool:
+    return received == list(range(1, len(received) + 1))
 
 
 @pytest.mark.asyncio
@@ -204,16 +204,16 @@ async def test_goes_on_elsewhere_while_it_sends(
         client = kind(old)
         async with running(client):
             await eventually(lambda: len(old.received) > 30)
-            old.answers = lambda asked: elsewhere(new, new.url) if asked > 4 else WAIT
-            new.answers = lambda asked: HERE if asked > 2 else WAIT
+            old.answers = lambda question: elsewhere(new, new.url) if question > 4 else WAIT
+            new.answers = lambda question: HERE if question > 2 else WAIT
             await old.moved()
             await eventually(lambda: len(new.received) > 30)
             assert follow_each_other(numbers(old, new))
             ids = [message_id for broker in (old, new) for message_id, _ in broker.received]
             assert len(set(ids)) == len(ids)
             # Who was told to wait has the rights of then: it publishes on another connection.
-            assert new.asked[1] != new.asked[-1]
-            assert kind is Documented or new.asked[0] == new.asked[1]
+            assert new.questions[1] != new.questions[-1]
+            assert kind is Documented or new.questions[0] == new.questions[1]
             assert await old.connections() == []
             assert len(await new.connections()) == 1
         if isinstance(client, Demo):
@@ -231,7 +231,7 @@ async def test_who_may_stay_keeps_its_connection(
         await eventually(lambda: len(home.received) > 5)
         before = await home.connections()
         await home.moved()
-        await eventually(lambda: len(home.asked) == 2)
+        await eventually(lambda: len(home.questions) == 2)
         sent = len(home.received)
         await eventually(lambda: len(home.received) > sent + 20)
         assert await home.connections() == before
@@ -250,7 +250,7 @@ async def test_logs_in_again_where_its_rights_are_about_to_end(
         (before,) = await home.connections()
         home.answers = lambda question: again if question == 2 else HERE
         await home.moved("other")
-        await eventually(lambda: len(home.asked) == 3)
+        await eventually(lambda: len(home.questions) == 3)
         sent = len(home.received)
         await eventually(lambda: len(home.received) > sent + 20)
         assert before not in await home.connections()
@@ -266,11 +266,11 @@ async def test_who_waits_asks_at_once_when_it_may_come(
         monkeypatch.setattr(demo.publisher, "_waits", Pauses(first_s=60.0, growth=1.0))
         home.answers = lambda _: WAIT
         async with running(demo):
-            await eventually(lambda: len(home.asked) == 1)
+            await eventually(lambda: len(home.questions) == 1)
             home.answers = lambda _: HERE
             await home.moved()
             await eventually(lambda: len(home.received) > 5, 10.0)
-        assert len(home.asked) == 3
+        assert len(home.questions) == 3
 
 
 @pytest.mark.asyncio
@@ -283,11 +283,11 @@ async def test_an_acknowledgement_under_way_is_waited_for(
         old.acknowledge = False
         before = len(old.received)
         await eventually(lambda: len(old.received) > before)
-        asked = len(old.asked)
+        before = len(old.questions)
         old.answers = lambda _: elsewhere(new, new.url)
         await old.moved()
         await asyncio.sleep(0.5)
-        assert len(old.asked) == asked
+        assert len(old.questions) == before
         await old.make_up()
         await eventually(lambda: len(new.received) > 5)
         assert follow_each_other(numbers(old, new))
@@ -364,7 +364,7 @@ async def test_begins_where_it_belongs_and_asks_once(tmp_path: Path) -> None:
         demo = Demo(home, other)
         async with running(demo):
             await eventually(lambda: len(other.received) > 100)
-        assert (numbers(home), len(home.asked), len(other.asked)) == ([], 1, 1)
+        assert (numbers(home), len(home.questions), len(other.questions)) == ([], 1, 1)
         # It has published nowhere before.
         assert demo.tally.counts["moved"] == 0
 
@@ -388,7 +388,7 @@ async def test_brokers_that_name_each_other_are_asked_ever_less(tmp_path: Path) 
         demo = Demo(one, two)
         async with running(demo):
             await asyncio.sleep(3.0)
-            assert 4 <= len(one.asked) + len(two.asked) <= 9
+            assert 4 <= len(one.questions) + len(two.questions) <= 9
             one.answers = lambda _: HERE
             await eventually(lambda: follow_each_other(numbers(one)) and len(one.received) > 5)
         assert demo.tally.counts["moved"] == 0
@@ -430,7 +430,7 @@ async def test_a_broker_away_and_a_login_refused_are_counted_apart(
 @pytest.mark.asyncio
 async def test_a_broker_without_an_address_is_waited_for(tmp_path: Path) -> None:
     async with brokers(tmp_path, "rot-1", "ant-1") as (home, unknown):
-        home.answers = lambda asked: elsewhere(unknown) if asked < 3 else HERE
+        home.answers = lambda question: elsewhere(unknown) if question < 3 else HERE
         async with running(Demo(home)):
             await eventually(lambda: len(home.received) > 5)
         assert follow_each_other(numbers(home))

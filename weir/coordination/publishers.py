@@ -55,7 +55,7 @@ def let_in(
     that one is proved to have released it. Of the brokers of a flow, those without a list let
     nobody in. Flows that are carried no more are left out.
     """
-    found: dict[str, dict[str, frozenset[str]]] = {}
+    allowed: dict[str, dict[str, frozenset[str]]] = {}
     for flow in sorted(lists.desired.keys() & set(carried)):
         desired, present = lists.desired[flow], lists.present.get(flow, {})
         # A list that ends keeps its entry, so that whoever it named is seen to have left.
@@ -65,16 +65,16 @@ def let_in(
         claims = lists.claims[flow]
         counts = Counter(name for names in claims.values() for name in names)
         proved = Counter(name for names in present.values() for name in names)
-        found[flow] = {}
+        allowed[flow] = {}
         for broker in sorted(brokers):
             claimed, kept = claims.get(broker, set()), present.get(broker, frozenset())
-            found[flow][broker] = frozenset(
+            allowed[flow][broker] = frozenset(
                 name
                 for name in desired.get(broker, frozenset())
                 # A broker that had it before others asked for it has not lost it to them.
                 if counts[name] == (name in claimed) or (name in kept and proved[name] == 1)
             )
-    return found
+    return allowed
 
 
 def left_behind(

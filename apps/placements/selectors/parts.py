@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from apps.catalog.models import Publisher, Topic
 from apps.executions.selectors import in_force
+from apps.placements.selectors.lists import lists_in_force
 from apps.systems.models import System
 from apps.telemetry.selectors import latest_samples
 from weir.actions import SettingKey, target_of
-from weir.actions.assign_publishers import KIND as PUBLISHERS
 from weir.actions.set_bucket import COUNT
 from weir.actions.set_bucket import KIND as BUCKET
 from weir.model.plan import Value
@@ -67,7 +67,7 @@ def measured_parts(system: System, flow: str) -> list[MeasuredPart]:
     values = _values(flow, settings)
     if not values:
         return []
-    lists = _values(flow, settings, kind=PUBLISHERS)
+    lists = lists_in_force(flow, settings)
     samples = {
         row.broker.name: row.payload["flows"].get(flow, {}) for row in latest_samples(system)
     }
@@ -91,7 +91,7 @@ def measured_parts(system: System, flow: str) -> list[MeasuredPart]:
                 longest_s=counted.get("bucket_longest_s"),
                 wait_messages=enforced.get("wait_messages"),
                 wait_p99_s=enforced.get("wait_p99_s"),
-                publishers=len(lists[broker]["publishers"]) if broker in lists else None,
+                publishers=len(lists[broker]) if broker in lists else None,
             )
         )
     return rows
@@ -100,10 +100,10 @@ def measured_parts(system: System, flow: str) -> list[MeasuredPart]:
 def publishers_unlisted(topic: Topic) -> list[str] | None:
     """Return the topic's publishers of the catalogue that no list in force names, so that they are
     let in nowhere; None where the topic has no lists."""
-    lists = _values(topic.name, in_force(topic.system).settings, kind=PUBLISHERS)
+    lists = lists_in_force(topic.name, in_force(topic.system).settings)
     if not lists:
         return None
-    listed = {name for value in lists.values() for name in value["publishers"]}
+    listed = frozenset[str]().union(*lists.values())
     names = Publisher.objects.filter(topic=topic).order_by("name").values_list("name", flat=True)
     return [name for name in names if name not in listed]
 
@@ -121,10 +121,8 @@ def measured_whole(parts: Iterable[MeasuredPart]) -> MeasuredWhole:
     )
 
 
-def _values(
-    flow: str, settings: Mapping[SettingKey, Value], *, kind: str = BUCKET
-) -> dict[str, Value]:
-    targets = {key: target_of(key) for key in settings if key[0] == kind}
+def _values(flow: str, settings: Mapping[SettingKey, Value]) -> dict[str, Value]:
+    targets = {key: target_of(key) for key in settings if key[0] == BUCKET}
     return {
         target["broker"]: settings[key] for key, target in targets.items() if target["flow"] == flow
     }

@@ -23,7 +23,7 @@ it("says how publishers are moved, and that clients have to ask", async () => {
   expect(dialog.getByText(/334 publishers have to connect elsewhere/)).toHaveTextContent(
     /each is released, all that it sent passes, then it is let in at its new broker/,
   );
-  expect(dialog.getByText(/a pause of about a second/)).toBeInTheDocument();
+  expect(dialog.getByText(/a pause of a few seconds/)).toBeInTheDocument();
   expect(dialog.getByText(/Clients have to ask where they belong/)).toHaveTextContent(
     "A publisher that follows in docs/agent.md",
   );

@@ -150,7 +150,8 @@ export function WhatBecomesOfPublishers({ mode, moved }: { mode: PartMode; moved
         <>
           {countText(moved, "publisher has", "publishers have")} to connect elsewhere: each is
           released, all that it sent passes, then it is let in at its new broker. That is a pause of
-          about a second for each. Their names are below on this page.{" "}
+          a few seconds for each, longer where messages wait before a gate. Their names are below on
+          this page.{" "}
         </>
       ) : null}
       Then each broker lets in its own publishers and nobody else. Clients have to ask where they
