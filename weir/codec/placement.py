@@ -4,10 +4,14 @@
                "slo_p99_s": 0.001},
      "brokers": [{"id": "b1", "max_rate": 80000, "allocated_rate": 10000, "drained": false}],
      "publishers": [{"id": "p1", "rate": 10, "group": "g1"}],
-     "pins": {"p1": "b1"}, "previous": {"p1": "b2"}}
+     "pins": {"p1": "b1"}, "previous": {"p1": "b2"},
+     "measured_of": "L-3",
+     "measured": {"b2": {"messages": 41000, "seconds": 60,
+                         "delay": {"p99_s": 0.002, "low_s": 0.0018, "high_s": 0.0021},
+                         "processing": {"p99_s": 0.001, "low_s": 0.0009, "high_s": null}}}}
 
-`topic.id`, `topic.batch`, `topic.slo_p99_s`, `allocated_rate`, `drained`, `group`, `pins` and
-`previous` may be left out.
+`topic.id`, `topic.batch`, `topic.slo_p99_s`, `allocated_rate`, `drained`, `speed` of a broker,
+`group`, `pins`, `previous`, `measured_of` and `measured` may be left out.
 """
 
 from __future__ import annotations
@@ -23,6 +27,8 @@ from weir.model.placement import (
     NOWHERE,
     BrokerRoom,
     Contract,
+    MeasuredDelays,
+    Percentile,
     PlacementProblem,
     Publishers,
 )
@@ -49,6 +55,7 @@ if TYPE_CHECKING:
     from weir.model.placement import Placement
 
 MOST_BATCH = 10_000
+MOST_MESSAGES = 10**15
 
 
 def placement_from_json(raw: bytes) -> PlacementProblem:
@@ -58,7 +65,12 @@ def placement_from_json(raw: bytes) -> PlacementProblem:
 
 def placement_from_dict(obj: object) -> PlacementProblem:
     """Return the checked problem. Raises InvalidProblem naming entry and field."""
-    top = members(obj, "", ("topic", "brokers", "publishers"), ("pins", "previous"))
+    top = members(
+        obj,
+        "",
+        ("topic", "brokers", "publishers"),
+        ("pins", "previous", "measured", "measured_of"),
+    )
     contract = _contract(top["topic"])
     brokers = tuple(
         sorted(each(top["brokers"], "brokers", _broker), key=lambda broker: broker.broker)
@@ -74,7 +86,14 @@ def placement_from_dict(obj: object) -> PlacementProblem:
                 _below("pins", name),
                 f"{shown(broker.broker)} is drained; pin it elsewhere, or unpin it",
             )
-    return PlacementProblem(contract=contract, brokers=brokers, publishers=publishers)
+    measured_of = top.get("measured_of")
+    return PlacementProblem(
+        contract=contract,
+        brokers=brokers,
+        publishers=publishers,
+        measured=_measured(top.get("measured", {}), index),
+        measured_of=None if measured_of is None else _name(measured_of, "measured_of"),
+    )
 
 
 def placement_bytes(problem: PlacementProblem) -> bytes:
@@ -96,6 +115,7 @@ def placement_bytes(problem: PlacementProblem) -> bytes:
                 "max_rate": broker.max_rate_per_s,
                 "allocated_rate": broker.allocated_rate_per_s,
                 "drained": broker.drained,
+                **({} if broker.speed_per_s is None else {"speed": broker.speed_per_s}),
             }
             for broker in problem.brokers
         ],
@@ -110,8 +130,31 @@ def placement_bytes(problem: PlacementProblem) -> bytes:
         ],
         "pins": _named(publishers.names, publishers.pinned, names),
         "previous": _named(publishers.names, publishers.today, names),
+        **_measured_plain(problem),
     }
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _measured_plain(problem: PlacementProblem) -> dict[str, Any]:
+    """Return what was measured; nothing where nothing was."""
+
+    def percentile(measured: Percentile) -> dict[str, float | None]:
+        return {"p99_s": measured.value_s, "low_s": measured.low_s, "high_s": measured.high_s}
+
+    if not problem.measured:
+        return {}
+    return {
+        "measured_of": problem.measured_of,
+        "measured": {
+            problem.brokers[at].broker: {
+                "messages": delays.messages,
+                "seconds": delays.seconds,
+                "delay": percentile(delays.delay),
+                "processing": percentile(delays.processing),
+            }
+            for at, delays in problem.measured.items()
+        },
+    }
 
 
 def placement_result_to_dict(problem: PlacementProblem, placement: Placement) -> dict[str, Any]:
@@ -174,13 +217,42 @@ def _contract(obj: object) -> Contract:
 
 
 def _broker(obj: object, path: str) -> BrokerRoom:
-    given = members(obj, path, ("id", "max_rate"), ("allocated_rate", "drained"))
+    given = members(obj, path, ("id", "max_rate"), ("allocated_rate", "drained", "speed"))
+    speed = given.get("speed")
     return BrokerRoom(
         broker=_name(given["id"], f"{path}.id"),
         max_rate_per_s=amount(given["max_rate"], f"{path}.max_rate"),
         allocated_rate_per_s=amount(given.get("allocated_rate", 0.0), f"{path}.allocated_rate"),
         drained=boolean(given.get("drained", False), f"{path}.drained"),
+        speed_per_s=None if speed is None else _positive(speed, f"{path}.speed"),
     )
+
+
+def _measured(obj: object, brokers: Mapping[str, int]) -> dict[int, MeasuredDelays]:
+    """Return what was measured by index of the broker; brokers that are gone are left out."""
+    measured: dict[int, MeasuredDelays] = {}
+    for name, entry in mapping(obj, "measured").items():
+        path = _below("measured", name)
+        given = members(entry, path, ("messages", "seconds", "delay", "processing"))
+        delays = MeasuredDelays(
+            messages=whole(given["messages"], f"{path}.messages", least=1, most=MOST_MESSAGES),
+            seconds=_positive(given["seconds"], f"{path}.seconds"),
+            delay=_percentile(given["delay"], f"{path}.delay"),
+            processing=_percentile(given["processing"], f"{path}.processing"),
+        )
+        if name in brokers:
+            measured[brokers[name]] = delays
+    return dict(sorted(measured.items()))
+
+
+def _percentile(obj: object, path: str) -> Percentile:
+    given = members(obj, path, ("p99_s", "low_s"), ("high_s",))
+    value, low = (amount(given[name], f"{path}.{name}") for name in ("p99_s", "low_s"))
+    high = given.get("high_s")
+    high_s = None if high is None else amount(high, f"{path}.high_s")
+    if low > value or (high_s is not None and high_s < value):
+        raise InvalidProblem(path, f"must have low_s <= p99_s <= high_s, with {value:g} between")
+    return Percentile(value_s=value, low_s=low, high_s=high_s)
 
 
 _KEYS = {"id", "rate", "group"}

@@ -42,10 +42,19 @@ class BrokerRoom:
     """Of other topics."""
     drained: bool = False
     """Takes nobody, and gives up whom it has."""
+    speed_per_s: float | None = None
+    """Messages that it processes per second, as measuring showed; None: as many as it may take."""
+
+    @property
+    def processes_per_s(self) -> float:
+        return self.max_rate_per_s if self.speed_per_s is None else self.speed_per_s
 
     @property
     def room_per_s(self) -> float:
-        return 0.0 if self.drained else max(0.0, self.max_rate_per_s - self.allocated_rate_per_s)
+        """Return what it may take beside other topics: never more than it was said to take, and
+        less where it proved to be slower."""
+        most = min(self.max_rate_per_s, self.processes_per_s)
+        return 0.0 if self.drained else max(0.0, most - self.allocated_rate_per_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,6 +72,28 @@ class Publishers:
     """Index of the broker that serves it today, NOWHERE where none does."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Percentile:
+    """A measured 99th percentile with the interval that holds it at 95 %."""
+
+    value_s: float
+    low_s: float
+    high_s: float | None
+    """None: too little was measured to bound it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredDelays:
+    """What messages of the topic took at one broker while its publishers were as they are today."""
+
+    messages: int
+    seconds: float
+    delay: Percentile
+    """From the arrival at the broker until it was handed on: wait for tokens and processing."""
+    processing: Percentile
+    """The same without what the part of the bucket held, as far as arrivals explain it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlacementProblem:
     """A topic with its publishers, and the brokers that may serve them."""
@@ -70,6 +101,10 @@ class PlacementProblem:
     contract: Contract
     brokers: tuple[BrokerRoom, ...]
     publishers: Publishers
+    measured: Mapping[int, MeasuredDelays] = field(default_factory=dict)
+    """By index of the broker; those at which nothing was measured are left out."""
+    measured_of: str | None = None
+    """The name or id of the placement that was in force meanwhile."""
 
     def loads(self) -> NDArray[np.float64]:
         """Return what each publisher takes of its broker, in messages per second.

@@ -33,7 +33,9 @@ class Placer(Protocol):
 _REGISTRY: Registry[Placer] = Registry(
     "weir.placement",
     'no method "{}" for placements',
-    beside=("answer", "explained", "handover", "moves", "options", "rounds", "what_if"),
+    beside=(
+        *("answer", "explained", "handover", "moves", "options", "profiling", "rounds", "what_if"),
+    ),
 )
 placers = _REGISTRY.members
 placer = _REGISTRY.find

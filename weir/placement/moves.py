@@ -291,7 +291,7 @@ class _Senders:
         self, broker: int, rate: float, whole: float, sizes: dict[int, tuple[int, float]]
     ) -> _Part:
         room, batch = self._rooms[broker], self._contract.batch
-        if rate + room.allocated_rate_per_s >= room.max_rate_per_s * (1 - NEARLY_ONE):
+        if rate + room.allocated_rate_per_s >= room.processes_per_s * (1 - NEARLY_ONE):
             return _Part(messages_per_s=rate, tail=None, p99_s=None)
         batches = coarse_enough(
             {members * batch: each / (members * batch) for members, (_, each) in sizes.items()}
@@ -299,7 +299,7 @@ class _Senders:
         tail = BrokerDelay(
             bucket=part_of(self._contract, rate, whole, batches),
             processing=processing(
-                max_rate_per_s=room.max_rate_per_s,
+                max_rate_per_s=room.processes_per_s,
                 others_per_s=room.allocated_rate_per_s,
                 batches_per_s=batches,
             ),

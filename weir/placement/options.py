@@ -121,7 +121,7 @@ def option(problem: PlacementProblem, brokers: tuple[int, ...], places: Places) 
             continue
         work = PoissonWork(utilisation, batches)
         free_bucket = max(free_bucket, smallest_free_size(work, PERCENTILE) * whole / rate)
-        if rate + broker.allocated_rate_per_s >= broker.max_rate_per_s * (1 - NEARLY_ONE):
+        if rate + broker.allocated_rate_per_s >= broker.processes_per_s * (1 - NEARLY_ONE):
             continue
         part = BrokerDelay(
             bucket=SubBucket(
@@ -131,7 +131,7 @@ def option(problem: PlacementProblem, brokers: tuple[int, ...], places: Places) 
                 work=work,
             ),
             processing=processing(
-                max_rate_per_s=broker.max_rate_per_s,
+                max_rate_per_s=broker.processes_per_s,
                 others_per_s=broker.allocated_rate_per_s,
                 batches_per_s=batches,
             ),
