@@ -14,6 +14,7 @@ from apps.runs.services.computations import next_number
 from weir.model.placement import NOWHERE, PlacementProblem
 from weir.model.placement import Placement as Answer
 from weir.placement.moves import price_of_moves
+from weir.placement.profiling import fitted
 
 BATCH = 2000
 
@@ -136,7 +137,7 @@ def _prices(
     places = np.array([at[assignments[name]] for name in names], dtype=np.int64)
     must_move = (problem.publishers.today == NOWHERE).tolist()
     p99_without_s: list[float | None] = [None] * len(names)
-    for price in price_of_moves(problem, Answer(method=method, broker_of=places)).moves:
+    for price in price_of_moves(fitted(problem), Answer(method=method, broker_of=places)).moves:
         for index in price.publishers.tolist():
             must_move[index], p99_without_s[index] = price.must_move, price.p99_without_s
     return must_move, p99_without_s
