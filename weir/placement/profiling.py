@@ -21,7 +21,7 @@ load distribution in a latency-sensitive messaging service (SRTM), sections 4.2 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +35,6 @@ from weir.placement.options import (
     option,
     option_of_today,
     option_with_needed_moves,
-    options,
     p99_at,
     with_fewest_moves,
 )
@@ -43,11 +42,11 @@ from weir.placement.rounds import placed_in_rounds, searched_by_halves
 from weir.queueing.broker_delay import processing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from weir.model.placement import BrokerRoom, MeasuredDelays, PlacementProblem
+    from weir.model.placement import MeasuredDelays, PlacementProblem
 
     Places = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -150,36 +149,57 @@ def verdicts(problem: PlacementProblem, fit: PlacementProblem | None = None) -> 
     for at, measured in sorted(problem.measured.items()):
         if not counts[at] or as_it_is is None:
             continue
-        delay, own = measured.delay, measured.processing
-        verdict = verdict_of(measured, slo)
-        missed_by = "processing" if own.value_s >= delay.value_s / 2.0 else "tokens"
-        speed = None if fit is None else fit.brokers[at].processes_per_s
-        rows.append(
-            {
-                "broker": problem.brokers[at].broker,
-                "publishers": int(counts[at]),
-                "rate_per_s": measured.messages / measured.seconds,
-                "messages": measured.messages,
-                "seconds": measured.seconds,
-                "predicted_p99_s": as_it_is.by_broker[at].p99_s,
-                "p99_s": delay.value_s,
-                "low_s": delay.low_s,
-                "high_s": delay.high_s,
-                "processing_p99_s": own.value_s,
-                "processing_low_s": own.low_s,
-                "processing_high_s": own.high_s,
-                "verdict": verdict,
-                "cause": missed_by if verdict == "missed" else None,
-                "speed_before_per_s": None if fit is None else before.brokers[at].processes_per_s,
-                "speed_per_s": speed,
-                "fitted": None if fit is None else fits(problem, at),
-            }
+        row = judged(
+            problem.brokers[at].broker,
+            measured,
+            slo,
+            publishers=int(counts[at]),
+            predicted_p99_s=as_it_is.by_broker[at].p99_s,
         )
+        if fit is not None:
+            row["speed_before_per_s"] = before.brokers[at].processes_per_s
+            row["speed_per_s"] = fit.brokers[at].processes_per_s
+            row["fitted"] = fits(problem, at)
+        rows.append(row)
     all_measured = len(rows) == int(np.count_nonzero(counts))
     return {
         "of": problem.measured_of,
-        "meets": _meets([row["verdict"] for row in rows], all_measured=all_measured),
+        "meets": meets_measured([row["verdict"] for row in rows], all_measured=all_measured),
         "brokers": rows,
+    }
+
+
+def judged(
+    broker: str,
+    measured: MeasuredDelays,
+    slo_p99_s: float | None,
+    *,
+    publishers: int,
+    predicted_p99_s: float | None,
+) -> dict[str, Any]:
+    """Return what was measured at one broker beside what was predicted, as plain data; without
+    speeds, which take a fit."""
+    delay, own = measured.delay, measured.processing
+    verdict = verdict_of(measured, slo_p99_s)
+    missed_by = "processing" if own.value_s >= delay.value_s / 2.0 else "tokens"
+    return {
+        "broker": broker,
+        "publishers": publishers,
+        "rate_per_s": measured.messages / measured.seconds,
+        "messages": measured.messages,
+        "seconds": measured.seconds,
+        "predicted_p99_s": predicted_p99_s,
+        "p99_s": delay.value_s,
+        "low_s": delay.low_s,
+        "high_s": delay.high_s,
+        "processing_p99_s": own.value_s,
+        "processing_low_s": own.low_s,
+        "processing_high_s": own.high_s,
+        "verdict": verdict,
+        "cause": missed_by if verdict == "missed" else None,
+        "speed_before_per_s": None,
+        "speed_per_s": None,
+        "fitted": None,
     }
 
 
@@ -193,7 +213,7 @@ def verdict_of(measured: MeasuredDelays, slo_p99_s: float | None) -> str | None:
     return "kept" if high_s is not None and high_s <= slo_p99_s else "inconclusive"
 
 
-def _meets(each: list[Any], *, all_measured: bool) -> bool | None:
+def meets_measured(each: list[Any], *, all_measured: bool) -> bool | None:
     """Return whether every broker that serves somebody keeps the objective, as far as is known."""
     if "missed" in each:
         return False

@@ -70,11 +70,13 @@ def store_rows(run: Run, problem: PlacementProblem, plain: Mapping[str, Any]) ->
     their broker."""
     contract = problem.contract
     assert run.system is not None
+    topic = Topic.objects.filter(system=run.system, name=contract.topic).first()
+    former = _former(run, topic, problem.measured_of)
     placement = Placement.objects.create(
         system=run.system,
         run=run,
         number=next_number(Placement, run),
-        topic=Topic.objects.filter(system=run.system, name=contract.topic).first(),
+        topic=topic,
         topic_name=contract.topic,
         method=plain["method"],
         brokers=brokers_used(plain),
@@ -87,10 +89,21 @@ def store_rows(run: Run, problem: PlacementProblem, plain: Mapping[str, Any]) ->
         meets=plain["meets"],
         drained_brokers=[broker.broker for broker in problem.brokers if broker.drained],
         note=run_note(run),
+        based_on=former,
+        round=former.round + 1 if former else 1,
         outcome=outcome_of(plain),
     )
     Move.objects.bulk_create(_moves(placement, problem, plain["assignments"]), batch_size=BATCH)
     return placement
+
+
+def _former(run: Run, topic: Topic | None, measured_of: str | None) -> Placement | None:
+    """Return the placement of the topic that was in force while was measured what the snapshot
+    holds."""
+    if measured_of is None:
+        return None
+    rows = Placement.objects.filter(system=run.system, topic=topic, public_id=measured_of)
+    return rows.only("round").first()
 
 
 def _moves(
