@@ -21,13 +21,13 @@ load distribution in a latency-sensitive messaging service (SRTM), sections 4.2 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import brentq
 
-from weir.model.placement import NOWHERE
+from weir.model.placement import NOWHERE, MeasuredDelays, Percentile
 from weir.placement._prediction import PERCENTILE, batches_at
 from weir.placement.options import (
     Option,
@@ -40,13 +40,16 @@ from weir.placement.options import (
 )
 from weir.placement.rounds import placed_in_rounds, searched_by_halves
 from weir.queueing.broker_delay import processing
+from weir.queueing.simulated_broker import Senders, SimulatedBroker, simulated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from weir.model.placement import MeasuredDelays, PlacementProblem
+    from weir.model.placement import BrokerRoom, PlacementProblem
+    from weir.queueing.simulated_broker import Arrivals
+    from weir.queueing.traces import Estimate
 
     Places = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -310,11 +313,220 @@ def _keeps_everywhere(problem: PlacementProblem, each: Option, slo: float) -> bo
     loads, today = problem.loads(), problem.publishers.today
     for at, delays in each.by_broker.items():
         here, measured = each.places == at, problem.measured.get(at)
-        verdict = None if measured is None else verdict_of(measured, slo)
-        if verdict == "kept" and bool((here == (today == at)).all()):
-            continue
-        if verdict == "missed" and float(loads[here].sum()) >= float(loads[today == at].sum()):
-            return False
+        if measured is not None and measured.delay.high_s is not None:
+            before = today == at
+            if measured.delay.value_s <= slo and bool((here == before).all()):
+                continue
+            if measured.delay.low_s > slo and float(loads[here].sum()) >= float(
+                loads[before].sum()
+            ):
+                return False
         if delays.p99_s is None or delays.p99_s > WITHIN * slo:
             return False
     return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Round:
+    """One placement in force, and what was measured of it."""
+
+    problem: PlacementProblem
+    """With the placement as that of today, what is known of its brokers, and speeds as before."""
+    fit: PlacementProblem
+    """The same with the speeds that the measurements show."""
+    measured_now: tuple[int, ...]
+    """The brokers whose publishers changed; of the others the former measurements hold."""
+    seconds: float
+    """For which the slowest of them was measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Profile:
+    """The rounds of placing and measuring, the last of which ended them."""
+
+    rounds: tuple[Round, ...]
+    kept: bool
+    """Every broker of the last round keeps the objective."""
+
+    @property
+    def seconds(self) -> float:
+        """Return for how long was measured."""
+        return math.fsum(each.seconds for each in self.rounds)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Tried:
+    """What a broker was measured to keep the objective with, and to miss it with, per second."""
+
+    kept: float = 0.0
+    missed: float = math.inf
+    misses: int = 0
+
+    def note(self, load: float, *, kept: bool) -> None:
+        if kept:
+            self.kept = max(self.kept, load)
+        else:
+            self.misses += 1
+            self.missed = min(self.missed, load)
+            if self.kept >= self.missed:
+                self.kept = 0.0
+
+    def most(self, least: float) -> float:
+        """Return what it may be given: less than it missed with, by half of the least publisher at
+        least. One that missed twice was judged wrongly twice: it searches by halves."""
+        below = self.missed - least / 2.0
+        return below if self.misses < 2 else min(below, (self.kept + self.missed) / 2.0)
+
+
+def profile(
+    problem: PlacementProblem,
+    measure: Callable[[PlacementProblem, int], MeasuredDelays],
+    *,
+    most_rounds: int = MOST_ROUNDS,
+    seed: int = 0,
+) -> Profile:
+    """Return the rounds of placing by what is known and measuring each broker whose publishers
+    changed, until all keep the objective, or no placement is left that could.
+
+    `measure(problem, broker)` says what messages took there with today's publishers of the problem.
+    Where an interval leaves the answer open, the measured percentile itself is taken. Raises
+    ValueError for a problem without an objective.
+    """
+    slo = problem.contract.slo_p99_s
+    if slo is None:
+        raise ValueError("without an objective nothing is kept or missed")
+    loads = problem.loads()
+    tried = [_Tried() for _ in problem.brokers]
+    rounds: list[Round] = []
+    known = problem
+    while len(rounds) < most_rounds:
+        fit = fitted(known)
+        bounded = _bounded(fit, tried, float(loads.min()))
+        curve = options(bounded, seed=seed)
+        chosen = choice(bounded, curve, stay=True, seed=seed)
+        if chosen is None or not chosen.fits:
+            break
+        places, before = chosen.places, known.publishers.today
+        now = [
+            at
+            for at in np.unique(places).tolist()
+            if at not in known.measured or ((places == at) != (before == at)).any()
+        ]
+        in_force = replace(fit, publishers=replace(problem.publishers, today=places), measured={})
+        measured = {
+            at: measure(in_force, at) if at in now else known.measured[at]
+            for at in np.unique(places).tolist()
+        }
+        for at in now:
+            load = float(loads[places == at].sum())
+            tried[at].note(load, kept=measured[at].delay.value_s <= slo)
+        in_force = replace(in_force, measured=measured)
+        known = _with_speeds(replace(known, publishers=in_force.publishers, measured=measured))
+        rounds.append(
+            Round(
+                problem=in_force,
+                fit=fitted(known),
+                measured_now=tuple(now),
+                seconds=max(measured[at].seconds for at in now),
+            )
+        )
+        if all(each.delay.value_s <= slo for each in measured.values()):
+            return Profile(rounds=tuple(rounds), kept=True)
+    return Profile(rounds=tuple(rounds), kept=False)
+
+
+def _with_speeds(problem: PlacementProblem) -> PlacementProblem:
+    """Return the problem with the speeds of those brokers alone that were measured, now or before:
+    what is inferred of the others changes with each of them."""
+    fit = fitted(problem)
+    brokers = tuple(
+        replace(broker, speed_per_s=fit.brokers[at].speed_per_s) if fits(problem, at) else broker
+        for at, broker in enumerate(problem.brokers)
+    )
+    return replace(problem, brokers=brokers)
+
+
+def _bounded(problem: PlacementProblem, tried: Sequence[_Tried], least: float) -> PlacementProblem:
+    """Return the problem in which no broker has room for as much as it missed with."""
+
+    def bounded(broker: BrokerRoom, most_per_s: float) -> BrokerRoom:
+        most = min(broker.max_rate_per_s, broker.allocated_rate_per_s + most_per_s)
+        return replace(broker, max_rate_per_s=most, speed_per_s=broker.processes_per_s)
+
+    brokers = tuple(
+        bounded(broker, each.most(least)) if each.misses else broker
+        for broker, each in zip(problem.brokers, tried, strict=True)
+    )
+    return replace(problem, brokers=brokers)
+
+
+@dataclass(slots=True, kw_only=True)
+class SimulatedBrokers:
+    """Brokers in virtual time in the place of real ones: `measure` for `profile`."""
+
+    true_per_s: Sequence[float]
+    """What each broker processes in truth."""
+    seconds: float
+    """Of a measurement."""
+    most_seconds: float
+    """Of one that is repeated for twice as long because it says too little."""
+    seed: int
+    arrivals: Arrivals = "poisson"
+    measurements: int = field(default=0, init=False)
+
+    def measure(self, problem: PlacementProblem, at: int) -> MeasuredDelays:
+        """Return what messages of today's publishers take at a broker."""
+        here = np.flatnonzero(problem.publishers.today == at)
+        return self._measured(problem, at, here, self.most_seconds)
+
+    def p99_s(self, problem: PlacementProblem, at: int, here: Places) -> float:
+        """Return what 99 % of the messages of these publishers stayed within, in one measurement
+        whatever its interval, as the paper has it."""
+        return self._measured(problem, at, here, self.seconds).delay.value_s
+
+    def _measured(
+        self, problem: PlacementProblem, at: int, here: Places, most_seconds: float
+    ) -> MeasuredDelays:
+        self.measurements += 1
+        contract, loads = problem.contract, problem.loads()
+        share = float(loads[here].sum()) / float(loads.sum())
+        seen = simulated(
+            SimulatedBroker(
+                speed_per_s=self.true_per_s[at],
+                others_per_s=problem.brokers[at].allocated_rate_per_s,
+                token_rate_per_s=contract.token_rate_per_s * share,
+                bucket=contract.bucket * share,
+            ),
+            senders_of(problem, here),
+            seconds=self.seconds,
+            most_seconds=most_seconds,
+            seed=(self.seed, self.measurements),
+            arrivals=self.arrivals,
+            objective_s=contract.slo_p99_s,
+        )
+        return MeasuredDelays(
+            messages=seen.messages,
+            seconds=seen.seconds,
+            delay=_percentile(seen.delay),
+            processing=_percentile(seen.processing),
+        )
+
+
+def _percentile(estimate: Estimate) -> Percentile:
+    return Percentile(
+        value_s=estimate.value,
+        low_s=estimate.low,
+        high_s=estimate.high if estimate.conclusive else None,
+    )
+
+
+def senders_of(problem: PlacementProblem, here: Places) -> Senders:
+    """Return who of these publishers sends on its own: those without a group, and each group."""
+    groups, loads = problem.publishers.groups[here], problem.loads()[here]
+    alone = groups == NOWHERE
+    _, of, members = np.unique(groups[~alone], return_inverse=True, return_counts=True)
+    together = np.bincount(of, loads[~alone], len(members))
+    batch = problem.contract.batch
+    batches = np.concatenate([np.full(int(alone.sum()), batch), members * batch])
+    rates = np.concatenate([loads[alone], together])
+    return Senders(batches=batches.astype(np.int64), batches_per_s=rates / batches)
