@@ -35,6 +35,7 @@ from weir.placement.options import (
     option,
     option_of_today,
     option_with_needed_moves,
+    options,
     p99_at,
     with_fewest_moves,
 )

@@ -67,17 +67,25 @@ def ways_out(
     drained: Mapping[str, float],
     pinned: Sequence[tuple[str, str]],
     too_large: Sequence[tuple[str, float]],
+    slow: Sequence[str] = (),
 ) -> list[str]:
     """Return what would help, one sentence each.
 
     `drained`: room of each drained broker. `pinned`: publishers without room, and where they are
-    pinned. `too_large`: publishers that send more than any broker takes.
+    pinned. `too_large`: publishers that send more than any broker takes. `slow`: brokers that
+    were measured to take less than their publish rates, so that raising these would not help.
     """
     sentences = []
     if need_brokers:
         sentences.append(
             f"Add {counted(need_brokers, 'broker')} that {_takes(need_brokers)} "
-            f"{figure(largest_room_per_s)} msg/s, or raise the publish rates of these."
+            f"{figure(largest_room_per_s)} msg/s, "
+            + (
+                f"or make {named(slow)} faster: measured, less is taken there than the publish "
+                "rate says."
+                if slow
+                else "or raise the publish rates of these."
+            )
         )
     if pinned:
         places = sorted({broker for _, broker in pinned})

@@ -49,6 +49,9 @@ def check_belongs(run: Run, problem: PlacementProblem, plain: Mapping[str, Any])
         ours.slo_p99_s,
     ):
         raise ValueError(f"{run}: answer keeps to another contract than its snapshot has")
+    measured = plain.get("measured")
+    if (None if measured is None else measured["of"]) != problem.measured_of:
+        raise ValueError(f"{run}: answer is made by other measurements than its snapshot has")
     _check_pins_and_drains(run, problem, assignments)
 
 

@@ -5871,7 +5871,7 @@ export interface components {
              */
             price_per_message: number;
             needs: components["schemas"]["Need"][];
-            verdict: components["schemas"]["ExplanationVerdictEnum"];
+            verdict: components["schemas"]["VerdictEnum"];
             /** @description The resource that makes up most of the price. */
             binding: string | null;
             /** @description One more consumer would fit into the remaining capacity. */
@@ -5899,8 +5899,6 @@ export interface components {
              */
             rate_at_margin_per_s: number | null;
         };
-        /** @enum {string} */
-        ExplanationVerdictEnum: "nobody" | "worthless" | "free" | "pays" | "margin" | "costs_more" | "against_prices";
         /** @description One time that a schedule came due, a trigger fired or a person asked. */
         Firing: {
             /** Format: uuid */
@@ -11201,6 +11199,17 @@ export interface components {
         UtilityKinds: {
             results: components["schemas"]["UtilityKind"][];
         };
+        /**
+         * @description - `nobody`: Nobody of the class wants to join.
+         *     - `worthless`: One consumer adds nothing at this rate.
+         *     - `free`: Nothing that it takes is scarce, and all are in.
+         *     - `pays`: One brings more than it costs, and all are in.
+         *     - `margin`: One brings what it costs: the room decides how many are in.
+         *     - `costs_more`: One costs more than it brings, and none is in.
+         *     - `against_prices`: The number admitted is not the one that these prices ask for.
+         * @enum {string}
+         */
+        VerdictEnum: "nobody" | "worthless" | "free" | "pays" | "margin" | "costs_more" | "against_prices";
         /** @description The weights of routing costs, in link messages. */
         WeightsRequest: {
             /**

@@ -15,6 +15,7 @@ from apps.executions.models import Setting
 from apps.placements.models import Placement
 from apps.placements.services import placement_again
 from apps.runs.models import OPENED, Run
+from apps.runs.selectors import run_explanation
 from apps.runs.services.computations import run_again, run_store
 from apps.systems.services import entity_update
 from apps.telemetry.models import Agent, Sample
@@ -432,6 +433,34 @@ def test_placements_of_before_are_served(api, streets, placement):
     measured(streets)
     assert rounds_of(api, placement)["can_place_again"]
     assert ask(api, placement).status_code == 202
+
+
+def test_an_answer_that_leaves_measurements_out_is_not_kept(streets, placement):
+    measured(streets)
+    run = claim(placement_again(placement=placement, actor=None))
+    plain = json.loads(kernel_answer(run)) | {"measured": None}
+    with pytest.raises(ValueError, match="by other measurements"):
+        run_store(run, json.dumps(plain).encode())
+
+
+def test_brokers_that_proved_to_be_slow_leave_less_room(streets, placement):
+    """Each was sent 100 msg/s beside what other topics send, and is hardly faster."""
+    slow = profile(p99_s=0.5, own_p99_s=0.45, profile_messages=6_000)
+    measured(streets, b1=slow, b2=slow)
+    run = claim(placement_again(placement=placement, actor=None))
+    run_store(run, kernel_answer(run))
+    run.refresh_from_db()
+    assert run.state == "infeasible"
+    explained = run_explanation(run)
+    assert explained is not None
+    assert explained["next_moves"] == [
+        "Add 1 broker that takes 407 msg/s, or make b1, b2 faster: measured, less is taken there "
+        "than the publish rate says.",
+        "Do not drain b3: there is room for 165 msg/s.",
+    ]
+    rooms = {row["broker"]: row for row in explained["rooms"]}
+    assert (rooms["b2"]["max_rate_per_s"], rooms["b2"]["rate_per_s"]) == (1000.0, 100.0)
+    assert rooms["b2"]["room_per_s"] < 50.0
 
 
 def test_a_page_that_is_open_asks_little(api, streets, placement, django_assert_max_num_queries):
