@@ -139,7 +139,8 @@ class PlacementViewSet(
                     help_text="Why it cannot, and what to do; empty where it can."
                 ),
                 "measured_rounds": serializers.IntegerField(
-                    help_text="Placements of the line of which something is measured."
+                    help_text="Placements of the line of which something is measured; those that "
+                    "came to the same as the one before count once."
                 ),
                 "search_rounds": serializers.IntegerField(
                     allow_null=True,

@@ -203,14 +203,26 @@ def rounds_of(placement: Placement) -> dict[str, Any]:
         }
         for each in rounds.line
     ]
+    # Whoever places again and comes to the same has put nothing else in force to be measured.
+    others = [
+        before is None or _differ(before, each)
+        for before, each in zip([None, *rounds.line], rounds.line, strict=False)
+    ]
     fits = [each.measured for each in rounds.line if each.measured is not None]
     return {
         "results": rows,
         "can_place_again": not rounds.because,
         "because": rounds.because,
-        "measured_rounds": sum(row["measured"] is not None for row in rows),
+        "measured_rounds": sum(
+            other and row["measured"] is not None for row, other in zip(rows, others, strict=True)
+        ),
         "search_rounds": fits[-1]["search_rounds"] if fits else None,
     }
+
+
+def _differ(before: Round, after: Round) -> bool:
+    """Return whether the second placement changes what the first put in force."""
+    return after.moved > 0 or parts_of(before.shares) != parts_of(after.shares)
 
 
 def _measured_now(each: Round, delays: Mapping[str, MeasuredDelays]) -> dict[str, Any]:

@@ -9746,7 +9746,7 @@ export interface components {
             can_place_again: boolean;
             /** @description Why it cannot, and what to do; empty where it can. */
             because: string;
-            /** @description Placements of the line of which something is measured. */
+            /** @description Placements of the line of which something is measured; those that came to the same as the one before count once. */
             measured_rounds: number;
             /** @description Rounds that a search by halves would measure, by the speeds that were fitted last; null: none were. */
             search_rounds: number | null;

@@ -414,7 +414,9 @@ def test_a_follower_that_is_the_same_takes_its_place(api, streets, placement):
     measured(streets)
     following = again(placement)
     assert following.moved == 0
-    first, second = rounds_of(api, placement)["results"]
+    found = rounds_of(api, placement)
+    assert found["measured_rounds"] == 1, "nothing else was in force"
+    first, second = found["results"]
     assert (first["is_in_force"], second["is_in_force"]) == (False, True)
     assert first["measured"]["brokers"][0]["fitted"] is True, "as it was frozen"
     assert second["measured"]["brokers"][0]["fitted"] is None, "as it is now"
